@@ -1,0 +1,192 @@
+"""Settings: frozen values, validated by name, read through :data:`config`.
+
+A setting comes from its default, then from the environment (``ATOLL_SMALL=0``), then
+from an assignment (``atoll.config.small = 0``), then from the innermost context manager
+(``with atoll.config(small=0): ...``). Contexts follow ``contextvars``, so each simulated
+rank has its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from .errors import ConfigError
+
+
+def available_cores() -> int:
+    """The number of cores this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One complete set of settings. ``None`` for ``threads`` means: all available cores."""
+
+    threads: int | None = None
+    small: int = 30_000
+    fusion: bool = True
+    cache_depth: int = 4
+    cache_bytes: int = 1 << 30
+    kernel_cache: str = "auto"
+    wait_report: float = 30.0
+    wait_abort: float = 300.0
+    debug: bool = False
+    mpi: str = "auto"
+
+
+def _integer(minimum: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if isinstance(value, bool):
+            raise TypeError
+        number = int(value) if isinstance(value, str) else value.__index__()
+        if number < minimum:
+            raise ValueError
+        return int(number)
+
+    return check
+
+
+def _flag(value: Any) -> bool:
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return words[value.strip().lower()]
+    if value in (0, 1):
+        return bool(value)
+    raise TypeError
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    number = float(value)
+    if not number > 0:
+        raise ValueError
+    return number
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, str):
+        text = value.strip().upper().removesuffix("B").removesuffix("I")
+        scale = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}.get(text[-1:], 1)
+        number = float(text[:-1] if scale > 1 else text) * scale
+        if number < 0 or number != number:
+            raise ValueError
+        return int(number)
+    return _integer(0)(value)
+
+
+def _choice(*words: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in words:
+            raise ValueError
+        return str(value)
+
+    return check
+
+
+def _path(value: Any) -> str:
+    text = os.fspath(value)
+    if not isinstance(text, str) or not text:
+        raise ValueError
+    return text
+
+
+_RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "threads": (_integer(1), "an integer >= 1"),
+    "small": (_integer(0), "an integer >= 0 (elements)"),
+    "fusion": (_flag, "true or false"),
+    "cache_depth": (_integer(0), "an integer >= 0 (buffers kept per size)"),
+    "cache_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
+    "kernel_cache": (_path, "'auto', 'off', or a folder"),
+    "wait_report": (_seconds, "a number of seconds > 0"),
+    "wait_abort": (_seconds, "a number of seconds > 0"),
+    "debug": (_flag, "true or false"),
+    "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
+}
+_NAMES = tuple(f.name for f in fields(Settings))
+
+
+def checked(name: str, value: Any, source: str) -> Any:
+    """``value`` in the type of setting ``name``, or a :class:`ConfigError` that names both."""
+    if name not in _RULES:
+        raise ConfigError(f"{source}: there is no setting {name!r}; the settings are {', '.join(_NAMES)}")
+    rule, words = _RULES[name]
+    if value is None and name == "threads":
+        return None
+    try:
+        return rule(value)
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+        raise ConfigError(f"{source}: {name} must be {words}, not {value!r}") from None
+
+
+def from_environment(environ: Mapping[str, str]) -> Settings:
+    """The settings that the ``ATOLL_...`` variables of ``environ`` ask for."""
+    aliases = {"ATOLL_NUM_THREADS": "threads"}
+    changes: dict[str, Any] = {}
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith("ATOLL_") or variable.startswith("ATOLL_RUN_"):
+            continue
+        name = aliases.get(variable, variable[6:].lower())
+        changes[name] = checked(name, text, f"environment variable {variable}")
+    return replace(Settings(), **changes)
+
+
+_current: ContextVar[Settings] = ContextVar("atoll_settings")
+
+
+class Config:
+    """The settings in force here: read, assign, or change for a while by calling it."""
+
+    __slots__ = ("_default",)
+    _default: Settings
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        object.__setattr__(self, "_default", from_environment(environ))
+
+    def settings(self) -> Settings:
+        """The whole set in force, as one frozen value."""
+        return _current.get(self._default)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _RULES:
+            raise AttributeError(f"there is no setting {name!r}; the settings are {', '.join(_NAMES)}")
+        value = getattr(_current.get(self._default), name)
+        return available_cores() if name == "threads" and value is None else value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        changed = replace(self.settings(), **{name: checked(name, value, "atoll.config")})
+        try:
+            _current.get()
+        except LookupError:
+            object.__setattr__(self, "_default", changed)
+        else:
+            _current.set(changed)
+
+    @contextmanager
+    def __call__(self, **changes: Any) -> Iterator[Settings]:
+        new = {name: checked(name, value, "atoll.config") for name, value in changes.items()}
+        settings = replace(self.settings(), **new)
+        token = _current.set(settings)
+        try:
+            yield settings
+        finally:
+            _current.reset(token)
+
+    def __dir__(self) -> list[str]:
+        return [*_NAMES, "settings"]
+
+    def __repr__(self) -> str:
+        return "atoll.config: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
+
+
+config = Config()

@@ -1,0 +1,69 @@
+"""Every error that atoll raises by a name of its own.
+
+All derive from :class:`AtollError`; where NumPy or Python has a class that says the
+same, the error is one of those too, so that ``except ValueError`` keeps working. A
+message states the rule, the value and the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class AtollError(Exception):
+    """The root of atoll's own errors."""
+
+
+class ConfigError(AtollError, ValueError):
+    """A setting, or an ``ATOLL_...`` variable, has a value it cannot have."""
+
+
+class LaunchError(AtollError, RuntimeError):
+    """The processes of a job and the library disagree about who is there."""
+
+
+class CommunicationError(AtollError, RuntimeError):
+    """A message or a collective could not be carried out."""
+
+
+class RankFailedError(CommunicationError):
+    """Another rank has died, so what this rank waits for will never come."""
+
+
+class WaitTimeoutError(CommunicationError, TimeoutError):
+    """A wait made no progress for longer than ``config.wait_abort`` seconds."""
+
+
+class DivergenceError(CommunicationError):
+    """Ranks reached different operations; the message names each side's line."""
+
+
+class WorldError(AtollError, ValueError):
+    """An operation mixes arrays of different worlds, or names a rank that is not there."""
+
+
+class LayoutError(AtollError, ValueError):
+    """A layout, or an operation on layouts, breaks a rule of theirs."""
+
+
+class ProtocolError(AtollError, ValueError):
+    """A foreign object breaks the protocol it claims to speak.
+
+    ``violations`` holds every rule broken, not only the first.
+    """
+
+    def __init__(self, message: str, violations: Sequence[object] = ()) -> None:
+        super().__init__(message)
+        self.violations = tuple(violations)
+
+
+class PendingError(AtollError, RuntimeError):
+    """A process-local call met pending work that needs the other ranks."""
+
+
+class FallbackWarning(UserWarning):
+    """A function that atoll does not run natively yet was run by NumPy on the data."""
+
+
+class ProtocolWarning(UserWarning):
+    """A foreign object deviates from its protocol in a way that could be repaired."""

@@ -1,0 +1,1 @@
+"""Who owns which elements: pure integers, no data and no communication."""
