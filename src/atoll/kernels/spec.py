@@ -1,0 +1,111 @@
+"""What a kernel computes, as a value: the key of the kernel caches and the input of the code generator.
+
+A kernel is one loop nest over a box. The planner has already chosen the order of the loop
+axes (outermost first, the innermost one last) and merged what collapses; a kernel knows
+neither shapes nor addresses, only structure, so one compiled kernel serves every size.
+
+A :class:`KernelSpec` lists
+
+* operands: strided memory, addressed as ``pointer + sum(index[axis] * stride[axis])`` with
+  byte strides given at run time; ``inner`` says what is known of the innermost stride;
+* scalars: run-time numbers that are the same for the whole nest;
+* a body in single-assignment form: instruction ``i`` defines value ``i``;
+* reductions: what is folded over the whole nest, or over some of its axes.
+
+Everything here is hashable and prints readably. Dtypes are NumPy's one-letter-and-size codes
+in native byte order (``'f8'``, ``'i4'``, ``'b1'``, ``'c16'``), see :data:`DTYPES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+DTYPES = (
+    "b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
+)  # fmt: skip
+"""The dtypes that kernels handle; all others run as NumPy on the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Memory that the kernel reads, writes, or both (``access`` ``'r'``, ``'w'``, ``'rw'``).
+
+    ``inner`` is ``'unit'`` (the innermost stride is the item size), ``'zero'`` (broadcast along
+    the innermost axis) or ``'any'``. ``alias`` is a group number: operands of different groups
+    are known not to overlap; those of one group may overlap in any way. An ``'rw'`` operand is
+    read and written at the same index only.
+    """
+
+    dtype: str
+    access: str = "r"
+    inner: str = "unit"
+    alias: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One value of the body. ``args`` are numbers of earlier values unless said otherwise.
+
+    ==========  =======================  ==========================================================
+    op          args                     meaning (``dtype`` is the dtype of the result)
+    ==========  =======================  ==========================================================
+    load        (operand,)               the element of an operand at the current index
+    scalar      (slot,)                  a run-time scalar
+    const       (python number,)         a compile-time constant, already of ``dtype``
+    index       (axis,)                  ``origin[axis] + step[axis] * current index``, as ``i8``
+    cast        (value,)                 NumPy's ``astype(dtype, casting='unsafe')``
+    call        (value, ...)             the ufunc ``name`` on values that already have the ufunc's
+                                         loop dtypes; ``dtype`` is its output's
+    where       (mask, a, b)             ``a`` if the ``b1`` mask else ``b``
+    real, imag  (value,)                 a component of a complex value
+    complex     (re, im)                 a complex value from two real ones
+    store       (operand, value)         write (no result); with a third argument, a ``b1`` mask:
+                                         write only where it is true
+    ==========  =======================  ==========================================================
+    """
+
+    op: str
+    dtype: str
+    args: tuple[int | float | complex, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Fold the value ``value`` by ``op`` over the loop axes ``axes``, in dtype ``dtype``.
+
+    ``op`` is one of ``add multiply minimum maximum fmin fmax logical_and logical_or
+    bitwise_and bitwise_or bitwise_xor argmin argmax``. If ``axes`` are all axes of the nest,
+    results go to *partials*: one per chunk of axis 0 (see :class:`KernelSpec`), which the caller
+    combines; otherwise to operand ``operand`` (``'rw'``), whose strides along ``axes`` are
+    zero and which holds the initial values when the kernel starts. ``argmin``/``argmax`` fold
+    (value, ``position``) pairs, where ``position`` is the number of an ``i8`` value, and the
+    smaller position wins a tie (a NaN wins over everything, the first one over the others).
+    ``mask`` is the number of a ``b1`` value, or -1: elements where it is false do not count.
+    """
+
+    op: str
+    dtype: str
+    value: int
+    axes: tuple[int, ...]
+    operand: int = -1
+    position: int = -1
+    mask: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """One loop nest over ``ndim`` axes.
+
+    Work is handed out by *chunks*: ``chunk`` indices of axis 0 (a run-time number) are done by
+    one thread, in order; chunk ``c`` covers ``range(c*chunk, min((c+1)*chunk, extent[0]))``.
+    A full reduction writes one partial per chunk, so that the result does not depend on the
+    number of threads. Within a chunk, sums use accumulators over blocks of at most 1024
+    elements, added up pairwise.
+    """
+
+    ndim: int
+    operands: tuple[Operand, ...]
+    scalars: tuple[str, ...] = ()
+    body: tuple[Instruction, ...] = ()
+    reductions: tuple[Reduction, ...] = field(default=())
