@@ -1,0 +1,108 @@
+"""Counts of what atoll has done: arrays, buffers, kernels and messages.
+
+Whoever does the work counts it, at the place where it is done::
+
+    from atoll.run import statistics
+
+    statistics.add("distributed")
+    statistics.add("bytes_moved", array.nbytes)
+    statistics.peak(pool.bytes_in_use)
+
+A process has one set of counters. ``with statistics.separate():`` gives the code inside
+(and the threads that copy its context) a set of its own, which is how simulated ranks are
+told apart. Counting never communicates: every rank counts its own share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from threading import RLock
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What this rank has done since the start, or since :func:`reset_stats`."""
+
+    created: int = 0
+    """Buffers allocated anew."""
+    destroyed: int = 0
+    """Buffers given back to the operating system."""
+    reused: int = 0
+    """Buffers served from memory that was used before."""
+    peak_bytes: int = 0
+    """The most memory that buffers held at one time."""
+    kernels_compiled: int = 0
+    kernels_run: int = 0
+    bytes_moved: int = 0
+    """Bytes sent to other ranks."""
+    messages: int = 0
+    """Messages sent to other ranks."""
+    distributed: int = 0
+    """Arrays made whose elements are divided among ranks by a layout."""
+
+
+class Counters:
+    """One set of counters, safe to add to from any thread."""
+
+    __slots__ = ("_lock", "_values")
+
+    def __init__(self) -> None:
+        # Reentrant, because a buffer destroyed by a garbage collection counts itself, and
+        # that collection may start while this thread is counting.
+        self._lock = RLock()
+        self._values = {field.name: 0 for field in fields(Statistics)}
+
+    def add(self, name: str, amount: int = 1) -> None:
+        with self._lock:
+            self._values[name] += amount
+
+    def peak(self, bytes_in_use: int) -> None:
+        with self._lock:
+            if bytes_in_use > self._values["peak_bytes"]:
+                self._values["peak_bytes"] = bytes_in_use
+
+    def snapshot(self) -> Statistics:
+        with self._lock:
+            return Statistics(**self._values)
+
+    def reset(self) -> None:
+        with self._lock:
+            self._values = dict.fromkeys(self._values, 0)
+
+
+_process = Counters()
+_separate: ContextVar[Counters] = ContextVar("atoll_statistics", default=_process)
+
+
+def add(name: str, amount: int = 1) -> None:
+    """Count ``amount`` more of ``name``, a field of :class:`Statistics`."""
+    _separate.get().add(name, amount)
+
+
+def peak(bytes_in_use: int) -> None:
+    """Note how much memory the buffers hold now."""
+    _separate.get().peak(bytes_in_use)
+
+
+def stats() -> Statistics:
+    """What this rank has done so far, as a frozen value."""
+    return _separate.get().snapshot()
+
+
+def reset_stats() -> None:
+    """Start counting again from zero."""
+    _separate.get().reset()
+
+
+@contextmanager
+def separate() -> Iterator[Counters]:
+    """A set of counters of its own for the code inside."""
+    counters = Counters()
+    token = _separate.set(counters)
+    try:
+        yield counters
+    finally:
+        _separate.reset(token)
