@@ -1,0 +1,115 @@
+"""The checker: every rule of the protocol, on one process and across all.
+
+Each process reads its own section and checks the rules of form and number on it. Then all
+send one digest each (one allgather, whatever state a process is in), and every process
+runs the rules across processes on the same digests: so all return the same list, and a
+broken dictionary on one of them cannot make the others wait.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from ...comm.communicator import Communicator
+from ...errors import ProtocolWarning
+from .description import Dimension, Section, Violation
+from .reading import read
+from .repairs import reordered, repaired
+from .rules import cross_violations, local_violations
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What all processes together know of one distributed array, and this one's block."""
+
+    sections: tuple[Section, ...]
+    violations: tuple[Violation, ...]
+    notes: tuple[str, ...]
+    block: npt.NDArray[Any] | None
+
+
+def local_section(
+    source: object, rank: int, strict: bool
+) -> tuple[Section, npt.NDArray[Any] | None]:
+    """The digest of this process: read, and checked by the rules that need nobody else."""
+    section, block = read(source, rank, strict)
+    violations = (*section.violations, *local_violations(section))
+    dimensions = leading_only(section.dimensions)
+    return section._replace(dimensions=dimensions, violations=violations), block
+
+
+def leading_only(dimensions: tuple[Dimension | None, ...]) -> tuple[Dimension | None, ...]:
+    """Keep the lists of indices only where this process speaks for its grid rank."""
+    kept = []
+    for i, dimension in enumerate(dimensions):
+        others = (d for j, d in enumerate(dimensions) if j != i)
+        if (
+            dimension is not None
+            and dimension.indices is not None
+            and any(d is None or d.grid_rank != 0 for d in others)
+        ):
+            dimension = dimension._replace(indices=None)
+        kept.append(dimension)
+    return tuple(kept)
+
+
+def examine(source: object, communicator: Communicator, strict: bool) -> Examination:
+    """Read on every process, exchange the digests, and judge them. Collective."""
+    mine, block = local_section(source, communicator.rank, strict)
+    sections = [mine] if communicator.size == 1 else communicator.allgather_object(mine)
+    return judge(sections, block, strict)
+
+
+def judge(sections: Sequence[Section], block: npt.NDArray[Any] | None, strict: bool) -> Examination:
+    """Run the rules across processes on gathered digests. No communication."""
+    notes = _noted(sections)
+    if not strict:
+        sections, words = repaired(sections)
+        notes += words
+    violations = [v for section in sections for v in section.violations]
+    violations += cross_violations(sections)
+    if not strict:
+        violations, words = _tolerated(violations, sections)
+        notes += words
+    violations.sort(key=Violation.order)
+    return Examination(tuple(sections), tuple(violations), tuple(notes), block)
+
+
+def _tolerated(
+    violations: list[Violation], sections: Sequence[Section]
+) -> tuple[list[Violation], list[str]]:
+    """What lenient mode lets pass because the array has a meaning all the same."""
+    notes = []
+    rules = {v.rule for v in violations}
+    note = reordered(sections) if "X2" in rules else None
+    if note is not None and "X8" not in rules:
+        notes.append(note)
+        violations = [v for v in violations if v.rule != "X2"]
+    if "X5" in rules and not rules & {"X6", "X7"}:
+        notes += [str(v) for v in violations if v.rule == "X5"]
+        violations = [v for v in violations if v.rule != "X5"]
+    return violations, notes
+
+
+def _noted(sections: Sequence[Section]) -> list[str]:
+    """The notes of all processes, each once, with the ranks that met it."""
+    ranks: dict[str, list[int]] = {}
+    for section in sections:
+        for note in section.notes:
+            ranks.setdefault(note, []).append(section.rank)
+    everywhere = len(sections)
+    return [
+        note if len(where) == everywhere else f"{note} (rank {', '.join(map(str, where))})"
+        for note, where in ranks.items()
+    ]
+
+
+def warn(notes: Sequence[str], stacklevel: int) -> None:
+    """Show each note as a :class:`ProtocolWarning` at the caller's line."""
+    for note in notes:
+        warnings.warn(f"distarray: {note}", ProtocolWarning, stacklevel=stacklevel + 1)

@@ -1,0 +1,190 @@
+"""What one process says about its section of a distributed array, in plain values.
+
+A :class:`Section` is the digest that a process sends to the others: everything the rules
+across processes need, and nothing of the data. It holds one :class:`Dimension` per axis
+(``None`` where the dictionary could not be read), the rules broken so far and the
+repairs made so far.
+
+The two versions of the protocol describe a block differently: 1.0 counts communication
+padding into ``start`` and ``stop``, 0.9 does not. A :class:`Dimension` keeps the numbers
+as given and derives one form from them: the owned range and the widths of the halo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .counting import cyclic_count
+
+Indices = npt.NDArray[np.int64]
+
+RULES: dict[str, str] = {
+    "T1": "__distarray__() returns a dict with exactly '__version__', 'buffer' and 'dim_data'",
+    "T2": "the version is 'major.minor.patch', of a known major version",
+    "T3": "memoryview(buffer) works",
+    "T4": "dim_data is a tuple of dicts, one for each dimension of the buffer",
+    "T5": "the buffer is the array's own memory, not a copy",
+    "D1": "dist_type is one of 'b', 'c', 'u' ('n' in 0.9)",
+    "D2": "size is an int >= 0",
+    "D3": "proc_grid_size is an int >= 1",
+    "D4": "0 <= proc_grid_rank < proc_grid_size",
+    "D5": "integers are ints, and bool is none",
+    "B1": "0 <= start <= stop <= size",
+    "B2": "stop - start equals the buffer's extent",
+    "B3": "padding is a 2-tuple of ints >= 0, communication widths fit the neighbour",
+    "B4": "periodic is a bool, and for block dimensions only",
+    "C1": "start >= 0 and block_size >= 1",
+    "C2": "the buffer's extent equals the owned count",
+    "C3": "start is the first index of one of the first proc_grid_size blocks",
+    "U1": "indices is a 1-D buffer of locally unique integers, one for each element",
+    "U2": "one_to_one is a bool",
+    "X1": "the product of proc_grid_size equals the number of processes",
+    "X2": "ranks map to grid coordinates in row-major order, each coordinate once",
+    "X3": "processes with one grid rank have equal dictionaries",
+    "X4": "the owned counts add up to size",
+    "X5": "right padding equals the left padding of the next process",
+    "X6": "adjacent blocks meet",
+    "X7": "the first block starts at 0 and the last stops at size",
+    "X8": "size, dist_type, block_size, periodic, dtype and ndim agree everywhere",
+    "X9": "one_to_one means that no index is held twice",
+}
+_ORDER = {rule: position for position, rule in enumerate(RULES)}
+
+Plain = None | bool | int | float | str | tuple["Plain", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One rule broken: where (``None``: everywhere), with which value, and in words."""
+
+    rule: str
+    dimension: int | None
+    rank: int | None
+    value: Plain
+    message: str
+
+    def __str__(self) -> str:
+        place = [
+            *([] if self.dimension is None else [f"dimension {self.dimension}"]),
+            *([] if self.rank is None else [f"rank {self.rank}"]),
+        ]
+        return f"{self.rule}{' ' if place else ''}{', '.join(place)}: {self.message}"
+
+    def order(self) -> tuple[int, int, int]:
+        """The place of this record in a list: by rule, then dimension, then rank."""
+        return (
+            _ORDER[self.rule],
+            -1 if self.dimension is None else self.dimension,
+            -1 if self.rank is None else self.rank,
+        )
+
+
+def plain(value: object) -> Plain:
+    """``value`` itself where every process can read it, else a short text of it."""
+    if value is None or isinstance(value, (bool, str)):
+        return value if not isinstance(value, str) or len(value) <= 200 else value[:197] + "..."
+    if type(value) in (int, float):
+        return value  # type: ignore[return-value]
+    if isinstance(value, (np.integer, np.floating, np.bool_)):
+        return plain(value.item())
+    if type(value) is tuple and len(value) <= 16:
+        return tuple(plain(item) for item in value)
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__} that has no repr>"
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+class Dimension(NamedTuple):
+    """One dimension dictionary as given, with defaults filled in.
+
+    ``indices`` of an unstructured dimension are here only on the processes whose other
+    grid coordinates are 0; the rest send ``fingerprint`` alone.
+    """
+
+    kind: str
+    extent: int
+    size: int
+    grid_size: int
+    grid_rank: int
+    start: int = 0
+    stop: int = 0
+    padding: tuple[int, int] | None = None
+    periodic: bool = False
+    block_size: int = 1
+    indices: Indices | None = None
+    fingerprint: bytes = b""
+    one_to_one: bool = False
+    legacy: bool = False
+
+    @property
+    def first(self) -> bool:
+        return self.grid_rank == 0
+
+    @property
+    def last(self) -> bool:
+        return self.grid_rank == self.grid_size - 1
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The padding, communication and boundary alike."""
+        return self.padding or (0, 0)
+
+    @property
+    def halo(self) -> tuple[int, int]:
+        """The communication padding: what a neighbour owns and this buffer repeats."""
+        left, right = self.widths
+        wraps = self.legacy and self.periodic
+        return (0 if self.first and not wraps else left, 0 if self.last and not wraps else right)
+
+    @property
+    def boundary(self) -> tuple[int, int]:
+        """The boundary padding: owned, counted in ``size``."""
+        return (self.widths[0] - self.halo[0], self.widths[1] - self.halo[1])
+
+    @property
+    def owned(self) -> tuple[int, int]:
+        """The range of indices that a block owns, communication padding left out."""
+        if self.legacy:
+            return self.start, self.stop
+        return self.start + self.halo[0], self.stop - self.halo[1]
+
+    @property
+    def owned_count(self) -> int:
+        """How many indices the process owns along this dimension."""
+        if self.kind == "c":
+            return cyclic_count(self.start, self.size, self.grid_size, self.block_size)
+        if self.kind == "u":
+            return self.extent
+        return self.owned[1] - self.owned[0]
+
+    @property
+    def expected_extent(self) -> int:
+        """The extent that the buffer must have by the other numbers."""
+        if self.kind in "bn":
+            return self.owned_count + sum(self.halo)
+        return self.owned_count
+
+
+class Section(NamedTuple):
+    """What one process reports to the others."""
+
+    rank: int
+    version: str
+    legacy: bool
+    ndim: int
+    dtype: str
+    shape: tuple[int, ...]
+    dimensions: tuple[Dimension | None, ...]
+    violations: tuple[Violation, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def readable(self) -> bool:
+        """Whether every dimension could be read, so that rules across processes apply."""
+        return self.ndim >= 0 and None not in self.dimensions
