@@ -1,6 +1,9 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
 from ._version import __version__ as __version__
+from .comm.world import World as World
+from .comm.world import use as use
+from .comm.world import world as world
 from .config import config as config
 from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats

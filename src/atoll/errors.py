@@ -34,6 +34,10 @@ class WaitTimeoutError(CommunicationError, TimeoutError):
     """A wait made no progress for longer than ``config.wait_abort`` seconds."""
 
 
+class DeadlockError(CommunicationError):
+    """Everybody waits for somebody else; the message says who waits for what."""
+
+
 class DivergenceError(CommunicationError):
     """Ranks reached different operations; the message names each side's line."""
 

@@ -1,0 +1,332 @@
+"""What every kind of communicator can do: messages between ranks, and collectives.
+
+The interface is non-blocking at heart. A call that starts with ``i`` posts an operation
+and hands back a :class:`Request`; everything that waits goes through one method,
+:meth:`Communicator.wait_some`, which each kind implements in its own way (nothing to wait
+for, polling MPI, handing the processor to another simulated rank). A request knows what it
+is: the operation, the peer, the tag, and ``what`` the caller said it is for, so that a wait
+that takes too long can say who waits for whom, and for what.
+
+Rules that hold for every kind:
+
+* Messages between the same two ranks with the same tag arrive in the order they were sent.
+  There is no receiving from "anybody": which message a receive takes never depends on time.
+* A message carries the elements of an array in C order, whatever its strides. The receiver
+  gives an array of the same dtype and number of elements.
+* The array of a send must not change, and that of a receive must not be read, until its
+  request is done. The communicator keeps both alive for as long as it needs them.
+* All ranks call the collectives of one communicator in the same order.
+* Reductions follow NumPy's ufuncs (``max`` passes on NaN, ``sum`` of booleans is a boolean)
+  and give the same bits on every rank.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CommunicationError, WorldError
+
+Array = NDArray[Any]
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What one rank has sent and received on a communicator so far."""
+
+    messages_sent: int = 0
+    bytes_sent: int = 0
+    messages_received: int = 0
+    bytes_received: int = 0
+    collectives: int = 0
+    collective_bytes: int = 0
+
+    def copy(self) -> Traffic:
+        return Traffic(*(getattr(self, f.name) for f in fields(self)))
+
+    def __sub__(self, earlier: Traffic) -> Traffic:
+        return Traffic(*(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self)))
+
+
+class Request(ABC):
+    """One operation that was posted and is perhaps not done yet."""
+
+    __slots__ = ("communicator", "operation", "peer", "tag", "what")
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        operation: str,
+        peer: int | None = None,
+        tag: int | None = None,
+        what: str = "",
+    ) -> None:
+        self.communicator = communicator
+        self.operation = operation
+        self.peer = peer
+        self.tag = tag
+        self.what = what
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether the operation is known to be complete; looks at nothing."""
+
+    @property
+    @abstractmethod
+    def result(self) -> Any:
+        """What the operation gives: the array received or reduced, ``None`` for a send."""
+
+    @abstractmethod
+    def test(self) -> bool:
+        """Let messages move, then say whether the operation is complete. Never blocks."""
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """Return the result once the operation is complete.
+
+        Without ``timeout`` (seconds) the settings ``wait_report`` and ``wait_abort`` hold.
+        After a :class:`~atoll.errors.WaitTimeoutError` the operation is still pending.
+        """
+        if not self.test():
+            self.communicator.wait_some((self,), timeout)
+        return self.result
+
+    def describe(self) -> str:
+        """The operation in words: ``receive from rank 2, tag 7 (halo of u)``."""
+        words = {"send": "send to", "receive": "receive from"}.get(self.operation, self.operation)
+        if self.peer is not None:
+            words += f" rank {self.peer}"
+        if self.tag is not None:
+            words += f", tag {self.tag}"
+        return f"{words} ({self.what})" if self.what else words
+
+    def __repr__(self) -> str:
+        return f"<{'done' if self.done else 'pending'}: {self.describe()}>"
+
+
+def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
+    """What the pending ones among ``requests`` are, in one line."""
+    pending = [request.describe() for request in requests if not request.done]
+    rest = len(pending) - limit
+    return "; ".join(pending[:limit]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def check_array(array: Array, *, receiving: bool) -> None:
+    """Refuse what cannot travel: anything but an ndarray of plain, fixed-size elements."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"a message is a NumPy array, not {type(array).__name__}")
+    if array.dtype.hasobject or array.dtype.kind == "T":
+        raise TypeError(
+            f"an array of dtype {array.dtype} refers to memory of this process; "
+            "send Python objects by the object collectives"
+        )
+    if receiving and not array.flags.writeable:
+        raise ValueError("cannot receive into a read-only array")
+
+
+class Communicator(ABC):
+    """A group of ranks that can exchange messages, seen from one of them."""
+
+    kind: str = "abstract"
+    """In words, which kind this is."""
+
+    rank: int
+    size: int
+    tag_limit: int
+    """Tags are integers from 0 up to, and without, this one."""
+
+    traffic: Traffic
+    universe: object
+    """Two communicators can be compared by ``members`` if this is the same for both."""
+
+    comm: Any = None
+    """The mpi4py communicator of the same ranks that the program may use, if there is one."""
+
+    @property
+    @abstractmethod
+    def members(self) -> tuple[int, ...]:
+        """By rank, the number of its process in ``universe``."""
+
+    # Point to point -----------------------------------------------------------------------
+
+    @abstractmethod
+    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
+        """Post the sending of ``array`` to rank ``dest``."""
+
+    @abstractmethod
+    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
+        """Post the filling of ``array`` by the next message of ``source`` with this tag."""
+
+    def send(self, array: Array, dest: int, tag: int = 0, what: str = "") -> None:
+        """Send, and wait until ``array`` may be changed again."""
+        self.isend(array, dest, tag, what).wait()
+
+    def recv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Array:
+        """Fill ``array`` by the next message of ``source`` with this tag, and return it."""
+        self.irecv(array, source, tag, what).wait()
+        return array
+
+    def exchange(
+        self,
+        sends: Mapping[int, Array],
+        receives: Mapping[int, Array],
+        tag: int = 0,
+        what: str = "",
+    ) -> None:
+        """Send to and receive from several peers at once, one array each; wait for all."""
+        requests = [self.irecv(array, peer, tag, what) for peer, array in receives.items()]
+        requests += [self.isend(array, peer, tag, what) for peer, array in sends.items()]
+        self.wait_all(requests)
+
+    # Waiting ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
+        """Wait until at least one of ``requests`` is done; the positions of all that are.
+
+        The requests may belong to different communicators of one kind.
+        """
+
+    @abstractmethod
+    def test_some(self, requests: Sequence[Request]) -> list[int]:
+        """Let messages move; the positions of the ``requests`` that are done, if any."""
+
+    def wait_any(self, requests: Sequence[Request], timeout: float | None = None) -> int:
+        """Wait until one of ``requests`` is done; its position."""
+        return self.wait_some(requests, timeout)[0]
+
+    def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
+        """Wait until all ``requests`` are done. ``wait_abort`` counts from the last one done."""
+        pending = [request for request in requests if not request.done]
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while pending:
+            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+            self.wait_some(pending, remaining)
+            pending = [request for request in pending if not request.done]
+
+    # Collectives --------------------------------------------------------------------------
+
+    @abstractmethod
+    def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
+        """Post the elementwise reduction over all ranks; the result is a new array.
+
+        ``op`` is one of sum, prod, max, min, land, lor, band, bor.
+        """
+
+    @abstractmethod
+    def iallgather(self, array: Array, what: str = "") -> Request:
+        """Post the gathering of every rank's ``array``; the result has a leading axis ``size``."""
+
+    @abstractmethod
+    def ialltoall(self, array: Array, what: str = "") -> Request:
+        """Post: row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it."""
+
+    @abstractmethod
+    def ibcast(self, array: Array, root: int, what: str = "") -> Request:
+        """Post the filling of every rank's ``array`` by that of ``root``."""
+
+    @abstractmethod
+    def ibarrier(self, what: str = "") -> Request:
+        """Post a barrier: done once every rank has posted it."""
+
+    def allreduce(self, array: Array, op: str = "sum", what: str = "") -> Array:
+        """The elementwise reduction of every rank's ``array``, as a new array."""
+        result: Array = self.iallreduce(array, op, what).wait()
+        return result
+
+    def allgather(self, array: Array, what: str = "") -> Array:
+        """Every rank's ``array``, stacked along a new leading axis in rank order."""
+        result: Array = self.iallgather(array, what).wait()
+        return result
+
+    def alltoall(self, array: Array, what: str = "") -> Array:
+        """Send row ``p`` to rank ``p``; row ``p`` of the result came from rank ``p``."""
+        result: Array = self.ialltoall(array, what).wait()
+        return result
+
+    def bcast(self, array: Array, root: int = 0, what: str = "") -> Array:
+        """Fill ``array`` by that of ``root``, and return it."""
+        result: Array = self.ibcast(array, root, what).wait()
+        return result
+
+    def barrier(self, what: str = "") -> None:
+        """Return once every rank has called this."""
+        self.ibarrier(what).wait()
+
+    @abstractmethod
+    def allgather_object(self, value: Any, what: str = "") -> list[Any]:
+        """Every rank's value, in rank order. Values of other ranks arrive by pickle."""
+
+    @abstractmethod
+    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
+        """Every rank's value on ``root``; ``None`` elsewhere."""
+
+    @abstractmethod
+    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
+        """The value of ``root``."""
+
+    @abstractmethod
+    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
+        """Value ``p`` goes to rank ``p``; value ``p`` of the result came from rank ``p``."""
+
+    # Groups -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def split(self, color: int | None, key: int = 0) -> Communicator | None:
+        """The ranks that give the same ``color``, ordered by ``key`` and then by rank.
+
+        Collective over all ranks. Who gives ``None`` belongs to no group, and gets ``None``.
+        """
+
+    @abstractmethod
+    def group(self, ranks: Sequence[int]) -> Communicator | None:
+        """The given ranks, in the given order; ``None`` on a rank that is not among them.
+
+        Collective over the given ranks only. The same ranks give the same communicator.
+        """
+
+    @abstractmethod
+    def duplicate(self) -> Communicator:
+        """The same ranks with messages of their own. Collective."""
+
+    @abstractmethod
+    def free(self) -> None:
+        """Give the communicator back, collectively. Nothing does that by itself."""
+
+    @abstractmethod
+    def abort(self, code: int = 1, message: str = "") -> None:
+        """End all ranks, now, with this exit code."""
+
+    # Checks -------------------------------------------------------------------------------
+
+    def check_peer(self, peer: int) -> None:
+        """Refuse a rank that is not there."""
+        if not 0 <= peer < self.size:
+            raise WorldError(f"there is no rank {peer}; ranks are 0 to {self.size - 1} here")
+
+    def check_tag(self, tag: int) -> None:
+        """Refuse a tag that the transport cannot carry."""
+        if not 0 <= tag < self.tag_limit:
+            raise CommunicationError(
+                f"tag {tag} is out of range; tags are 0 to {self.tag_limit - 1}"
+            )
+
+    def checked_ranks(self, ranks: Sequence[int]) -> tuple[int, ...]:
+        """``ranks`` as a tuple of different ranks that are there, or a refusal."""
+        chosen = tuple(int(rank) for rank in ranks)
+        for rank in chosen:
+            self.check_peer(rank)
+        if len(set(chosen)) != len(chosen):
+            raise WorldError(f"the ranks of a group must differ, and {list(chosen)} do not")
+        if not chosen:
+            raise WorldError("a group needs at least one rank")
+        return chosen
+
+    def __repr__(self) -> str:
+        return f"<communicator: {self.kind}, rank {self.rank} of {self.size}>"

@@ -1,0 +1,161 @@
+"""Who started this process: recognised from the environment, without importing MPI.
+
+Every launcher leaves a rank and, mostly, a number of processes in the environment of what
+it starts. The environment is inherited, though, by everything that a rank starts in turn,
+and such a grandchild is no rank. Two facts tell them apart: Hydra's socket to its ranks
+(``PMI_FD``) is closed in a grandchild, and a rank writes its process number into
+``ATOLL_RUN_PROCESS`` before it can start anything (see :func:`claim`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, replace
+
+_CLAIM = "ATOLL_RUN_PROCESS"
+_FIRST_RESERVED_STEP = 0xFFFFFFF0
+"""Slurm numbers the steps that are no launches (batch, interactive, extern) from here on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a launcher started this process. ``None`` where the launcher does not say."""
+
+    launcher: str
+    rank: int
+    size: int | None
+    local_rank: int | None = None
+    local_size: int | None = None
+    advice: str = ""
+    """What to do if MPI does not see the other processes."""
+
+
+INSTALL = 'install MPI for Python with the same MPI as the launcher: pip install "atoll[mpi]"'
+_MISMATCH = (
+    "mpi4py must use the MPI that the launcher belongs to: run `atoll run`, which finds it, "
+    "or start the program by the mpiexec of mpi4py's MPI"
+)
+
+
+def _integer(environ: Mapping[str, str], *names: str) -> int | None:
+    """The first of the variables that is there and a whole number."""
+    for name in names:
+        text = environ.get(name, "")
+        if text.isascii() and text.isdigit():
+            return int(text)
+    return None
+
+
+def _slurm_tasks_per_node(environ: Mapping[str, str]) -> int | None:
+    """The number of tasks on this node, from a list such as ``2(x3),1``."""
+    text = environ.get("SLURM_STEP_TASKS_PER_NODE") or environ.get("SLURM_TASKS_PER_NODE") or ""
+    node = _integer(environ, "SLURM_NODEID") or 0
+    for item in text.split(","):
+        count, _, repeated = item.partition("(x")
+        repeat = repeated.removesuffix(")") or "1"
+        if not count.isdigit() or not repeat.isdigit():
+            return None
+        if node < int(repeat):
+            return int(count)
+        node -= int(repeat)
+    return None
+
+
+def _hydra(environ: Mapping[str, str]) -> Launch | None:
+    """MPICH's mpiexec and its kin, which may themselves have been started by srun."""
+    known = "HYDI_CONTROL_FD" in environ or "MPI_LOCALNRANKS" in environ
+    launch = _pmi(environ) if known else None
+    return launch and replace(launch, launcher="mpiexec (Hydra)")
+
+
+def _pmi(environ: Mapping[str, str]) -> Launch | None:
+    rank = _integer(environ, "PMI_RANK")
+    if rank is None or not _has_channel(environ):
+        return None
+    return Launch(
+        launcher="a PMI launcher",
+        rank=rank,
+        size=_integer(environ, "PMI_SIZE"),
+        local_rank=_integer(environ, "MPI_LOCALRANKID", "PALS_LOCAL_RANKID"),
+        local_size=_integer(environ, "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE"),
+        advice=_MISMATCH,
+    )
+
+
+def _has_channel(environ: Mapping[str, str]) -> bool:
+    """Whether the socket that the launcher opened for its ranks is open here."""
+    descriptor = _integer(environ, "PMI_FD")
+    if descriptor is None:
+        return True
+    try:
+        return stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
+
+
+def _open_mpi(environ: Mapping[str, str]) -> Launch | None:
+    rank = _integer(environ, "OMPI_COMM_WORLD_RANK")
+    if rank is None:
+        return None
+    return Launch(
+        launcher="mpiexec (Open MPI)",
+        rank=rank,
+        size=_integer(environ, "OMPI_COMM_WORLD_SIZE"),
+        local_rank=_integer(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
+        local_size=_integer(environ, "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        advice=_MISMATCH,
+    )
+
+
+def _slurm(environ: Mapping[str, str]) -> Launch | None:
+    rank, step = (
+        _integer(environ, "SLURM_PROCID"),
+        _integer(environ, "SLURM_STEP_ID", "SLURM_STEPID"),
+    )
+    if rank is None or step is None or step >= _FIRST_RESERVED_STEP:
+        return None
+    return Launch(
+        launcher="srun (Slurm)",
+        rank=rank,
+        size=_integer(environ, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
+        local_rank=_integer(environ, "SLURM_LOCALID"),
+        local_size=_slurm_tasks_per_node(environ),
+        advice="tell srun which interface MPI speaks: `srun --mpi=pmi2` for MPICH, "
+        "`srun --mpi=pmix` for Open MPI (`srun --mpi=list` shows what there is)",
+    )
+
+
+def _pmix(environ: Mapping[str, str]) -> Launch | None:
+    rank = _integer(environ, "PMIX_RANK")
+    if rank is None or "PMIX_NAMESPACE" not in environ:
+        return None
+    return Launch(launcher="a PMIx launcher", rank=rank, size=None, advice=_MISMATCH)
+
+
+def detect(environ: Mapping[str, str] = os.environ) -> Launch | None:
+    """How a launcher started this process, or ``None`` if none did.
+
+    A shell inside an allocation (``salloc``, ``sbatch``) is not a launch, and neither is a
+    process that a rank has started.
+    """
+    claimed = environ.get(_CLAIM, "").partition(":")
+    for recognise in (_open_mpi, _hydra, _slurm, _pmi, _pmix):
+        launch = recognise(environ)
+        if launch is not None:
+            foreign = claimed[0] not in ("", str(os.getpid()))
+            return None if foreign and claimed[2] == _identity(environ) else launch
+    return None
+
+
+def _identity(environ: Mapping[str, str]) -> str:
+    """What differs between two launches, even if one was started inside the other."""
+    names = "PMIX_NAMESPACE PMIX_RANK SLURM_JOB_ID SLURM_STEP_ID SLURM_PROCID "
+    names += "PMI_RANK PMI_SIZE PMI_FD PMI_ID PMI_PORT"
+    return ",".join(environ.get(name, "") for name in names.split())
+
+
+def claim(environ: MutableMapping[str, str] = os.environ) -> None:
+    """Mark this process as the rank, so that what it starts does not take itself for one."""
+    environ[_CLAIM] = f"{os.getpid()}:{_identity(environ)}"

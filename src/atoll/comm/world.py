@@ -1,0 +1,273 @@
+"""The current world: which ranks run the program together.
+
+There is one process-wide world, made when it is first asked for: all ranks of the job if a
+launcher started this process, otherwise this process alone. A context variable can put
+another one in its place: ``with world.group([0, 1]):`` for a block, ``atoll.use(comm)`` from
+here on, and the simulated ranks each have their own.
+
+Threads. Context variables do not cross into a thread that the program starts, so such a
+thread begins in the process-wide world, whatever the world of the thread that started it.
+A world's ranks must call it in the same order, so at most one thread of a process may use a
+world at a time. A thread that is to work beside the main one needs a world of its own,
+``mine = atoll.world.split(0)`` before it starts and ``with mine:`` inside it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+import warnings
+from collections.abc import Sequence
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+
+from ..config import config
+from ..errors import LaunchError, WorldError
+from . import launcher
+from .communicator import Communicator
+from .single import SingleCommunicator
+
+
+class World:
+    """A group of ranks that run the program together, seen from one of them.
+
+    As a context manager it is the current world of what is created inside the block. Two
+    worlds are equal if messages in them travel on the same communicator.
+    """
+
+    __slots__ = ("__weakref__", "_former", "_positions", "communicator", "rank", "size")
+
+    def __init__(self, communicator: Communicator) -> None:
+        self.communicator = communicator
+        self.rank = communicator.rank
+        self.size = communicator.size
+        self._former: list[World | None] = []
+        self._positions: dict[int, int] | None = None
+
+    @property
+    def comm(self) -> Any:
+        """The mpi4py communicator of these ranks, or ``None`` without MPI.
+
+        atoll never communicates on it, so the program may do so freely.
+        """
+        return self.communicator.comm
+
+    def split(self, color: int | None, key: int = 0) -> World | None:
+        """The world of the ranks that give the same color, ordered by key, then by rank.
+
+        All ranks call it. Who gives ``None`` belongs to none of them, and gets ``None``.
+        """
+        part = self.communicator.split(color, key)
+        return None if part is None else World(part)
+
+    def group(self, ranks: Sequence[int]) -> World | None:
+        """The world of the given ranks, in that order; ``None`` on a rank not among them.
+
+        Only the given ranks need to call it. Asking for the same ranks again costs nothing.
+        """
+        part = self.communicator.group(ranks)
+        return None if part is None else World(part)
+
+    def barrier(self) -> None:
+        """Return once every rank has called this."""
+        self.communicator.barrier("world.barrier()")
+
+    def rank_of(self, other: World, rank: int) -> int | None:
+        """Which rank of this world the given rank of ``other`` is, if any."""
+        other.communicator.check_peer(rank)
+        if self == other:
+            return rank
+        return self._by_member(other).get(other.communicator.members[rank])
+
+    def translate(self, other: World) -> tuple[int | None, ...]:
+        """By rank of ``other``, the rank in this world, or ``None`` for who is not in it."""
+        return tuple(map(self._by_member(other).get, other.communicator.members))
+
+    def _by_member(self, other: World) -> dict[int, int]:
+        """This world's ranks by the number of the process, which ``other`` uses as well."""
+        mine = self.communicator
+        if mine.universe != other.communicator.universe:
+            raise WorldError(f"{other!r} and {self!r} have nothing in common")
+        if self._positions is None:
+            self._positions = {member: rank for rank, member in enumerate(mine.members)}
+        return self._positions
+
+    def congruent(self, other: World) -> bool:
+        """Whether both have the same processes as the same ranks."""
+        mine, theirs = self.communicator, other.communicator
+        return mine is theirs or (
+            mine.universe == theirs.universe and mine.members == theirs.members
+        )
+
+    def __enter__(self) -> World:
+        self._former.append(_current.get(None))
+        _current.set(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _current.set(self._former.pop())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, CurrentWorld):
+            other = current_world()
+        return isinstance(other, World) and self.communicator is other.communicator
+
+    def __hash__(self) -> int:
+        return hash(self.communicator)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a world belongs to its process and cannot be pickled")
+
+    def __repr__(self) -> str:
+        return f"<world: rank {self.rank} of {self.size}, {self.communicator.kind}>"
+
+
+class _UsedWorld(World):
+    """What ``use`` returns: current already, and for a block only if entered by ``with``."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self, communicator: Communicator) -> None:
+        super().__init__(communicator)
+        self._before: tuple[World | None] | None = (_current.get(None),)
+        _current.set(self)
+
+    def __enter__(self) -> World:
+        if self._before is None or _current.get(None) is not self:
+            return super().__enter__()
+        self._former.append(self._before[0])
+        self._before = None
+        return self
+
+
+_current: ContextVar[World | None] = ContextVar("atoll_world", default=None)
+_process_world: World | None = None
+_process_lock = threading.Lock()
+
+
+def current_world() -> World:
+    """The world in force here; made now if this is the first time anybody asks."""
+    return _current.get() or _process_world or _make_process_world()
+
+
+def use(comm: Any) -> World:
+    """Make the ranks of an mpi4py communicator the current world. Collective over ``comm``.
+
+    As a statement, ``atoll.use(comm)`` holds from here on in this context. As
+    ``with atoll.use(comm):`` it holds for the block, and the former world returns. The
+    communicator is duplicated once, so the program may go on using it; it is
+    ``atoll.world.comm`` while the world is current.
+    """
+    if isinstance(comm, World | CurrentWorld):
+        return _UsedWorld(comm.communicator)
+    from .mpi import adopt
+
+    return _UsedWorld(adopt(comm))
+
+
+def _make_process_world() -> World:
+    global _process_world
+    with _process_lock:
+        if _process_world is None:
+            _process_world = World(_process_communicator())
+        return _process_world
+
+
+def _process_communicator() -> Communicator:
+    """The communicator of the whole job, as the launcher and ``config.mpi`` want it."""
+    launch = launcher.detect()
+    wanted = config.mpi
+    if wanted == "off":
+        if launch is not None and launch.rank == 0 and (launch.size or 1) > 1:
+            warnings.warn(
+                f"{launch.launcher} started {launch.size} processes, but ATOLL_MPI=off: each "
+                "of them computes everything by itself",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return SingleCommunicator()
+    if launch is None and wanted == "auto":
+        return SingleCommunicator()
+    if launch is not None and launch.size == 1 and importlib.util.find_spec("mpi4py") is None:
+        return SingleCommunicator()
+    try:
+        from .mpi import world_communicator
+
+        communicator = world_communicator()
+    except (ImportError, RuntimeError) as error:
+        raise _launch_error(launch, f"mpi4py does not work ({error})", absent=True) from error
+    if launch is not None:
+        if (launch.size or 1) > 1 and communicator.size == 1:
+            raise _launch_error(launch, "MPI sees only this one", absent=False)
+        launcher.claim()
+    return communicator
+
+
+def _launch_error(launch: launcher.Launch | None, why: str, absent: bool) -> LaunchError:
+    """The complaint that processes would compute independent copies, with the fix."""
+    advice = launcher.INSTALL if absent or launch is None else launch.advice
+    if launch is None:
+        return LaunchError(f"ATOLL_MPI=on, but {why}. {advice}")
+    size = "several" if launch.size is None else launch.size
+    return LaunchError(
+        f"{launch.launcher} started {size} processes, of which this is rank {launch.rank}, but "
+        f"{why}: they would compute {size} copies of the same. To fix it, {advice}. "
+        "If copies are what you want, set ATOLL_MPI=off"
+    )
+
+
+def _forget_after_fork() -> None:
+    """A forked child is no rank: MPI stays with its parent, and must not be touched here."""
+    global _process_lock
+    _process_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+class CurrentWorld:
+    """``atoll.world``: stands for whatever world is current when it is used."""
+
+    __slots__ = ()
+
+    rank = property(lambda self: current_world().rank, doc="The rank of this process.")
+    size = property(lambda self: current_world().size, doc="The number of ranks.")
+    comm = property(lambda self: current_world().comm, doc=World.comm.__doc__)
+    communicator = property(lambda self: current_world().communicator)
+
+    def split(self, color: int | None, key: int = 0) -> World | None:
+        return current_world().split(color, key)
+
+    def group(self, ranks: Sequence[int]) -> World | None:
+        return current_world().group(ranks)
+
+    def barrier(self) -> None:
+        current_world().barrier()
+
+    def rank_of(self, other: World, rank: int) -> int | None:
+        return current_world().rank_of(other, rank)
+
+    def translate(self, other: World) -> tuple[int | None, ...]:
+        return current_world().translate(other)
+
+    def congruent(self, other: World) -> bool:
+        return current_world().congruent(other)
+
+    def __eq__(self, other: object) -> bool:
+        return current_world() == other
+
+    def __hash__(self) -> int:
+        return hash(current_world())
+
+    def __repr__(self) -> str:
+        return repr(current_world())
+
+
+world = CurrentWorld()
