@@ -51,7 +51,10 @@ def _axis(dimensions: dict[int, Dimension]) -> tuple[dict[int, Dimension], list[
     words: list[str] = []
     some = next(iter(dimensions.values()))
     grid = range(some.grid_size)
-    alike = all((d.kind, d.grid_size) == (some.kind, some.grid_size) for d in dimensions.values())
+    alike = all(
+        (d.kind, d.grid_size) == (some.kind, some.grid_size) and d.block_size >= 1
+        for d in dimensions.values()
+    )
     if not alike or some.grid_size < 2 or sorted(dimensions) != list(grid):
         return dimensions, words
     ordered = [dimensions[g] for g in grid]

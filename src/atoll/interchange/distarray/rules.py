@@ -267,6 +267,8 @@ def representatives(
 
 
 def _axis(axis: Sequence[tuple[int, Dimension | None]], i: int, record: Record) -> None:
+    if not all(d is not None and _sound(d) for _, d in axis):
+        return
     chosen = representatives(axis)
     for rank, d in axis:
         if d is not None:
@@ -328,6 +330,11 @@ def _axis(axis: Sequence[tuple[int, Dimension | None]], i: int, record: Record) 
                 ranks[last],
                 stop,
             )
+
+
+def _sound(d: Dimension) -> bool:
+    """Whether the numbers that all arithmetic rests on are possible at all."""
+    return 0 <= d.grid_rank < d.grid_size and d.block_size >= 1 and d.size >= 0
 
 
 def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, object]]:
