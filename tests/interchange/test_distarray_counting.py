@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from .distarray_samples import block, cyclic, eighteen_padded, padding_table, unstructured
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,8 @@ from atoll.interchange.distarray import (
     num_owned_indices_from_cyclic,
     num_owned_indices_from_unstructured,
 )
+
+from .distarray_samples import block, cyclic, eighteen_padded, padding_table, unstructured
 
 
 @given(st.integers(0, 200), st.integers(1, 9), st.integers(1, 12))
