@@ -1,0 +1,1 @@
+"""The tests of atoll, and the bench they run on (tests/bench, docs/testing.md)."""

@@ -1,0 +1,3 @@
+"""Loads the bench: the markers `ranks`, `simulated` and `timeout`."""
+
+pytest_plugins = ["tests.bench.plugin"]
