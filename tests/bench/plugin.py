@@ -56,9 +56,7 @@ class Bench:
         if self._pool is not None and self._pool.size != size:
             self.close()
         if self._pool is None:
-            self._pool = Pool(
-                size, _files(item.session, size), item.config.rootpath, item.config.inipath
-            )
+            self._pool = Pool(size, _files(item.session, size), item.config)
         return self._pool
 
     def drop(self) -> None:

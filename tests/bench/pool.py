@@ -27,6 +27,8 @@ from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from . import examples, limits
 
 START_LIMIT = 120.0
@@ -92,7 +94,7 @@ class Result:
 class Pool:
     """``size`` ranks that have collected ``files`` and run their tests by node id."""
 
-    def __init__(self, size: int, files: Sequence[str], root: Path, ini: Path | None) -> None:
+    def __init__(self, size: int, files: Sequence[str], config: pytest.Config) -> None:
         self.size = size
         self.folder = Path(tempfile.mkdtemp(prefix="bench-"))
         self._connections: list[Connection] = []
@@ -100,16 +102,17 @@ class Pool:
         self._process: subprocess.Popen[bytes] | None = None
         self.problems: list[str] = []
         try:
-            self._start(files, root, ini)
+            self._start(files, config)
         except BaseException:
             self.kill()
             raise
 
-    def _start(self, files: Sequence[str], root: Path, ini: Path | None) -> None:
+    def _start(self, files: Sequence[str], config: pytest.Config) -> None:
         specification = {
             "files": list(files),
-            "root": str(root),
-            "ini": None if ini is None else str(ini),
+            "root": str(config.rootpath),
+            "ini": None if config.inipath is None else str(config.inipath),
+            "import_mode": config.getoption("importmode"),
         }
         (self.folder / "specification.json").write_text(json.dumps(specification))
         environment = dict(os.environ)

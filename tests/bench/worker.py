@@ -117,7 +117,8 @@ def main(folder: Path) -> int:
     link.send("hello", rank, size, os.getpid())
     link.listen()
     options = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:timeout"]
-    options += ["--continue-on-collection-errors", f"--rootdir={specification['root']}"]
+    options += ["--continue-on-collection-errors", f"--import-mode={specification['import_mode']}"]
+    options += [f"--rootdir={specification['root']}"]
     if specification["ini"]:
         options += ["-c", specification["ini"]]
     options.append(f"--basetemp={folder / f'basetemp.{rank}'}")
