@@ -50,6 +50,10 @@ class LayoutError(AtollError, ValueError):
     """A layout, or an operation on layouts, breaks a rule of theirs."""
 
 
+class LayoutIndexError(LayoutError, IndexError):
+    """An index lies outside of what a layout, or a rank of it, holds."""
+
+
 class ProtocolError(AtollError, ValueError):
     """A foreign object breaks the protocol it claims to speak.
 

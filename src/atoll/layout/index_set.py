@@ -1,0 +1,531 @@
+"""Index sets: which global indices of one axis somebody holds, and in which order.
+
+An index set is a finite sequence of distinct integers, kept in closed form. Position
+``i`` in the sequence is the *local* index, the integer found there the *global* one.
+There are three kinds:
+
+``Range``
+    an arithmetic progression; the block of a rank, or a strided slice.
+``Pattern``
+    runs that repeat with a period, cut off at both ends: block-cyclic ownership, and
+    what slices and intersections make of it. Element number ``v`` of the underlying
+    comb stands at ``first + step * (v - lead)``; it belongs to the set when ``v`` lies in
+    one of the runs ``[offset, offset + width)``, repeated every ``period``.
+``Listed``
+    an explicit array, in any order.
+
+Ranges and patterns are closed under the four verbs of the algebra: *shift*, *slice*
+(``image``), *intersect* and *locate* (``positions``). Slicing a comb by a stride turns
+each run into a shorter run, with ``stride / gcd(stride, period)`` periods of the old comb
+in one of the new. Intersecting two combs solves, for each distance ``d`` at which two
+runs overlap, one linear congruence: the runs at distance ``d`` recur with the least common
+multiple of the periods, so a pair of runs gives ``(width + width) / gcd`` pieces however
+long the axis is. Where listing the runs of the common window is cheaper, that is done.
+
+Results are always brought to one simplest form (a comb of single elements is a
+``Range``, two runs are always one run repeated), so equal sets compare equal.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any, NamedTuple, SupportsIndex, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LayoutIndexError
+from .runs import Indices
+
+Key = slice | Indices
+
+
+class Piece(NamedTuple):
+    """``repeats`` progressions of ``length`` indices each: ``start + k * period + i * step``."""
+
+    start: int
+    length: int
+    step: int
+    period: int
+    repeats: int
+
+
+class IndexSet(ABC):
+    """The common interface; an index set is also a read-only sequence of its indices."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of indices."""
+
+    @abstractmethod
+    def __contains__(self, index: object) -> bool:
+        """Whether a global index is in the set."""
+
+    @abstractmethod
+    def contains(self, indices: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """For each global index of an array, whether it is in the set."""
+
+    @abstractmethod
+    def _global(self, local: int) -> int: ...
+
+    @abstractmethod
+    def _local(self, index: int) -> int: ...
+
+    @abstractmethod
+    def _globals(self, local: Indices) -> Indices: ...
+
+    @abstractmethod
+    def _locals(self, indices: Indices) -> Indices: ...
+
+    @abstractmethod
+    def array(self) -> Indices:
+        """All indices in order, as an array."""
+
+    @property
+    @abstractmethod
+    def lowest(self) -> int:
+        """The smallest index; an error when the set is empty."""
+
+    @property
+    @abstractmethod
+    def highest(self) -> int:
+        """The largest index; an error when the set is empty."""
+
+    @property
+    @abstractmethod
+    def is_contiguous(self) -> bool:
+        """Whether the indices follow each other one by one, ascending."""
+
+    @property
+    @abstractmethod
+    def key(self) -> Key:
+        """What to index a NumPy axis with: a slice where one will do, else an array."""
+
+    @abstractmethod
+    def pieces(self) -> tuple[Piece, ...]:
+        """The set as repeated progressions: few, however many indices there are."""
+
+    @abstractmethod
+    def shifted(self, by: int) -> IndexSet:
+        """Every index plus ``by``."""
+
+    @abstractmethod
+    def reversed(self) -> IndexSet:
+        """The same indices in the opposite order."""
+
+    @abstractmethod
+    def scaled(self, step: int, offset: int) -> IndexSet:
+        """Every index times ``step`` plus ``offset``, in the same order."""
+
+    @abstractmethod
+    def divided(self, step: int, offset: int) -> IndexSet:
+        """The inverse of :meth:`scaled`, for indices that it can have made."""
+
+    @abstractmethod
+    def intersection(self, other: IndexSet) -> IndexSet:
+        """The indices that both sets have, in ascending order."""
+
+    @abstractmethod
+    def image(self, selected: range) -> IndexSet:
+        """The ``j`` for which ``selected[j]`` is in the set, ascending for closed forms."""
+
+    @abstractmethod
+    def positions(self, subset: IndexSet) -> IndexSet:
+        """The local index of each index of ``subset``, in the order of ``subset``."""
+
+    @abstractmethod
+    def select(self, positions: IndexSet) -> IndexSet:
+        """The global index at each local index of ``positions``: the inverse of ``positions``."""
+
+    def sliced(self, selected: range) -> tuple[IndexSet, IndexSet]:
+        """The set on the axis that ``selected`` cuts out, and the local indices that pick it.
+
+        ``selected`` is ``range(size)[slice]``. The first result is :meth:`image`; the second
+        holds, for each of its indices in order, the local index it had here.
+        """
+        image = self.image(selected)
+        return image, self.positions(Range.of(selected).select(image))
+
+    def __and__(self, other: IndexSet) -> IndexSet:
+        return self.intersection(other)
+
+    @overload
+    def global_of(self, local: int | np.integer[Any]) -> int: ...
+    @overload
+    def global_of(self, local: npt.NDArray[Any]) -> Indices: ...
+    def global_of(self, local: Any) -> Any:
+        """The global index at a local one; an array of them for an array."""
+        if isinstance(local, np.ndarray) and local.ndim:
+            where = local.astype(np.int64, copy=False)
+            if where.size and (int(where.min()) < 0 or int(where.max()) >= len(self)):
+                bad = int(where[(where < 0) | (where >= len(self))].flat[0])
+                raise LayoutIndexError(self._outside("local", bad))
+            return self._globals(where)
+        number = local.__index__()
+        if not 0 <= number < len(self):
+            raise LayoutIndexError(self._outside("local", number))
+        return self._global(number)
+
+    @overload
+    def local_of(self, index: int | np.integer[Any]) -> int: ...
+    @overload
+    def local_of(self, index: npt.NDArray[Any]) -> Indices: ...
+    def local_of(self, index: Any) -> Any:
+        """The local index of a global one; an array of them for an array."""
+        if isinstance(index, np.ndarray) and index.ndim:
+            values = index.astype(np.int64, copy=False)
+            inside = self.contains(values)
+            if not inside.all():
+                raise LayoutIndexError(self._outside("global", int(values[~inside].flat[0])))
+            return self._locals(values)
+        number = index.__index__()
+        if number not in self:
+            raise LayoutIndexError(self._outside("global", number))
+        return self._local(number)
+
+    def _outside(self, which: str, value: int) -> str:
+        if which == "local":
+            return f"index set: local index {value} is not in range({len(self)}) of {self!r}"
+        return f"index set: global index {value} is not in {self!r}"
+
+    def __getitem__(self, local: int) -> int:
+        return self.global_of(local)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.array().tolist())
+
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """The set as contiguous runs ``(start, stop)``, in order."""
+        values = self.array()
+        if not values.size:
+            return
+        edges = np.flatnonzero(np.diff(values) != 1) + 1
+        for start, stop in zip([0, *edges.tolist()], [*edges.tolist(), values.size]):
+            yield int(values[start]), int(values[stop - 1]) + 1
+
+    def clipped(self, start: int, stop: int) -> IndexSet:
+        """The indices from ``start`` up to ``stop``, ascending."""
+        return self.intersection(Range(start, stop))
+
+
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Range(IndexSet):
+    """An arithmetic progression, with the arguments and the meaning of ``range``."""
+
+    values: range
+
+    def __init__(self, start: int, stop: int | None = None, step: int = 1) -> None:
+        _set(self, "values", range(start) if stop is None else range(start, stop, step))
+
+    @classmethod
+    def of(cls, values: range) -> Range:
+        """The range that lists the same numbers as Python's ``values``."""
+        new = cls.__new__(cls)
+        _set(new, "values", values)
+        return new
+
+    @property
+    def start(self) -> int:
+        return self.values.start
+
+    @property
+    def stop(self) -> int:
+        return self.values.stop
+
+    @property
+    def step(self) -> int:
+        return self.values.step
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __contains__(self, index: object) -> bool:
+        return index in self.values
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.values)
+
+    def __repr__(self) -> str:
+        v = self.values
+        return (
+            f"Range({v.start}, {v.stop})"
+            if v.step == 1
+            else f"Range({v.start}, {v.stop}, {v.step})"
+        )
+
+    def contains(self, indices: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        given = np.asarray(indices, dtype=np.int64)
+        if not self.values:
+            return np.zeros(given.shape, dtype=np.bool_)
+        inside = (given >= self.lowest) & (given <= self.highest)
+        if self.step not in (1, -1):
+            inside &= (given - self.start) % self.step == 0
+        return inside
+
+    def _global(self, local: int) -> int:
+        return self.values[local]
+
+    def _local(self, index: int) -> int:
+        return (index - self.values.start) // self.values.step
+
+    def _globals(self, local: Indices) -> Indices:
+        return local * self.step + self.start
+
+    def _locals(self, indices: Indices) -> Indices:
+        shifted = indices - self.start
+        return shifted if self.step == 1 else shifted // self.step
+
+    def array(self) -> Indices:
+        return np.arange(self.start, self.stop, self.step, dtype=np.int64)
+
+    @property
+    def lowest(self) -> int:
+        return self.values[0 if self.values.step > 0 else -1]
+
+    @property
+    def highest(self) -> int:
+        return self.values[-1 if self.values.step > 0 else 0]
+
+    @property
+    def is_contiguous(self) -> bool:
+        return self.values.step == 1 or len(self.values) < 2
+
+    @property
+    def key(self) -> Key:
+        v = self.values
+        if not v:
+            return slice(0, 0)
+        stop = v[-1] + (1 if v.step > 0 else -1)
+        return slice(v.start, None if stop < 0 else stop, v.step)
+
+    def pieces(self) -> tuple[Piece, ...]:
+        v = self.values
+        return (Piece(v.start, len(v), v.step, 0, 1),) if v else ()
+
+    def runs(self) -> Iterator[tuple[int, int]]:
+        if self.is_contiguous:
+            return iter([(self.values[0], self.values[-1] + 1)] if self.values else [])
+        return ((index, index + 1) for index in self.values)
+
+    def shifted(self, by: int) -> Range:
+        v = self.values
+        return Range.of(range(v.start + by, v.stop + by, v.step))
+
+    def reversed(self) -> Range:
+        return Range.of(self.values[::-1])
+
+    def scaled(self, step: int, offset: int) -> Range:
+        v = self.values
+        return Range.of(range(v.start * step + offset, v.stop * step + offset, v.step * step))
+
+    def divided(self, step: int, offset: int) -> Range:
+        v = self.values
+        if step == 1:
+            return Range.of(range(v.start - offset, v.stop - offset, v.step))
+        # A single index has whatever step it was made with: any other will do.
+        start, stride = (v.start - offset) // step, v.step // step if len(v) > 1 else 1
+        return Range.of(range(start, start + stride * len(v), stride))
+
+    def intersection(self, other: IndexSet) -> IndexSet:
+        if isinstance(other, Range):
+            return Range.of(meet(ascending(self.values), ascending(other.values)))
+        return other.intersection(self)
+
+    def image(self, selected: range) -> IndexSet:
+        common = meet(ascending(self.values), ascending(selected))
+        if not common:
+            return EMPTY
+        start = (common[0] - selected.start) // selected.step
+        stride = common.step // selected.step
+        return Range.of(ascending(range(start, start + stride * len(common), stride)))
+
+    def positions(self, subset: IndexSet) -> IndexSet:
+        if not len(subset):
+            return EMPTY
+        v = self.values
+        for index in (subset.lowest, subset.highest):
+            if index not in v:
+                raise LayoutIndexError(self._outside("global", index))
+        return subset.divided(v.step, v.start)
+
+    def select(self, positions: IndexSet) -> IndexSet:
+        if not len(positions):
+            return EMPTY
+        for local in (positions.lowest, positions.highest):
+            if not 0 <= local < len(self.values):
+                raise LayoutIndexError(self._outside("local", local))
+        return positions.scaled(self.step, self.start)
+
+
+EMPTY = Range(0)
+
+
+def ascending(values: range) -> range:
+    return values if values.step > 0 else values[::-1]
+
+
+def meet(a: range, b: range) -> range:
+    """The numbers that two ascending ranges share."""
+    low, high = max(a.start, b.start), min(a.stop, b.stop)
+    if high <= low:
+        return EMPTY.values
+    step, other = a.step, b.step
+    if step == 1 and other == 1:
+        return range(low, high)
+    if other == 1:
+        return range(low + (a.start - low) % step, high, step)
+    if step == 1:
+        return range(low + (b.start - low) % other, high, other)
+    common = gcd(step, other)
+    apart, rest = divmod(b.start - a.start, common)
+    if rest:
+        return EMPTY.values
+    turns = apart * pow(step // common, -1, other // common) % (other // common)
+    period = step // common * other
+    return range(low + (a.start + step * turns - low) % period, high, period)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Listed(IndexSet):
+    """An explicit array of distinct indices, in the order in which they are held."""
+
+    indices: Indices
+    _order: list[tuple[Indices, Indices | None]] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        values = np.array(self.indices, dtype=np.int64)
+        values.flags.writeable = False
+        _set(self, "indices", values)
+
+    def _sorted(self) -> tuple[Indices, Indices | None]:
+        """The indices in ascending order, and which position each had (``None``: its own)."""
+        if not self._order:
+            values = self.indices
+            if (values[1:] > values[:-1]).all():
+                self._order.append((values, None))
+            else:
+                order = np.argsort(values, kind="stable")
+                self._order.append((values[order], order))
+        return self._order[0]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listed) and np.array_equal(self.indices, other.indices)
+
+    def __hash__(self) -> int:
+        return hash(self.indices.tobytes())
+
+    def __repr__(self) -> str:
+        if len(self.indices) > 12:
+            return f"Listed(<{len(self.indices)} indices>)"
+        return f"Listed({self.indices.tolist()})"
+
+    def __contains__(self, index: object) -> bool:
+        if not isinstance(index, SupportsIndex):
+            return False
+        number, (values, _) = index.__index__(), self._sorted()
+        place = int(np.searchsorted(values, number))
+        return place < len(values) and int(values[place]) == number
+
+    def contains(self, indices: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        given, (values, _) = np.asarray(indices, dtype=np.int64), self._sorted()
+        if not len(values):
+            return np.zeros(given.shape, dtype=np.bool_)
+        places = np.minimum(np.searchsorted(values, given), len(values) - 1)
+        return np.asarray(values[places] == given)
+
+    def _global(self, local: int) -> int:
+        return int(self.indices[local])
+
+    def _local(self, index: int) -> int:
+        values, order = self._sorted()
+        place = int(np.searchsorted(values, index))
+        return place if order is None else int(order[place])
+
+    def _globals(self, local: Indices) -> Indices:
+        return self.indices[local]
+
+    def _locals(self, indices: Indices) -> Indices:
+        values, order = self._sorted()
+        places = np.searchsorted(values, indices).astype(np.int64, copy=False)
+        return places if order is None else order[places]
+
+    def array(self) -> Indices:
+        return self.indices
+
+    @property
+    def lowest(self) -> int:
+        return int(self.indices.min())
+
+    @property
+    def highest(self) -> int:
+        return int(self.indices.max())
+
+    @property
+    def is_contiguous(self) -> bool:
+        return bool((np.diff(self.indices) == 1).all())
+
+    @property
+    def key(self) -> Key:
+        return self.indices
+
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(Piece(start, stop - start, 1, 0, 1) for start, stop in self.runs())
+
+    def shifted(self, by: int) -> Listed:
+        return Listed(self.indices + by)
+
+    def scaled(self, step: int, offset: int) -> Listed:
+        return Listed(self.indices * step + offset)
+
+    def divided(self, step: int, offset: int) -> Listed:
+        values, rest = np.divmod(self.indices - offset, step)
+        if rest.any():
+            bad = int(self.indices[rest != 0][0])
+            raise LayoutIndexError(f"index set: {bad} is not {offset} plus a multiple of {step}")
+        return Listed(values)
+
+    def reversed(self) -> IndexSet:
+        return listed(self.indices[::-1])
+
+    def intersection(self, other: IndexSet) -> IndexSet:
+        values, _ = self._sorted()
+        return listed(values[other.contains(values)])
+
+    def image(self, selected: range) -> IndexSet:
+        return self.sliced(selected)[0]
+
+    def sliced(self, selected: range) -> tuple[IndexSet, IndexSet]:
+        chosen = Range.of(selected)
+        kept = np.flatnonzero(chosen.contains(self.indices))
+        return listed(chosen._locals(self.indices[kept])), listed(kept)
+
+    def positions(self, subset: IndexSet) -> IndexSet:
+        return listed(self.local_of(subset.array()))
+
+    def select(self, positions: IndexSet) -> IndexSet:
+        return listed(self.global_of(positions.array()))
+
+
+def listed(values: npt.ArrayLike) -> IndexSet:
+    """The indices of an array in its order, as a ``Range`` if they are one."""
+    array = np.asarray(values, dtype=np.int64)
+    if not len(array):
+        return EMPTY
+    first = int(array[0])
+    if len(array) == 1:
+        return Range(first, first + 1)
+    last, step = int(array[-1]), int(array[1]) - first
+    if step and last - first == step * (len(array) - 1) and (np.diff(array) == step).all():
+        return Range.of(range(first, last + (1 if step > 0 else -1), step))
+    return Listed(array)
