@@ -115,7 +115,7 @@ class SingleCommunicator(Communicator):
 
     def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
         given = contribution(array, op)
-        return self._collective("allreduce", what, given.copy() if given is array else given)
+        return self._collective("allreduce", what, given.copy())
 
     def iallgather(self, array: Array, what: str = "") -> Request:
         return self._collective("allgather", what, np.array(array, order="C")[np.newaxis])
@@ -175,13 +175,10 @@ def check_rows(rows: Any, size: int) -> None:
 
 
 def deliver(message: Array, target: Array, request: Request) -> None:
-    """Copy ``message`` into ``target`` in C order, or refuse if their sizes differ."""
-    if message.nbytes != target.nbytes:
+    """Copy ``message`` into ``target`` in C order, or refuse if it does not fit."""
+    if message.dtype != target.dtype or message.size != target.size:
         raise CommunicationError(
-            f"{request.describe()}: the message has {message.nbytes} bytes, "
-            f"the array for it {target.nbytes}"
+            f"{request.describe()}: the message has {message.size} elements of {message.dtype}, "
+            f"the array for it {target.size} of {target.dtype}"
         )
-    flat = np.ascontiguousarray(message).reshape(-1)
-    if message.dtype != target.dtype:
-        flat = flat.view(np.uint8).view(target.dtype)
-    target[...] = flat.reshape(target.shape)
+    target[...] = message.reshape(target.shape)

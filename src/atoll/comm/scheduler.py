@@ -1,0 +1,371 @@
+"""Simulated ranks take turns: one runs at a time, and time is simulated as well.
+
+Every rank is a thread, but only the one that holds the turn runs; it gives the turn up when
+it has to wait, or when it looks for a message in vain. So a simulation gives the same result
+each time, a seed picks among the orders that MPI would allow, and a deadlock is plain to see:
+nobody can take the turn.
+
+Each rank has a clock. It stands still while the rank computes, unless the rank says how long
+that would take (``advance``), and moves on while the rank waits: a message that is sent at
+``t`` arrives at ``t + latency``, and who waits for it goes on at the later of the arrival and
+its own time. The turn goes to the rank that can go on earliest. Nothing can therefore happen
+to a rank before the time it has reached, and what it sees at a time is what it would have
+seen. A rank that looks in vain twice without doing anything in between is taken to poll, and
+its clock moves to the next time at which anything can happen.
+
+With real clocks, all of them are the clock on the wall, and latencies are waited for.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+
+from ..config import config
+from ..errors import (
+    CommunicationError,
+    DeadlockError,
+    RankFailedError,
+    WaitTimeoutError,
+    WorldError,
+)
+from .communicator import Request, Traffic, describe_all
+
+
+class Dropped(BaseException):
+    """Unwinds the thread of a rank that was told to die."""
+
+
+class SimulatedRequest(Request):
+    """An operation of a simulated rank: done once its rank has seen that it is complete."""
+
+    __slots__ = ("complete_at", "finish", "missing", "owner", "value")
+
+    complete_at: float
+    """When the operation is complete: ``inf`` while that depends on another rank's action."""
+    finish: Callable[[], object] | None
+    """Puts the data where it belongs and gives the result; ``None`` once that is done."""
+    missing: Callable[[], Sequence[int]]
+    """The ranks whose action the operation still needs."""
+    owner: Rank
+    value: object
+
+    @property
+    def done(self) -> bool:
+        return self.finish is None
+
+    @property
+    def result(self) -> object:
+        if self.finish is not None:
+            raise CommunicationError(f"not done yet: {self.describe()}")
+        return self.value
+
+    def test(self) -> bool:
+        return bool(self.owner.scheduler.test_some(self.owner, (self,)))
+
+
+class Rank:
+    """What the scheduler knows of one rank."""
+
+    __slots__ = (
+        "clock",
+        "error",
+        "failure",
+        "gate",
+        "last_operation",
+        "looked_in_vain",
+        "number",
+        "operations",
+        "scheduler",
+        "state",
+        "thread",
+        "ticket",
+        "traffic",
+        "waiting",
+        "wake",
+    )
+
+    def __init__(self, scheduler: Scheduler, number: int, last_operation: int | None) -> None:
+        self.scheduler = scheduler
+        self.number = number
+        self.last_operation = last_operation
+        self.operations = 0
+        self.clock = 0.0
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.thread = 0
+        self.state = "ready"
+        self.ticket = 0
+        self.wake = 0.0
+        self.waiting: Sequence[SimulatedRequest] = ()
+        self.looked_in_vain = False
+        self.error: BaseException | None = None
+        self.failure: BaseException | None = None
+        self.traffic = Traffic()
+
+
+class Scheduler:
+    """Hands the turn from rank to rank."""
+
+    def __init__(self, size: int, seed: int | None, real: bool, drop: dict[int, int]) -> None:
+        self.ranks = [Rank(self, number, drop.get(number)) for number in range(size)]
+        self.real = real
+        self.random = None if seed is None else random.Random(seed)
+        self.finished = threading.Event()
+        self._start = time.monotonic()
+        self._queue: list[tuple[float, float, int, Rank]] = []
+        self._tickets = 0
+        self._live = size
+        self._last_event = self._start
+        self._failed: tuple[str, BaseException | None] | None = None
+        for rank in self.ranks:
+            self._enqueue(rank, 0.0)
+
+    # The turn -----------------------------------------------------------------------------
+
+    def _enqueue(self, rank: Rank, wake: float) -> None:
+        """Let ``rank`` have the turn once everybody's time has come to ``wake``."""
+        self._tickets += 1
+        rank.ticket = self._tickets
+        rank.wake = wake
+        order = float(self._tickets) if self.random is None else self.random.random()
+        heapq.heappush(self._queue, (wake, order, rank.ticket, rank))
+
+    def _next(self) -> Rank | None:
+        """The rank whose turn it is, or ``None`` if nobody is left."""
+        while self._live:
+            while self._queue:
+                wake, _, ticket, rank = heapq.heappop(self._queue)
+                if ticket != rank.ticket:
+                    continue
+                if self.real and wake > self.now(rank):
+                    time.sleep(wake - self.now(rank))
+                rank.ticket = 0
+                return rank
+            self._report_deadlock()
+        return None
+
+    def start(self) -> None:
+        """Give the first rank its turn."""
+        first = self._next()
+        if first is not None:
+            first.gate.release()
+
+    def _yield(self, rank: Rank) -> None:
+        """Give up the turn and come back when it is this rank's again."""
+        following = self._next()
+        if following is not rank:
+            if following is not None:
+                following.gate.release()
+            rank.gate.acquire()
+        rank.state = "running"
+        if not self.real:
+            rank.clock = max(rank.clock, rank.wake)
+        if rank.error is not None:
+            error, rank.error = rank.error, None
+            raise error
+
+    def end(self, rank: Rank, failure: BaseException | None) -> None:
+        """The thread of ``rank`` is over: tell those who depend on it, and pass on the turn."""
+        rank.state = "ended"
+        rank.failure = failure
+        self._live -= 1
+        if isinstance(failure, Dropped):
+            rank.state = "dropped"
+            for other in self.ranks:
+                if other.state == "blocked":
+                    self._check_missing(other)
+        elif failure is not None:
+            self.fail(
+                f"rank {rank.number} has failed: {type(failure).__name__}: {failure}", failure
+            )
+        following = self._next()
+        if following is None:
+            self.finished.set()
+        else:
+            following.gate.release()
+
+    def fail(self, why: str, cause: BaseException | None) -> None:
+        """End all ranks: whoever waits, or communicates from now on, gets an error."""
+        if self._failed is None:
+            self._failed = (why, cause)
+        for rank in self.ranks:
+            if rank.state == "blocked" and rank.error is None:
+                self._interrupt(rank, self._failure_of(rank))
+
+    def _failure_of(self, rank: Rank) -> RankFailedError:
+        why, cause = self._failed or ("", None)
+        doing = (
+            f"; rank {rank.number} waits for {describe_all(rank.waiting)}" if rank.waiting else ""
+        )
+        error = RankFailedError(why + doing)
+        error.__cause__ = cause
+        return error
+
+    def _interrupt(self, rank: Rank, error: BaseException) -> None:
+        rank.error = error
+        rank.state = "ready"
+        self._enqueue(rank, self.now(rank))
+
+    def _report_deadlock(self) -> None:
+        """Everybody who is still there waits for ever: tell each of them who waits for what."""
+        waiting = [rank for rank in self.ranks if rank.state == "blocked"]
+        lines = [f"rank {rank.number}: {describe_all(rank.waiting)}" for rank in waiting[:64]]
+        if len(waiting) > 64:
+            lines.append(f"and {len(waiting) - 64} more")
+        for state, words in (("ended", "over"), ("dropped", "dead")):
+            gone = [str(rank.number) for rank in self.ranks if rank.state == state]
+            if gone:
+                lines.append(f"already {words}: rank {', '.join(gone[:64])}")
+        report = "deadlock: every rank that is left waits\n  " + "\n  ".join(lines)
+        for rank in waiting:
+            self._interrupt(rank, DeadlockError(report))
+
+    # Called by the rank that has the turn ---------------------------------------------------
+
+    def now(self, rank: Rank) -> float:
+        """The time on the clock of ``rank``."""
+        return time.monotonic() - self._start if self.real else rank.clock
+
+    def enter(self, rank: Rank) -> None:
+        """Called before anything a rank does: is it the rank, is it alive, may it go on?"""
+        if rank.thread != threading.get_ident():
+            raise WorldError(
+                f"the world of simulated rank {rank.number} belongs to that rank's thread; "
+                f"thread {threading.current_thread().name} cannot use it"
+            )
+        if rank.state == "dropped":
+            raise Dropped
+        if self._failed is not None:
+            raise self._failure_of(rank)
+
+    def count_operation(self, rank: Rank) -> None:
+        """One more operation of ``rank``, which may be the one at which it is to die."""
+        self.enter(rank)
+        rank.operations += 1
+        rank.looked_in_vain = False
+        if rank.last_operation is not None and rank.operations >= rank.last_operation:
+            rank.state = "dropped"
+            raise Dropped
+        if self.random is not None and self.random.random() < 0.25:
+            self._enqueue(rank, self.now(rank))
+            self._yield(rank)
+        self._last_event = time.monotonic()
+
+    def advance(self, rank: Rank, seconds: float) -> None:
+        """Let ``seconds`` pass for ``rank``, as if it had computed that long."""
+        self.enter(rank)
+        rank.looked_in_vain = False
+        if self.real:
+            self._enqueue(rank, self.now(rank) + seconds)
+            self._yield(rank)
+        else:
+            rank.clock += seconds
+
+    def completed(self, request: SimulatedRequest, at: float) -> None:
+        """``request`` is going to be complete at the time ``at``; wake its rank for that."""
+        request.complete_at = at
+        rank = request.owner
+        if rank.state == "blocked" and request in rank.waiting:
+            wake = max(at, self.now(rank))
+            if not rank.ticket or wake < rank.wake:
+                self._enqueue(rank, wake)
+
+    def _collect(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
+        """The positions of what is done by now; finishes what is."""
+        now = self.now(rank)
+        found, fresh = [], []
+        for position, request in enumerate(requests):
+            if request.done:
+                found.append(position)
+            elif isinstance(request, SimulatedRequest) and request.complete_at <= now:
+                fresh.append(position)
+        if self.random is not None and fresh:
+            self.random.shuffle(fresh)
+            fresh = fresh[: self.random.randint(0 if found else 1, len(fresh))]
+        for position in fresh:
+            request = requests[position]
+            assert isinstance(request, SimulatedRequest)
+            finish, request.finish = request.finish, None
+            if finish is not None:
+                request.value = finish()
+        if fresh:
+            self._last_event = time.monotonic()
+        return found + fresh
+
+    def test_some(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
+        """What is done now; others get their turn if that is nothing."""
+        self.enter(rank)
+        if not self.real and self._queue and self._queue[0][0] < rank.clock:
+            self._enqueue(rank, rank.clock)
+            self._yield(rank)
+        found = [] if self._withheld(rank) else self._collect(rank, requests)
+        if found:
+            rank.looked_in_vain = False
+            return found
+        self._enqueue(rank, self._time_of_next_look(rank, requests))
+        rank.looked_in_vain = True
+        self._yield(rank)
+        if time.monotonic() - self._last_event > config.wait_abort:
+            raise WaitTimeoutError(
+                f"rank {rank.number} has looked in vain for {config.wait_abort:g} s, while nobody "
+                f"did anything, for: {describe_all(requests)}"
+            )
+        return []
+
+    def _withheld(self, rank: Rank) -> bool:
+        """With a seed, a look may come too early even for what has arrived, but not always."""
+        return self.random is not None and not rank.looked_in_vain and self.random.random() < 0.25
+
+    def _time_of_next_look(self, rank: Rank, requests: Sequence[Request]) -> float:
+        """When a rank that has looked in vain gets its turn again."""
+        now = self.now(rank)
+        if not rank.looked_in_vain or self.real:
+            return now
+        times = [r.complete_at for r in requests if isinstance(r, SimulatedRequest)]
+        times += [self._queue[0][0]] if self._queue else []
+        return max(now, min((t for t in times if t > now), default=now))
+
+    def wait_some(
+        self, rank: Rank, requests: Sequence[Request], timeout: float | None
+    ) -> list[int]:
+        """What is done, once anything is."""
+        self.enter(rank)
+        rank.looked_in_vain = False
+        deadline = inf if timeout is None else self.now(rank) + timeout
+        while not (found := self._collect(rank, requests)):
+            if not requests:
+                raise ValueError("waiting for some of no requests would never end")
+            if self.now(rank) >= deadline:
+                raise WaitTimeoutError(
+                    f"rank {rank.number} has waited {timeout:g} s for: {describe_all(requests)}"
+                )
+            rank.waiting = [r for r in requests if isinstance(r, SimulatedRequest)]
+            rank.state = "blocked"
+            self._check_missing(rank)
+            wake = min(deadline, *(request.complete_at for request in rank.waiting))
+            if rank.state == "blocked" and wake < inf:
+                self._enqueue(rank, wake)
+            try:
+                self._yield(rank)
+            finally:
+                rank.waiting = ()
+        return found
+
+    def _check_missing(self, rank: Rank) -> None:
+        """Interrupt a wait that needs a rank which is dead."""
+        for request in rank.waiting:
+            if request.complete_at == inf:
+                for number in request.missing():
+                    other = self.ranks[number]
+                    if other.state == "dropped" and rank.error is None:
+                        error = RankFailedError(
+                            f"rank {number} has died (at its operation {other.operations}); rank "
+                            f"{rank.number} waits for {describe_all(rank.waiting)}"
+                        )
+                        self._interrupt(rank, error)
+                        return

@@ -1,0 +1,593 @@
+"""Simulated ranks: threads of one process that exchange messages as MPI ranks do.
+
+``run(4, function)`` calls ``function()`` on four ranks, each of which sees a world of four,
+and returns the four results. Waiting, the order of messages, and the semantics of buffers
+are those of MPI. How the ranks take turns, and what time means, is told in ``scheduler``;
+this module holds the mail: a message that is sent is matched with the receive for it by
+(communicator, source, destination, tag) in order, and a collective is a table of
+contributions that is complete when the last rank has put in its own.
+
+A send copies its data when it is posted, as MPI does with small messages. With
+``rendezvous=True`` it completes only when the receive is there, as MPI may do at any size: a
+program that relies on the first then ends in a deadlock, which is reported at once.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import pickle
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..config import config
+from ..errors import DivergenceError, RankFailedError
+from .communicator import Array, Communicator, Request, Traffic, check_array
+from .reduction import combine, contribution
+from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
+from .single import check_rows, deliver
+from .world import World
+
+Latency = float | Callable[[int, int, int], float]
+
+
+class _Message:
+    """A message on its way, which has not met its receive yet."""
+
+    __slots__ = ("array", "arrival", "request", "sent")
+
+    def __init__(self, array: Array, sent: float, arrival: float, request: SimulatedRequest):
+        self.array = array
+        self.sent = sent
+        self.arrival = arrival
+        self.request = request
+
+
+class _Collective:
+    """One collective of one communicator, while its ranks arrive."""
+
+    __slots__ = ("given", "name", "requests", "times", "total")
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.given: list[Any] = [None] * size
+        self.times: list[float] = [inf] * size
+        self.requests: list[SimulatedRequest | None] = [None] * size
+        self.total: Array | None = None
+
+    def reduced(self, op: str) -> Array:
+        """The reduction of what was given: computed once, and copied for each rank."""
+        if self.total is None:
+            self.total = combine(self.given, op)
+        return self.total.copy()
+
+
+class Simulation:
+    """A number of ranks, and the network between them.
+
+    ``latency``: seconds from a send to its arrival, or a function of (source, destination,
+    bytes). ``clock="virtual"`` gives each rank a clock of its own that computing does not
+    move, only ``communicator.advance(seconds)`` and waiting do; ``"real"`` means the clock
+    on the wall. ``seed`` picks an order in which ranks run and messages become visible,
+    among those that MPI allows. ``rendezvous``: sends wait for their receives.
+    ``drop={rank: k}``: that rank dies at its k-th operation.
+
+    After :meth:`run`, ``traffic`` and ``clocks`` tell by rank what was sent and what time it is.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        latency: Latency = 0.0,
+        clock: str = "virtual",
+        seed: int | None = None,
+        rendezvous: bool = False,
+        drop: Mapping[int, int] | None = None,
+    ) -> None:
+        if size < 1:
+            raise ValueError(f"a simulation needs at least one rank, not {size}")
+        if clock not in ("virtual", "real"):
+            raise ValueError(f"the clock is 'virtual' or 'real', not {clock!r}")
+        for rank, operation in (drop or {}).items():
+            if not 0 <= rank < size or operation < 1:
+                raise ValueError(
+                    f"drop: no rank {rank} of {size} has an operation number {operation}"
+                )
+        self.size = size
+        self.latency = latency
+        self.rendezvous = rendezvous
+        self.scheduler = Scheduler(size, seed, clock == "real", dict(drop or {}))
+        self._sent: dict[tuple[int, int, int, int], deque[_Message]] = {}
+        self._wanted: dict[tuple[int, int, int, int], deque[tuple[SimulatedRequest, Array]]] = {}
+        self._last_arrival: dict[tuple[int, int], float] = {}
+        self._collectives: dict[tuple[int, int], _Collective] = {}
+        self._contexts = itertools.count(1)
+        self._group_contexts: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    @property
+    def traffic(self) -> list[Traffic]:
+        """What each rank has sent and received so far."""
+        return [rank.traffic for rank in self.scheduler.ranks]
+
+    @property
+    def clocks(self) -> list[float]:
+        """The time on each rank's clock."""
+        return [self.scheduler.now(rank) for rank in self.scheduler.ranks]
+
+    def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Call ``function(*args)`` on every rank; the results by rank.
+
+        The first exception on any rank ends all of them and is raised here, with a note
+        that names the rank. The result of a rank that was dropped is ``None``.
+        """
+        if self.scheduler.finished.is_set() or self.scheduler.ranks[0].thread:
+            raise RuntimeError("a simulation runs once")
+        results: list[Any] = [None] * self.size
+        failures: list[tuple[int, BaseException]] = []
+        threads = []
+        for rank in self.scheduler.ranks:
+            context = contextvars.copy_context()
+            arguments = (self._rank_main, rank, results, failures, function, args)
+            thread = threading.Thread(
+                target=context.run, args=arguments, name=f"rank {rank.number}", daemon=True
+            )
+            threads.append(thread)
+            thread.start()
+        self.scheduler.start()
+        try:
+            self.scheduler.finished.wait()
+        except BaseException as error:
+            self.scheduler.fail("the simulation was interrupted", error)
+            self.scheduler.finished.wait(5.0)
+            raise
+        for thread in threads:
+            thread.join()
+        if failures:
+            number, failure = failures[0]
+            failure.add_note(f"raised on simulated rank {number} of {self.size}")
+            raise failure
+        return results
+
+    def _rank_main(
+        self,
+        rank: Rank,
+        results: list[Any],
+        failures: list[tuple[int, BaseException]],
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+    ) -> None:
+        rank.thread = threading.get_ident()
+        rank.gate.acquire()
+        rank.state = "running"
+        failure: BaseException | None = None
+        try:
+            communicator = SimulatedCommunicator(self, rank, 0, tuple(range(self.size)))
+            with World(communicator), config():
+                results[rank.number] = function(*args)
+        except Dropped as dropped:
+            failure = dropped
+        except BaseException as error:
+            failure = error
+            failures.append((rank.number, error))
+        self.scheduler.end(rank, failure)
+
+    # The mail -----------------------------------------------------------------------------
+
+    def travel_time(self, source: int, dest: int, nbytes: int) -> float:
+        """How long a message takes."""
+        latency = self.latency
+        return latency(source, dest, nbytes) if callable(latency) else latency
+
+    def post_send(
+        self, request: SimulatedRequest, array: Array, context: int, dest: int, tag: int
+    ) -> None:
+        """Match a send with the receive that waits for it, or let it wait."""
+        rank = request.owner
+        key = (context, rank.number, dest, tag)
+        now = self.scheduler.now(rank)
+        if not self.rendezvous:
+            array = array.copy()
+            request.complete_at = now
+        message = _Message(array, now, self._arrival(rank.number, dest, now, array), request)
+        if waiting := self._wanted.get(key):
+            self._match(message, *waiting.popleft(), now)
+        else:
+            self._sent.setdefault(key, deque()).append(message)
+
+    def post_receive(
+        self, request: SimulatedRequest, array: Array, context: int, source: int, tag: int
+    ) -> None:
+        """Match a receive with the message that waits for it, or let it wait."""
+        rank = request.owner
+        key = (context, source, rank.number, tag)
+        if waiting := self._sent.get(key):
+            self._match(waiting.popleft(), request, array, self.scheduler.now(rank))
+        else:
+            self._wanted.setdefault(key, deque()).append((request, array))
+
+    def _arrival(self, source: int, dest: int, now: float, array: Array) -> float:
+        """When a message that leaves now arrives: never before an earlier one of the pair."""
+        arrival = now + self.travel_time(source, dest, array.nbytes)
+        arrival = max(arrival, self._last_arrival.get((source, dest), 0.0))
+        self._last_arrival[source, dest] = arrival
+        return arrival
+
+    def _match(
+        self, message: _Message, request: SimulatedRequest, target: Array, now: float
+    ) -> None:
+        """A message has met its receive at ``now``: the data is there at the arrival."""
+        arrival = message.arrival
+        array = message.array
+        if self.rendezvous:
+            arrival += max(0.0, now - message.sent)
+            if array.nbytes == target.nbytes:
+                array = array.copy()
+            self.scheduler.completed(message.request, arrival)
+
+        def finish() -> Array:
+            deliver(array, target, request)
+            traffic = request.owner.traffic
+            traffic.messages_received += 1
+            traffic.bytes_received += array.nbytes
+            return target
+
+        request.finish = finish
+        self.scheduler.completed(request, arrival)
+
+    def collective(self, context: int, number: int, name: str, size: int) -> _Collective:
+        """The ``number``-th collective of a communicator, which must be ``name`` for all."""
+        found = self._collectives.get((context, number))
+        if found is None:
+            found = self._collectives[context, number] = _Collective(name, size)
+        return found
+
+    def forget_collective(self, context: int, number: int) -> None:
+        """Everybody has arrived."""
+        del self._collectives[context, number]
+
+    def new_context(self) -> int:
+        """A number for a communicator that no other has."""
+        return next(self._contexts)
+
+    def group_context(self, context: int, ranks: tuple[int, ...]) -> int:
+        """The number of the group of ``ranks`` within the communicator ``context``."""
+        found = self._group_contexts.get((context, ranks))
+        if found is None:
+            found = self._group_contexts[context, ranks] = self.new_context()
+        return found
+
+
+def run(size: int, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
+    """Call ``function(*args)`` on ``size`` simulated ranks; the results by rank.
+
+    The options are those of :class:`Simulation`.
+    """
+    return Simulation(size, **options).run(function, *args)
+
+
+class SimulatedCommunicator(Communicator):
+    """One simulated rank's view of a group of them."""
+
+    kind = "simulated"
+
+    def __init__(
+        self, simulation: Simulation, rank: Rank, context: int, members: tuple[int, ...]
+    ) -> None:
+        self.simulation = simulation
+        self.universe = simulation
+        self.rank = members.index(rank.number)
+        self.size = len(members)
+        self.tag_limit = 1 << 22
+        self.traffic = rank.traffic
+        self._rank = rank
+        self._scheduler = simulation.scheduler
+        self._context = context
+        self._members = members
+        self._collectives = 0
+        self._groups: dict[tuple[int, ...], SimulatedCommunicator] = {}
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        return self._members
+
+    @property
+    def clock(self) -> float:
+        """The time on this rank's clock, in seconds."""
+        return self._scheduler.now(self._rank)
+
+    def advance(self, seconds: float) -> None:
+        """Let ``seconds`` pass on this rank's clock, as if it had computed that long."""
+        self._scheduler.advance(self._rank, seconds)
+
+    def _request(
+        self, operation: str, peer: int | None, tag: int | None, what: str
+    ) -> SimulatedRequest:
+        self._scheduler.count_operation(self._rank)
+        request = SimulatedRequest(self, operation, peer, tag, what)
+        request.owner = self._rank
+        request.complete_at = inf
+        request.finish = _nothing
+        request.value = None
+        others = () if peer is None else (self._members[peer],)
+        request.missing = lambda: others
+        return request
+
+    # Point to point -----------------------------------------------------------------------
+
+    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
+        check_array(array, receiving=False)
+        self.check_peer(dest)
+        self.check_tag(tag)
+        request = self._request("send", dest, tag, what)
+        self.traffic.messages_sent += 1
+        self.traffic.bytes_sent += array.nbytes
+        self.simulation.post_send(request, array, self._context, self._members[dest], tag)
+        return request
+
+    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
+        check_array(array, receiving=True)
+        self.check_peer(source)
+        self.check_tag(tag)
+        request = self._request("receive", source, tag, what)
+        request.finish = lambda: array
+        self.simulation.post_receive(request, array, self._context, self._members[source], tag)
+        return request
+
+    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
+        return self._scheduler.wait_some(self._rank, requests, timeout)
+
+    def test_some(self, requests: Sequence[Request]) -> list[int]:
+        return self._scheduler.test_some(self._rank, requests)
+
+    # Collectives --------------------------------------------------------------------------
+
+    def _collective(
+        self,
+        operation: str,
+        given: Any,
+        finish: Callable[[_Collective], Any],
+        *,
+        detail: str = "",
+        root: int | None = None,
+        to_root: bool = False,
+        nbytes: int = 0,
+        what: str = "",
+    ) -> SimulatedRequest:
+        """Put in what this rank gives; complete whoever now has all that it needs.
+
+        Without ``root`` everybody needs everybody. With it, everybody needs the root, or
+        the root everybody (``to_root``). ``finish`` turns what was given into the result.
+        """
+        request = self._request(operation, None, None, what)
+        number = self._collectives
+        self._collectives += 1
+        self.traffic.collectives += 1
+        self.traffic.collective_bytes += nbytes
+        name = f"{operation}({detail})" if detail else operation
+        collective = self.simulation.collective(self._context, number, name, self.size)
+        if collective.name != name:
+            others = [r for r, there in enumerate(collective.requests) if there is not None]
+            raise DivergenceError(
+                f"rank {self.rank} calls {name} as collective number {number + 1} of this "
+                f"communicator, where rank {others[0]} called {collective.name}"
+            )
+        collective.given[self.rank] = given
+        collective.times[self.rank] = self.clock
+        collective.requests[self.rank] = request
+        needed: Sequence[int] = range(self.size)
+        if root is not None and not self.simulation.rendezvous:
+            if not to_root:
+                needed = (root,)
+            elif self.rank != root:
+                needed = ()
+        request.finish = lambda: finish(collective)
+        request.missing = lambda: [
+            self._members[rank] for rank in needed if collective.requests[rank] is None
+        ]
+        self._complete(collective, needed, root, to_root, nbytes)
+        if None not in collective.requests:
+            self.simulation.forget_collective(self._context, number)
+        return request
+
+    def _complete(
+        self,
+        collective: _Collective,
+        needed: Sequence[int],
+        root: int | None,
+        to_root: bool,
+        nbytes: int,
+    ) -> None:
+        """Find out whose part of the collective is complete, now that this rank is there."""
+        everybody = None not in collective.requests
+        times, requests = collective.times, collective.requests
+        if root is None or self.simulation.rendezvous:
+            if everybody:
+                at = max(times) + self._collective_time(nbytes)
+                for request in requests:
+                    if request is not None:
+                        self._scheduler.completed(request, at)
+        elif to_root:
+            mine, target = requests[self.rank], requests[root]
+            if self.rank != root and mine is not None:
+                self._scheduler.completed(mine, times[self.rank])
+            if everybody and target is not None:
+                at = max(times) + self._collective_time(nbytes)
+                self._scheduler.completed(target, at)
+        elif requests[root] is not None:
+            duration = self._collective_time(nbytes)
+            late = range(self.size) if self.rank == root else (self.rank,)
+            for rank in late:
+                request = requests[rank]
+                if request is not None:
+                    arrival = times[root] if rank == root else times[root] + duration
+                    self._scheduler.completed(request, max(times[rank], arrival))
+
+    def _collective_time(self, nbytes: int) -> float:
+        """A collective over P ranks takes as long as log2(P) of its messages, one by one."""
+        if self.simulation.latency == 0.0 or self.size == 1:
+            return 0.0
+        first, *others = self._members
+        longest = max(self.simulation.travel_time(first, other, nbytes) for other in others)
+        return (self.size - 1).bit_length() * longest
+
+    def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
+        given = contribution(array, op).copy()
+        return self._collective(
+            "allreduce",
+            given,
+            lambda collective: collective.reduced(op),
+            detail=f"{op} of {given.dtype} {given.shape}",
+            nbytes=given.nbytes,
+            what=what,
+        )
+
+    def iallgather(self, array: Array, what: str = "") -> Request:
+        given = np.array(array, order="C")
+        check_array(given, receiving=False)
+        return self._collective(
+            "allgather",
+            given,
+            lambda collective: np.stack(collective.given),
+            detail=f"{given.dtype} {given.shape}",
+            nbytes=given.nbytes,
+            what=what,
+        )
+
+    def ialltoall(self, array: Array, what: str = "") -> Request:
+        check_rows(array, self.size)
+        given = np.array(array, order="C")
+        check_array(given, receiving=False)
+        mine = self.rank
+        return self._collective(
+            "alltoall",
+            given,
+            lambda collective: np.stack([rows[mine] for rows in collective.given]),
+            detail=f"{given.dtype} {given.shape}",
+            nbytes=given.nbytes,
+            what=what,
+        )
+
+    def ibcast(self, array: Array, root: int, what: str = "") -> Request:
+        self.check_peer(root)
+        check_array(array, receiving=self.rank != root)
+
+        def finish(collective: _Collective) -> Array:
+            if self.rank != root:
+                array[...] = collective.given[root].reshape(array.shape)
+            return array
+
+        return self._collective(
+            "bcast",
+            array.copy() if self.rank == root else None,
+            finish,
+            detail=f"{array.dtype}, {array.size} elements, from rank {root}",
+            root=root,
+            nbytes=array.nbytes,
+            what=what,
+        )
+
+    def ibarrier(self, what: str = "") -> Request:
+        return self._collective("barrier", None, _nothing, what=what)
+
+    def allgather_object(self, value: Any, what: str = "") -> list[Any]:
+        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        request = self._collective(
+            "allgather_object", given, _loads_all, nbytes=len(given), what=what
+        )
+        return list(request.wait())
+
+    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
+        self.check_peer(root)
+        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        result: list[Any] | None = self._collective(
+            "gather_object",
+            given,
+            _loads_all if self.rank == root else _nothing,
+            detail=f"on rank {root}",
+            root=root,
+            to_root=True,
+            nbytes=len(given),
+            what=what,
+        ).wait()
+        return result
+
+    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
+        self.check_peer(root)
+        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
+        return self._collective(
+            "bcast_object",
+            given,
+            lambda there: value if self.rank == root else pickle.loads(there.given[root]),
+            detail=f"from rank {root}",
+            root=root,
+            nbytes=len(given),
+            what=what,
+        ).wait()
+
+    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
+        check_rows(values, self.size)
+        given = [pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in values]
+        mine = self.rank
+        request = self._collective(
+            "alltoall_object",
+            given,
+            lambda collective: [pickle.loads(row[mine]) for row in collective.given],
+            nbytes=sum(map(len, given)),
+            what=what,
+        )
+        return list(request.wait())
+
+    # Groups -------------------------------------------------------------------------------
+
+    def _sub(self, context: int, ranks: Sequence[int]) -> SimulatedCommunicator:
+        members = tuple(self._members[rank] for rank in ranks)
+        return SimulatedCommunicator(self.simulation, self._rank, context, members)
+
+    def split(self, color: int | None, key: int = 0) -> SimulatedCommunicator | None:
+        given = (color, key, self.simulation.new_context())
+        everybody = self._collective("split", given, _given).wait()
+        if color is None:
+            return None
+        ranks = [r for r in range(self.size) if everybody[r][0] == color]
+        ranks.sort(key=lambda rank: (everybody[rank][1], rank))
+        return self._sub(everybody[ranks[0]][2], ranks)
+
+    def group(self, ranks: Sequence[int]) -> SimulatedCommunicator | None:
+        chosen = self.checked_ranks(ranks)
+        if self.rank not in chosen:
+            return None
+        if chosen not in self._groups:
+            context = self.simulation.group_context(self._context, chosen)
+            part = self._groups[chosen] = self._sub(context, chosen)
+            part.barrier(f"making the group of ranks {list(chosen)}")
+        return self._groups[chosen]
+
+    def duplicate(self) -> SimulatedCommunicator:
+        everybody = self._collective("duplicate", self.simulation.new_context(), _given).wait()
+        return self._sub(everybody[0], range(self.size))
+
+    def free(self) -> None:
+        self.barrier("free")
+
+    def abort(self, code: int = 1, message: str = "") -> NoReturn:
+        why = f"rank {self.rank} called abort({code})" + (f": {message}" if message else "")
+        self._scheduler.fail(why, None)
+        raise RankFailedError(why)
+
+
+def _nothing(*given: Any) -> None:
+    """The result of an operation that has none."""
+
+
+def _given(collective: _Collective) -> list[Any]:
+    return collective.given
+
+
+def _loads_all(collective: _Collective) -> list[Any]:
+    return [pickle.loads(pickled) for pickled in collective.given]
