@@ -44,6 +44,7 @@ from time import perf_counter, sleep
 from typing import Any, Protocol
 
 from ..config import available_cores
+from . import cache
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 _PAUSE = {
@@ -432,13 +433,21 @@ class NativeTeam:
         return sys.platform == "linux" and platform.machine() in _FUTEX and sys.maxsize > 2**32
 
     def _compile(self) -> None:
+        import llvmlite
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        module = llvm.parse_assembly(source(platform.machine()))
-        target_machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-        engine = llvm.create_mcjit_compiler(module, target_machine)
+        target = llvm.Target.from_default_triple()
+        text = source(platform.machine())
+        versions = llvmlite.__version__, llvm.llvm_version_info, llvm.get_default_triple()
+        key = cache.key_of("workers", *versions, text)
+        code = cache.load(key)
+        if code is None:
+            code = target.create_target_machine(opt=2).emit_object(llvm.parse_assembly(text))
+            cache.store(key, code)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         _immortal(engine)
 
