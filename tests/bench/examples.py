@@ -13,7 +13,6 @@ On simulated ranks Hypothesis runs once, outside, and each example is one run of
 from __future__ import annotations
 
 import functools
-import re
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, reject, settings
+from hypothesis.control import current_build_context
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 
 
@@ -72,11 +72,10 @@ def load_profile() -> None:
 
 
 def _describe(arguments: dict[str, Any]) -> str:
-    """The example in words that do not depend on addresses in memory."""
-    words = ", ".join(
+    """The arguments of an example in words."""
+    return ", ".join(
         f"{name}={value!r}" for name, value in arguments.items() if name not in ("rank", "tmp_path")
     )
-    return re.sub(r"\b0x[0-9a-f]+", "0x...", words)
 
 
 def agreeing(inner: Callable[..., None], vote: Callable[[Vote], Verdict]) -> Callable[..., None]:
@@ -85,7 +84,7 @@ def agreeing(inner: Callable[..., None], vote: Callable[[Vote], Verdict]) -> Cal
     @functools.wraps(inner)
     def example(*args: Any, **arguments: Any) -> None:
         __tracebackhide__ = True
-        words = _describe(arguments)
+        drawn = current_build_context().data
         caught: BaseException | None = None
         outcome, text = "passed", ""
         try:
@@ -96,7 +95,9 @@ def agreeing(inner: Callable[..., None], vote: Callable[[Vote], Verdict]) -> Cal
             outcome, caught = "stopped", error
         except (Exception, pytest.fail.Exception) as error:
             outcome, text = "failed", "".join(traceback.format_exception(error, limit=-8))
-        verdict = vote(Vote(outcome, zlib.crc32(words.encode()), words, text))
+        # Everything that was drawn, in a strategy or by the test, stems from these choices.
+        fingerprint = zlib.crc32(repr(drawn.choices).encode())
+        verdict = vote(Vote(outcome, fingerprint, _describe(arguments), text))
         if verdict.outcome == "diverged":
             raise ExamplesDiverged(verdict.text)
         # A stop comes from Hypothesis itself and must reach it; anything else gives way to a failure.
@@ -113,7 +114,10 @@ def agreeing(inner: Callable[..., None], vote: Callable[[Vote], Verdict]) -> Cal
 def verdict(votes: dict[int, Vote], finished: list[int]) -> Verdict:
     """The verdict on the ``votes`` by rank, where the ranks in ``finished`` have ended the test."""
     if finished or len({vote.fingerprint for vote in votes.values()}) > 1:
-        lines = [f"rank {rank}: {vote.example}" for rank, vote in sorted(votes.items())]
+        lines = [
+            f"rank {rank}: {vote.example} (fingerprint {vote.fingerprint:08x})"
+            for rank, vote in sorted(votes.items())
+        ]
         lines += [f"rank {rank}: has finished" for rank in finished]
         return Verdict("diverged", "the ranks drew different examples:\n" + "\n".join(lines))
     failed = {rank: vote.text for rank, vote in sorted(votes.items()) if vote.outcome == "failed"}

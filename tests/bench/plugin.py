@@ -39,6 +39,8 @@ class EachRank:
 
 
 EACH_RANK = EachRank()
+ARRAYS_EXIST = importlib.util.find_spec("atoll.array") is not None
+"""While there is no array, there is nothing that a test could distribute."""
 DEADLINE = pytest.StashKey[float]()
 RANK_WORKER = pytest.StashKey[Worker]()
 BENCH = pytest.StashKey["Bench"]()

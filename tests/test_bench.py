@@ -1,0 +1,353 @@
+"""The bench catches what it is there to catch: one inner run of failing tests, read from outside."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+INNER = """
+    import os, sys, time
+    import numpy, pytest
+    from hypothesis import assume, given, settings, strategies as st
+    from atoll.config import config
+    from atoll.run import statistics
+    from tests.bench import plugin, pool
+
+    plugin.ARRAYS_EXIST = True
+    pool.AFTER_FAILURE = 1.0
+
+    on_ranks = pytest.mark.ranks(2, distributes=False)
+    on_simulated = pytest.mark.simulated(2, distributes=False)
+
+    def world():
+        from mpi4py import MPI
+        return MPI.COMM_WORLD
+
+    @on_ranks
+    @pytest.mark.parametrize("word", ["a", "b"])
+    def test_passes(rank, size, word, tmp_path):
+        assert (world().rank, world().size) == (rank, size)
+        assert world().allgather(word) == [word] * size
+        assert len(set(world().allgather(str(tmp_path)))) == 1
+        assert config.small == 0
+
+    @pytest.mark.ranks(2, 3, distributes=False)
+    @pytest.mark.simulated(3, distributes=False)
+    def test_sizes(size):
+        assert size != 3
+
+    @on_ranks
+    def test_fails_on_rank_1(rank):
+        print("words of", rank)
+        assert rank != 1
+
+    @on_ranks
+    def test_fails_alike():
+        assert "here" == "there"
+
+    @on_ranks
+    def test_fails_differently(rank):
+        if rank == 0:
+            raise KeyError("zero")
+        raise IndexError("one")
+
+    @on_ranks
+    def test_leaves_the_other_waiting(rank):
+        assert rank != 0
+        world().barrier()
+
+    @on_ranks
+    @pytest.mark.timeout(1)
+    def test_hangs(rank):
+        if rank == 1:
+            waiting_for_godot = world().barrier()
+
+    @on_ranks
+    def test_dies(rank):
+        if rank == 1:
+            os._exit(3)
+
+    @on_ranks
+    def test_skips():
+        pytest.skip("on all")
+
+    @on_ranks
+    def test_skips_on_one(rank):
+        if rank == 0:
+            pytest.skip("on one")
+
+    @on_ranks
+    @pytest.mark.xfail(strict=True, reason="on one rank is enough")
+    def test_expected(rank):
+        assert rank == 0
+
+    @pytest.mark.ranks(2)
+    def test_distributes_nothing():
+        world().barrier()
+
+    @pytest.mark.ranks(2)
+    def test_distributes():
+        statistics.add("distributed")
+
+    @pytest.mark.simulated(2)
+    def test_simulates_nothing():
+        assert config.small == 0
+
+    @pytest.mark.simulated(2)
+    def test_simulates(rank):
+        if rank == 1:
+            statistics.add("distributed")
+
+    @on_simulated
+    def test_simulated_failure(rank):
+        assert rank != 1
+
+    @on_simulated
+    @pytest.mark.parametrize("mine", [numpy.zeros(1)])
+    def test_simulated_arguments(rank, mine):
+        mine += rank
+        assert mine == rank
+
+    @on_ranks
+    @given(st.lists(st.integers()), st.data())
+    def test_examples_agree(size, numbers, data):
+        assume(len(numbers) != 1)
+        more = data.draw(st.integers(0, 9))
+        assert world().allgather((numbers, more)) == [(numbers, more)] * size
+
+    @on_ranks
+    @given(st.integers(0, 1000))
+    def test_example_fails_on_rank_1(rank, number):
+        world().barrier()
+        assert rank == 0 or number < 123
+
+    @on_ranks
+    @given(st.data())
+    def test_examples_diverge(rank, data):
+        data.draw(st.integers(0, 10 + rank))
+        data.draw(st.integers(0, 10))
+
+    @on_ranks
+    @given(st.integers(0, 1000))
+    def test_example_hangs(rank, number):
+        assert rank == 1 or number < 123
+        world().barrier()
+
+    @on_simulated
+    @given(number=st.integers(0, 1000))
+    def test_simulated_example_fails(rank, number):
+        assert rank == 0 or number < 123
+
+    @on_simulated
+    @pytest.mark.timeout(1)
+    def test_simulated_hangs(rank):
+        if rank == 1:
+            time.sleep(20)
+
+    @pytest.mark.timeout(1)
+    def test_plain_hangs():
+        time.sleep(20)
+
+    @pytest.mark.timeout(1)
+    def test_plain_swallows():
+        try:
+            time.sleep(20)
+        except Exception:
+            pytest.skip("the time limit is no Exception")
+
+    def test_plain_wants_rank(rank):
+        raise NotImplementedError
+"""
+
+
+def run_pytest(folder: Path, source: str, *options: str, seconds: float = 100) -> str:
+    (folder / "conftest.py").write_text('pytest_plugins = ["tests.bench.plugin"]\n')
+    (folder / "test_inner.py").write_text(textwrap.dedent(source))
+    environment = dict(os.environ, PYTHONPATH=str(ROOT), COLUMNS="200")
+    environment.pop("PYTEST_ADDOPTS", None)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:timeout",
+        "-v",
+        *options,
+        ".",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+class Outcome:
+    """What the inner run printed: an outcome for each test, and a section for each failure."""
+
+    def __init__(self, output: str) -> None:
+        self.output = output
+        self.outcomes = dict(re.findall(r"^test_inner\.py::(\S+) +([A-Z]+)", output, re.MULTILINE))
+        pieces = re.split(
+            r"^_{3,} (?:ERROR at \w+ of )?(test_\S+) _{3,}$", output, flags=re.MULTILINE
+        )
+        self.sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+
+
+@pytest.fixture(scope="module")
+def inner(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    started = time.monotonic()
+    outcome = Outcome(run_pytest(tmp_path_factory.mktemp("inner"), INNER))
+    outcome.output += f"\nthe inner run took {time.monotonic() - started:.1f} s"
+    print(outcome.output)
+    return outcome
+
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
+    expected = {
+        "test_passes[2ranks-a]": "PASSED",
+        "test_passes[2ranks-b]": "PASSED",
+        "test_sizes[2ranks]": "PASSED",
+        "test_sizes[3ranks]": "FAILED",
+        "test_sizes[3simulated]": "FAILED",
+        "test_fails_on_rank_1[2ranks]": "FAILED",
+        "test_fails_alike[2ranks]": "FAILED",
+        "test_fails_differently[2ranks]": "FAILED",
+        "test_leaves_the_other_waiting[2ranks]": "FAILED",
+        "test_hangs[2ranks]": "FAILED",
+        "test_dies[2ranks]": "FAILED",
+        "test_skips[2ranks]": "SKIPPED",
+        "test_skips_on_one[2ranks]": "FAILED",
+        "test_expected[2ranks]": "XFAIL",
+        "test_distributes_nothing[2ranks]": "FAILED",
+        "test_distributes[2ranks]": "PASSED",
+        "test_simulates_nothing[2simulated]": "FAILED",
+        "test_simulates[2simulated]": "PASSED",
+        "test_simulated_failure[2simulated]": "FAILED",
+        "test_simulated_arguments[2simulated-mine0]": "PASSED",
+        "test_examples_agree[2ranks]": "PASSED",
+        "test_example_fails_on_rank_1[2ranks]": "FAILED",
+        "test_examples_diverge[2ranks]": "FAILED",
+        "test_example_hangs[2ranks]": "FAILED",
+        "test_simulated_example_fails[2simulated]": "FAILED",
+        "test_simulated_hangs[2simulated]": "FAILED",
+        "test_plain_hangs": "FAILED",
+        "test_plain_swallows": "FAILED",
+        "test_plain_wants_rank": "ERROR",
+    }
+    assert inner.outcomes == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        (
+            "test_fails_on_rank_1[2ranks]",
+            ["rank 1 of 2 failed; rank 0 passed", "call on rank 1", "words of 1", "1 != 1"],
+        ),
+        ("test_fails_alike[2ranks]", ["rank 0, 1 of 2 failed", "'here' == 'there'"]),
+        (
+            "test_fails_differently[2ranks]",
+            ["rank 0 of 2 failed", "KeyError", "rank 1 of 2 failed diff", "IndexError"],
+        ),
+        (
+            "test_leaves_the_other_waiting[2ranks]",
+            ["rank 0 of 2 failed", "rank 1 was still busy", "world().barrier"],
+        ),
+        (
+            "test_hangs[2ranks]",
+            ["past its limit of 1 s; rank 1 was still", "stacks of rank 1", "in test_hangs"],
+        ),
+        ("test_dies[2ranks]", ["rank 1 died in the test"]),
+        ("test_skips_on_one[2ranks]", ["rank 0 of 2 skipped the test, but rank 1 ran it"]),
+        ("test_distributes_nothing[2ranks]", ["passed on 2 ranks, but no array was distributed"]),
+        ("test_simulates_nothing[2simulated]", ["passed on 2 ranks, but no array was distributed"]),
+        ("test_simulated_failure[2simulated]", ["assert 1 != 1", "rank 1"]),
+        ("test_example_fails_on_rank_1[2ranks]", ["RanksFailed: rank 1", "number=123"]),
+        ("test_examples_diverge[2ranks]", ["the ranks drew different examples"]),
+        (
+            "test_example_hangs[2ranks]",
+            ["rank 0 failed on the example", "number=", "in test_example_hangs"],
+        ),
+        ("test_simulated_example_fails[2simulated]", ["number=123"]),
+        (
+            "test_simulated_hangs[2simulated]",
+            ["ran past the limit of 1 s", "in test_simulated_hangs"],
+        ),
+        ("test_plain_hangs", ["ran past the limit of 1 s", "in test_plain_hangs"]),
+        ("test_plain_wants_rank", ["needs @pytest.mark.ranks"]),
+    ],
+)
+def test_a_failure_says(inner: Outcome, name: str, texts: list[str]) -> None:
+    section = inner.sections[name]
+    for text in texts:
+        text = text.replace("world().barrier", "in test_leaves_the_other_waiting")
+        assert text in section, section
+
+
+def test_a_failure_of_all_ranks_is_shown_once(inner: Outcome) -> None:
+    assert inner.sections["test_fails_alike[2ranks]"].count("assert 'here'") == 1
+
+
+def test_simulated_rank_is_named(inner: Outcome) -> None:
+    assert "rank 1" in inner.sections["test_simulated_failure[2simulated]"]
+
+
+@pytest.mark.parametrize(
+    "marker", ["ranks()", "ranks(0)", "simulated('2')", "ranks(2, distribute=False)"]
+)
+def test_a_wrong_marker_is_refused(tmp_path: Path, marker: str) -> None:
+    source = f"import pytest\n@pytest.mark.{marker}\ndef test_wrong():\n    assert 0\n"
+    output = run_pytest(tmp_path, source)
+    assert "takes one or more numbers of ranks" in output
+    assert "test_wrong" in output
+
+
+def test_ranks_that_cannot_start_are_a_failure_and_no_hang(tmp_path: Path) -> None:
+    source = """
+        import pytest, tests.bench.pool as pool
+        pool.mpiexec_command = lambda size: ["/bin/sh", "-c", "echo no such luck; exit 7"]
+
+        @pytest.mark.ranks(2, distributes=False)
+        def test_none():
+            raise NotImplementedError
+    """
+    output = run_pytest(tmp_path, source)
+    assert "mpiexec ended with code 7" in output
+    assert "no such luck" in output
+
+
+def test_a_test_that_never_returns_to_the_interpreter_ends_the_run(tmp_path: Path) -> None:
+    source = """
+        import itertools, pytest, tests.bench.limits as limits
+        limits.GRACE = 1
+
+        @pytest.mark.timeout(0.5)
+        def test_in_c():
+            # A loop in C that looks for no signals and keeps the interpreter lock.
+            sum(itertools.repeat(1))
+    """
+    started = time.monotonic()
+    output = run_pytest(tmp_path, source, seconds=50)
+    assert "Timeout (0:00:01.5" in output
+    assert "in test_in_c" in output
+    assert time.monotonic() - started < 30
