@@ -285,10 +285,7 @@ def _of_rank(value: Any, number: int) -> Any:
 
 
 def _must_distribute(place: Place) -> bool:
-    # There is nothing to count while there is no array.
-    return (
-        place.distributes and place.size > 1 and importlib.util.find_spec("atoll.array") is not None
-    )
+    return ARRAYS_EXIST and place.distributes and place.size > 1
 
 
 def run_on_pool(item: pytest.Item, place: Place, bench: Bench) -> list[pytest.TestReport]:
