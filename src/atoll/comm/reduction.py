@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,23 @@ UFUNCS: dict[str, np.ufunc] = {
 }
 
 
-def contribution(given: Any, op: str) -> NDArray[Any]:
-    """What one rank gives to the reduction: contiguous, and boolean for the logical ones."""
+@cache
+def _dtype_reduced(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which ``op`` works on elements of ``dtype``; NumPy's error if it cannot."""
     if op not in UFUNCS:
         raise ValueError(f"a reduction is one of {', '.join(UFUNCS)}, not {op!r}")
-    array: NDArray[Any] = np.asarray(given)
-    if op in ("land", "lor") and array.dtype != np.bool_:
-        array = array.astype(np.bool_)
-    return np.asarray(array, order="C")
+    if op in ("land", "lor"):
+        return np.dtype(np.bool_)
+    nothing = np.empty(0, dtype)
+    UFUNCS[op](nothing, nothing)
+    return dtype
+
+
+def contribution(given: Any, op: str) -> NDArray[Any]:
+    """What one rank gives to the reduction: contiguous, and boolean for the logical ones."""
+    array: NDArray[Any] = np.asarray(given, order="C")
+    dtype = _dtype_reduced(op, array.dtype)
+    return array if dtype is array.dtype else array.astype(dtype)
 
 
 def combine(contributions: Sequence[NDArray[Any]], op: str) -> NDArray[Any]:

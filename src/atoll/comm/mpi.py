@@ -1,0 +1,667 @@
+"""Ranks that are MPI processes, by mpi4py. The only module that imports it.
+
+atoll talks on a duplicate of the communicator it is given, so its messages and those of the
+program never meet. Everything is posted non-blocking, and every wait is a loop of tests (see
+``waiting``): a blocking MPI call could neither be interrupted nor be limited in time.
+
+All data travels as bytes, whatever its dtype: a contiguous array as it lies there, any other
+by a derived datatype that walks its strides, built once per shape and strides. Reductions
+use MPI's operations where these do what NumPy's ufunc does, and otherwise a few of our own
+that call the ufunc, or gather all contributions and reduce them here.
+
+Nothing collective happens when an object is collected, for ranks collect at different times.
+What a pending operation needs is kept alive until MPI is done with it, even if its request
+was dropped or its wait was interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from mpi4py import MPI
+
+from ..errors import CommunicationError, WorldError
+from .communicator import Array, Communicator, Request, Traffic, check_array, describe_all
+from .reduction import UFUNCS, combine, contribution
+from .single import check_rows
+from .waiting import SPINS, Patience
+
+LARGE = 2**31 - 1
+"""More elements than this do not fit a count of MPI 3, and travel as one large datatype."""
+
+_INLINE = 120
+"""Pickled objects up to this many bytes travel together with their length."""
+
+
+class MpiRequest(Request):
+    """An MPI request, the memory it works on, and what to do at its end."""
+
+    __slots__ = ("_done", "_finish", "_handle", "_kept", "_nbytes", "_result", "_status")
+    communicator: MpiCommunicator
+
+    def __init__(
+        self,
+        communicator: MpiCommunicator,
+        handle: Any,
+        operation: str,
+        peer: int | None = None,
+        tag: int | None = None,
+        what: str = "",
+        result: Any = None,
+        kept: Any = None,
+        nbytes: int = -1,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> None:
+        super().__init__(communicator, operation, peer, tag, what)
+        self._handle = handle
+        self._result = result
+        self._kept = kept
+        self._nbytes = nbytes
+        self._finish = finish
+        self._done = False
+        # Only a receive has something to check at its end: the size of what came.
+        self._status = MPI.Status() if nbytes >= 0 else None
+
+    @property
+    def done(self) -> bool:
+        return self._done
+
+    @property
+    def result(self) -> Any:
+        if not self._done:
+            raise CommunicationError(f"not done yet: {self.describe()}")
+        return self._result
+
+    def test(self) -> bool:
+        if self._done:
+            return True
+        try:
+            if not self._handle.Test(self._status):
+                return False
+        except MPI.Exception as error:
+            self._done = True
+            raise CommunicationError(f"{self.describe()}: {error.Get_error_string()}") from None
+        self.complete(self._status)
+        return True
+
+    def wait(self, timeout: float | None = None) -> Any:
+        for _ in range(SPINS):
+            if self.test():
+                return self._result
+        self.communicator.wait_some((self,), timeout)
+        return self._result
+
+    def complete(self, status: Any) -> None:
+        """MPI is done with this operation: check and finish it."""
+        self._done = True
+        self._kept = None
+        if self._nbytes >= 0:
+            count = status.Get_elements(MPI.BYTE)
+            if count != self._nbytes:
+                raise CommunicationError(
+                    f"{self.describe()}: the message has {count} bytes, the array for it {self._nbytes}"
+                )
+            traffic = self.communicator.traffic
+            traffic.messages_received += 1
+            traffic.bytes_received += count
+        if self._finish is not None:
+            self._result = self._finish(self._result)
+
+    def __del__(self) -> None:
+        if not getattr(self, "_done", True):
+            self.communicator.abandon((self._handle, self._kept, self._result))
+
+
+class MpiCommunicator(Communicator):
+    """Ranks of an MPI communicator: ``comm`` for the program, a duplicate for atoll."""
+
+    kind = "MPI"
+    universe = "MPI"
+
+    def __init__(self, comm: Any, own: Any, traffic: Traffic, *, made_here: bool = True) -> None:
+        own.Set_errhandler(MPI.ERRORS_RETURN)
+        self.comm = comm
+        self.rank = own.rank
+        self.size = own.size
+        self.traffic = traffic
+        # The highest tag is ours: it announces who makes a group together.
+        self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
+        self.tag_limit = self._own_tag
+        self._mpi = own
+        self._made_here = made_here
+        self._members: tuple[int, ...] | None = None
+        self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
+        self._abandoned: list[Any] = []
+        self._who = f"rank {self.rank} of {self.size}"
+        _communicators.add(self)
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        if self._members is None:
+            here, everybody = self._mpi.Get_group(), MPI.COMM_WORLD.Get_group()
+            numbers = MPI.Group.Translate_ranks(here, None, everybody)
+            here.Free()
+            everybody.Free()
+            if MPI.UNDEFINED in numbers:
+                raise WorldError("this communicator has processes that MPI's world has not")
+            self._members = tuple(numbers)
+        return self._members
+
+    # Point to point -----------------------------------------------------------------------
+
+    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
+        check_array(array, receiving=False)
+        self.check_peer(dest)
+        self.check_tag(tag)
+        if self._abandoned:
+            self._sweep()
+        try:
+            handle = self._mpi.Isend(_message(array), dest, tag)
+        except MPI.Exception as error:
+            raise _post_error("send", error) from None
+        self.traffic.messages_sent += 1
+        self.traffic.bytes_sent += array.nbytes
+        return MpiRequest(self, handle, "send", dest, tag, what, kept=array)
+
+    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
+        check_array(array, receiving=True)
+        self.check_peer(source)
+        self.check_tag(tag)
+        try:
+            handle = self._mpi.Irecv(_message(array), source, tag)
+        except MPI.Exception as error:
+            raise _post_error("receive", error) from None
+        return MpiRequest(
+            self, handle, "receive", source, tag, what, result=array, nbytes=array.nbytes
+        )
+
+    # Waiting ------------------------------------------------------------------------------
+
+    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
+        if not requests:
+            raise ValueError("waiting for some of no requests would never end")
+        patience = Patience(self._who, lambda: describe_all(requests), timeout)
+        while not (finished := self.test_some(requests)):
+            patience.pause()
+        return finished
+
+    def test_some(self, requests: Sequence[Request]) -> list[int]:
+        if len(requests) <= 4:
+            return [position for position, request in enumerate(requests) if request.test()]
+        finished, pending, positions = [], [], []
+        for position, request in enumerate(requests):
+            if request.done:
+                finished.append(position)
+            elif isinstance(request, MpiRequest):
+                positions.append(position)
+                pending.append(request)
+        if pending:
+            handles = [request._handle for request in pending]
+            statuses = [MPI.Status() for _ in pending]
+            try:
+                fresh = MPI.Request.Testsome(handles, statuses) or ()
+            except MPI.Exception as error:
+                raise CommunicationError(
+                    f"{error.Get_error_string()}, in one of: {describe_all(pending)}"
+                ) from None
+            for index, status in zip(fresh, statuses):
+                pending[index].complete(status)
+                finished.append(positions[index])
+        return finished
+
+    def abandon(self, handle_and_memory: Any) -> None:
+        """Keep the memory of an operation that nobody waits for any more."""
+        self._abandoned.append(handle_and_memory)
+
+    def _sweep(self) -> None:
+        self._abandoned = [kept for kept in self._abandoned if not kept[0].Test()]
+
+    def _wait(self, handle: Any, operation: str, what: str, kept: Any = None) -> None:
+        MpiRequest(self, handle, operation, what=what, kept=kept).wait()
+
+    # Collectives --------------------------------------------------------------------------
+
+    def _collective(
+        self,
+        handle: Any,
+        operation: str,
+        what: str,
+        nbytes: int,
+        result: Any = None,
+        kept: Any = None,
+        finish: Callable[[Any], Any] | None = None,
+    ) -> Request:
+        self.traffic.collectives += 1
+        self.traffic.collective_bytes += nbytes
+        return MpiRequest(
+            self, handle, operation, what=what, result=result, kept=kept, finish=finish
+        )
+
+    def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
+        given = contribution(array, op)
+        native = _native_operation(op, given.dtype)
+        if native is None:
+            request = self.iallgather(given, what)
+            assert isinstance(request, MpiRequest)
+            request.operation = f"allreduce({op})"
+            request._finish = lambda rows: combine(list(rows), op)
+            return request
+        datatype, operation = native
+        result = np.empty_like(given)
+        size = given.size
+        handle = self._mpi.Iallreduce((given, size, datatype), (result, size, datatype), operation)
+        return self._collective(
+            handle, f"allreduce({op})", what, given.nbytes, result, (given, array)
+        )
+
+    def allreduce(self, array: Array, op: str = "sum", what: str = "") -> Array:
+        # The same as iallreduce and a wait, but without a request while the answer is quick.
+        given = contribution(array, op)
+        native = _native_operation(op, given.dtype)
+        if native is None:
+            return super().allreduce(given, op, what)
+        datatype, operation = native
+        result: Array = np.empty_like(given)
+        size = given.size
+        handle = self._mpi.Iallreduce((given, size, datatype), (result, size, datatype), operation)
+        test = handle.Test
+        traffic = self.traffic
+        traffic.collectives += 1
+        traffic.collective_bytes += given.nbytes
+        try:
+            for _ in range(SPINS):
+                if test():
+                    return result
+        except BaseException:
+            self.abandon((handle, given, result))
+            raise
+        self._wait(handle, f"allreduce({op})", what, (given, result))
+        return result
+
+    def iallgather(self, array: Array, what: str = "") -> Request:
+        given = np.asarray(array, order="C")
+        check_array(given, receiving=False)
+        result = np.empty((self.size, *given.shape), given.dtype)
+        count, datatype = _count(given.nbytes)
+        handle = self._mpi.Iallgather(
+            (_bytes(given), count, datatype), (_bytes(result), count, datatype)
+        )
+        return self._collective(handle, "allgather", what, given.nbytes, result, given)
+
+    def ialltoall(self, array: Array, what: str = "") -> Request:
+        check_rows(array, self.size)
+        given = np.asarray(array, order="C")
+        check_array(given, receiving=False)
+        result = np.empty_like(given)
+        count, datatype = _count(given.nbytes // self.size)
+        handle = self._mpi.Ialltoall(
+            (_bytes(given), count, datatype),
+            (_bytes(result), count, datatype),
+        )
+        return self._collective(handle, "alltoall", what, given.nbytes, result, given)
+
+    def ibcast(self, array: Array, root: int, what: str = "") -> Request:
+        self.check_peer(root)
+        check_array(array, receiving=self.rank != root)
+        handle = self._mpi.Ibcast(_message(array), root)
+        return self._collective(handle, f"bcast from rank {root}", what, array.nbytes, array)
+
+    def ibarrier(self, what: str = "") -> Request:
+        return self._collective(self._mpi.Ibarrier(), "barrier", what, 0)
+
+    # Objects ------------------------------------------------------------------------------
+
+    def allgather_object(self, value: Any, what: str = "") -> list[Any]:
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        what = what or "allgather_object"
+        slots = self.allgather(_slot(data, _INLINE), what)
+        lengths = slots[:, :8].copy().view(np.int64)[:, 0]
+        if lengths.max() <= _INLINE:
+            return [pickle.loads(slot[8 : 8 + n]) for slot, n in zip(slots, lengths.tolist())]
+        starts = _starts(lengths)
+        gathered = np.empty(int(lengths.sum()), np.uint8)
+        given = np.frombuffer(data, np.uint8)
+        handle = self._mpi.Iallgatherv(
+            (given, given.size, MPI.BYTE), (gathered, lengths, starts, MPI.BYTE)
+        )
+        self._wait(handle, "allgather", what, (given, gathered))
+        return _loads(gathered, lengths, starts)
+
+    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
+        self.check_peer(root)
+        given = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
+        what = what or "gather_object"
+        length = np.array([given.size])
+        lengths = np.empty(self.size if self.rank == root else 0, np.int64)
+        at_root = self.rank == root
+        handle = self._mpi.Igather(length, lengths if at_root else None, root)
+        self._collective(handle, f"gather on rank {root}", what, 8, kept=(length, lengths)).wait()
+        starts = _starts(lengths)
+        gathered = np.empty(int(lengths.sum()), np.uint8)
+        receive = (gathered, lengths, starts, MPI.BYTE) if at_root else None
+        handle = self._mpi.Igatherv((given, given.size, MPI.BYTE), receive, root)
+        self._wait(handle, f"gather on rank {root}", what, (given, gathered))
+        return _loads(gathered, lengths, starts) if at_root else None
+
+    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
+        self.check_peer(root)
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
+        what = what or "bcast_object"
+        slot = self.bcast(_slot(data, _INLINE), root, what)
+        length = int(slot[:8].view(np.int64)[0])
+        if length > _INLINE:
+            rest = np.empty(length, np.uint8)
+            if self.rank == root:
+                rest[:] = np.frombuffer(data, np.uint8)
+            data = self.bcast(rest, root, what).tobytes()
+        else:
+            data = slot[8 : 8 + length].tobytes()
+        return value if self.rank == root else pickle.loads(data)
+
+    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
+        check_rows(values, self.size)
+        rows = [pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in values]
+        what = what or "alltoall_object"
+        sizes = np.array([len(row) for row in rows], np.int64)
+        lengths = self.alltoall(sizes, what)
+        given = np.frombuffer(b"".join(rows), np.uint8)
+        received = np.empty(int(lengths.sum()), np.uint8)
+        starts = _starts(lengths)
+        handle = self._mpi.Ialltoallv(
+            (given, sizes, _starts(sizes), MPI.BYTE), (received, lengths, starts, MPI.BYTE)
+        )
+        self._wait(handle, "alltoall", what, (given, received))
+        return _loads(received, lengths, starts)
+
+    # Groups -------------------------------------------------------------------------------
+
+    def split(self, color: int | None, key: int = 0) -> MpiCommunicator | None:
+        # MPI's own split blocks. After a barrier, which can be limited in time, all are here.
+        self.barrier("split: every rank of the world must call it")
+        colors = sorted({c for c in self.allgather_object(color) if c is not None})
+        number = MPI.UNDEFINED if color is None else colors.index(color)
+        part = self._mpi.Split(number, key)
+        return None if color is None else self._sub(part)
+
+    def group(self, ranks: Sequence[int]) -> MpiCommunicator | None:
+        chosen = self.checked_ranks(ranks)
+        if self.rank not in chosen:
+            return None
+        if chosen not in self._groups:
+            self._meet(chosen)
+            everybody = self._mpi.Get_group()
+            group = everybody.Incl(chosen)
+            part = self._mpi.Create_group(group, self._own_tag)
+            group.Free()
+            everybody.Free()
+            self._groups[chosen] = self._sub(part)
+        return self._groups[chosen]
+
+    def _meet(self, ranks: tuple[int, ...]) -> None:
+        """Return once all of ``ranks`` are here: MPI's own making of a group blocks."""
+        what = f"group({list(ranks)}): each of these ranks must call it"
+        first, *others = ranks
+        nothing = np.empty(0, np.uint8)
+        tag = self._own_tag
+        if self.rank != first:
+            self._wait(self._mpi.Isend(nothing, first, tag), "send", what)
+            self._wait(self._mpi.Irecv(nothing, first, tag), f"receive from rank {first}", what)
+            return
+        for rank in others:
+            self._wait(self._mpi.Irecv(nothing, rank, tag), f"receive from rank {rank}", what)
+        for rank in others:
+            self._wait(self._mpi.Isend(nothing, rank, tag), f"send to rank {rank}", what)
+
+    def _sub(self, comm: Any) -> MpiCommunicator:
+        return MpiCommunicator(comm, _duplicate(comm), self.traffic)
+
+    def duplicate(self) -> MpiCommunicator:
+        return self._sub(_duplicate(self._mpi))
+
+    def free(self) -> None:
+        self.barrier("free: every rank of the world must call it")
+        self._mpi.Free()
+        if self._made_here:
+            self.comm.Free()
+
+    def abort(self, code: int = 1, message: str = "") -> NoReturn:
+        if message:
+            print(f"atoll: rank {self.rank}: {message}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._mpi.Abort(code)
+        os._exit(code)
+
+
+# Data ---------------------------------------------------------------------------------------
+
+_SIMPLE = frozenset("?bBhHiIlLqQefdgFDG")
+_types: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+
+def _bytes(array: Array) -> Array:
+    """The memory of a contiguous array, in a dtype that the buffer protocol can describe."""
+    return array if array.dtype.char in _SIMPLE else array.reshape(-1).view(np.uint8)
+
+
+def _message(array: Array) -> tuple[Any, int, Any]:
+    """The elements of ``array`` in C order, as MPI wants them told: memory, count, datatype."""
+    if array.flags.c_contiguous:
+        return (_bytes(array), *_count(array.nbytes))
+    if array.size == 0:
+        return (np.empty(0, np.uint8), 0, MPI.BYTE)
+    address = array.__array_interface__["data"][0]
+    memory = MPI.buffer.fromaddress(address, array.nbytes, not array.flags.writeable)
+    return (memory, 1, _strided_type(array.itemsize, array.shape, array.strides))
+
+
+def _count(nbytes: int) -> tuple[int, Any]:
+    """How to say ``nbytes`` contiguous bytes: a count of bytes, or one large datatype."""
+    return (nbytes, MPI.BYTE) if nbytes <= LARGE else (1, _large_type(nbytes))
+
+
+def _remembered(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """A committed datatype, made when it is first used and freed when long not used."""
+    datatype = _types.get(key)
+    if datatype is None:
+        datatype = _types[key] = make().Commit()
+        if len(_types) > 512:
+            _types.popitem(last=False)[1].Free()
+    else:
+        _types.move_to_end(key)
+    return datatype
+
+
+def _large_type(nbytes: int) -> Any:
+    def make() -> Any:
+        chunk = 1 << 30
+        chunk = min(chunk, LARGE)
+        chunks, rest = divmod(nbytes, chunk)
+        block = MPI.BYTE.Create_contiguous(chunk)
+        made = MPI.Datatype.Create_struct([chunks, rest], [0, chunks * chunk], [block, MPI.BYTE])
+        block.Free()
+        return made
+
+    return _remembered((nbytes,), make)
+
+
+def _strided_type(itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    def make() -> Any:
+        axes = [(n, stride) for n, stride in zip(shape, strides) if n > 1]
+        run = itemsize
+        while axes and axes[-1][1] == run:
+            run *= axes.pop()[0]
+        made = _large_type(run).Dup() if run > LARGE else MPI.BYTE.Create_contiguous(run)
+        for n, stride in reversed(axes):
+            inner, made = made, made.Create_hvector(n, 1, stride)
+            inner.Free()
+        return made
+
+    return _remembered((itemsize, shape, strides), make)
+
+
+def _slot(data: bytes, room: int) -> Array:
+    """The length of ``data``, and ``data`` itself if there is room for it."""
+    slot = np.zeros(8 + room, np.uint8)
+    slot[:8].view(np.int64)[0] = len(data)
+    if len(data) <= room:
+        slot[8 : 8 + len(data)] = np.frombuffer(data, np.uint8)
+    return slot
+
+
+def _starts(lengths: Array) -> Array:
+    return np.cumsum(lengths) - lengths
+
+
+def _loads(data: Array, lengths: Array, starts: Array) -> list[Any]:
+    return [pickle.loads(data[i : i + n]) for i, n in zip(starts.tolist(), lengths.tolist())]
+
+
+# Reductions -----------------------------------------------------------------------------------
+
+_DATATYPES = {
+    np.dtype(code): datatype
+    for code, datatype in {
+        "?": MPI.C_BOOL,
+        "i1": MPI.INT8_T,
+        "i2": MPI.INT16_T,
+        "i4": MPI.INT32_T,
+        "i8": MPI.INT64_T,
+        "u1": MPI.UINT8_T,
+        "u2": MPI.UINT16_T,
+        "u4": MPI.UINT32_T,
+        "u8": MPI.UINT64_T,
+        "f": MPI.FLOAT,
+        "d": MPI.DOUBLE,
+        "g": MPI.LONG_DOUBLE,
+        "F": MPI.C_FLOAT_COMPLEX,
+        "D": MPI.C_DOUBLE_COMPLEX,
+    }.items()
+}
+_BOOLEAN = {
+    "sum": MPI.LOR,
+    "prod": MPI.LAND,
+    "max": MPI.LOR,
+    "min": MPI.LAND,
+    "land": MPI.LAND,
+    "lor": MPI.LOR,
+    "band": MPI.LAND,
+    "bor": MPI.LOR,
+}
+_INTEGER = {"sum": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
+_INTEGER |= {"band": MPI.BAND, "bor": MPI.BOR}
+_INEXACT = {"sum": MPI.SUM, "prod": MPI.PROD}
+_FLOATS = {np.dtype(code).itemsize: np.dtype(code) for code in "fdg"}
+_operations: dict[tuple[str, np.dtype[Any]], tuple[Any, Any] | None] = {}
+
+
+def _native_operation(op: str, dtype: np.dtype[Any]) -> tuple[Any, Any] | None:
+    """MPI's datatype and operation that do what the ufunc does, if there are such."""
+    try:
+        return _operations[op, dtype]
+    except KeyError:
+        found = _operations[op, dtype] = _find_operation(op, dtype)
+        return found
+
+
+def _find_operation(op: str, dtype: np.dtype[Any]) -> tuple[Any, Any] | None:
+    datatype = _DATATYPES.get(dtype)
+    if datatype is None or datatype == MPI.DATATYPE_NULL:
+        return None
+    if dtype.kind == "f" and op in ("max", "min"):
+        return datatype, _nan_keeping(op)
+    table = {"b": _BOOLEAN, "i": _INTEGER, "u": _INTEGER}.get(dtype.kind, _INEXACT)
+    return (datatype, table[op]) if op in table else None
+
+
+_made: dict[str, Any] = {}
+
+
+def _nan_keeping(op: str) -> Any:
+    """max or min as NumPy has it: MPI's own may lose NaN, depending on the order of ranks."""
+    if op not in _made:
+        ufunc = UFUNCS[op]
+
+        def reduce(incoming: Any, result: Any, datatype: Any) -> None:
+            dtype = _FLOATS[datatype.Get_size()]
+            total = np.frombuffer(result, dtype)
+            ufunc(np.frombuffer(incoming, dtype), total, out=total)
+
+        _made[op] = MPI.Op.Create(reduce, commute=True)
+    return _made[op]
+
+
+def _post_error(operation: str, error: Any) -> CommunicationError:
+    return CommunicationError(f"MPI refuses the {operation}: {error.Get_error_string()}")
+
+
+# Where MPI communicators come from ------------------------------------------------------------
+
+
+def _duplicate(comm: Any) -> Any:
+    """A duplicate, waited for with patience."""
+    made, handle = comm.Idup()
+    patience = Patience(
+        f"rank {comm.rank} of {comm.size}",
+        lambda: "the duplication of a communicator, which all of its ranks must take part in",
+        None,
+    )
+    while not handle.Test():
+        patience.pause()
+    return made
+
+
+_adopted = MPI.Comm.Create_keyval()
+
+
+def adopt(comm: Any) -> MpiCommunicator:
+    """The communicator for an mpi4py communicator: duplicated the first time. Collective."""
+    if not isinstance(comm, MPI.Intracomm):
+        raise TypeError(f"use() takes an mpi4py intracommunicator, not {type(comm).__name__}")
+    if comm == MPI.COMM_NULL:
+        raise WorldError("this rank is not in the communicator (it is COMM_NULL)")
+    found = comm.Get_attr(_adopted)
+    if not isinstance(found, MpiCommunicator):
+        found = MpiCommunicator(comm, _duplicate(comm), Traffic(), made_here=False)
+        comm.Set_attr(_adopted, found)
+    return found
+
+
+def world_communicator() -> MpiCommunicator:
+    """The communicator of all ranks of the job."""
+    return adopt(MPI.COMM_WORLD)
+
+
+# Forks ----------------------------------------------------------------------------------------
+
+_communicators: weakref.WeakSet[MpiCommunicator] = weakref.WeakSet()
+
+
+def _refuse(self: Communicator, *args: Any, **options: Any) -> NoReturn:
+    raise CommunicationError(
+        f"this process is a fork of rank {self.rank}; only the rank itself may communicate"
+    )
+
+
+class ForkedCommunicator(MpiCommunicator):
+    """What a communicator becomes in a forked child: MPI must not be touched there."""
+
+    kind = "a fork of an MPI rank"
+    isend = irecv = wait_some = test_some = iallreduce = allreduce = iallgather = _refuse  # type: ignore[assignment]
+    ialltoall = ibcast = ibarrier = allgather_object = gather_object = _refuse  # type: ignore[assignment]
+    bcast_object = alltoall_object = split = group = duplicate = free = abort = _refuse  # type: ignore[assignment]
+
+
+def _disarm_after_fork() -> None:
+    for communicator in list(_communicators):
+        communicator.__class__ = ForkedCommunicator
+
+
+os.register_at_fork(after_in_child=_disarm_after_fork)

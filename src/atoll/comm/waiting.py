@@ -1,0 +1,90 @@
+"""Patience: how a rank waits without wasting the processor, and without waiting for ever.
+
+A wait is a loop that looks, and pauses when it has looked in vain. The first pauses are
+none, since most messages are there within microseconds; the next give the processor to
+whoever wants it, so that more ranks than cores still get on; later ones sleep, for a tenth
+of the time waited so far and at most a millisecond. No pause is long or blocks a signal, so
+Ctrl-C works, and so do the limits: after ``config.wait_report`` seconds a line on standard
+error says who waits for whom, again each time the wait has doubled; after
+``config.wait_abort`` seconds it is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from ..config import config
+from ..errors import WaitTimeoutError
+
+SPINS = 100
+"""How often to look before the first real pause."""
+
+YIELDS = 400
+"""How often to give way before the first sleep."""
+
+LONGEST_SLEEP = 1e-3
+
+
+class Patience:
+    """The pauses of one wait. ``describe`` says in words what is waited for."""
+
+    __slots__ = ("_deadline", "_describe", "_next_report", "_pauses", "_start", "_timeout", "_who")
+
+    def __init__(self, who: str, describe: Callable[[], str], timeout: float | None) -> None:
+        self._who = who
+        self._describe = describe
+        self._timeout = timeout
+        self._pauses = 0
+        self._start = 0.0
+        self._deadline = 0.0
+        self._next_report = 0.0
+
+    def pause(self) -> None:
+        """Called after each look in vain."""
+        self._pauses += 1
+        if self._pauses < SPINS:
+            return
+        now = time.monotonic()
+        if self._pauses == SPINS:
+            self._begin(now)
+        if now >= self._deadline:
+            self._give_up(now)
+        if now >= self._next_report:
+            self._report(now)
+        if self._pauses < SPINS + YIELDS:
+            give_way()
+        else:
+            sleep = min(LONGEST_SLEEP, (now - self._start) / 10, max(0.0, self._deadline - now))
+            time.sleep(sleep)
+
+    def _begin(self, now: float) -> None:
+        self._start = now
+        limit = config.wait_abort if self._timeout is None else self._timeout
+        self._deadline = now + limit
+        self._next_report = now + config.wait_report
+
+    def _report(self, now: float) -> None:
+        waited = now - self._start
+        self._next_report = now + waited
+        print(
+            f"atoll: {self._who} has waited {waited:.0f} s for: {self._describe()}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def _give_up(self, now: float) -> None:
+        limit = "the time limit given" if self._timeout is not None else "ATOLL_WAIT_ABORT"
+        raise WaitTimeoutError(
+            f"{self._who} has waited {now - self._start:.3g} s ({limit}) for: {self._describe()}"
+        )
+
+
+def give_way() -> None:
+    """Let another process have this core, if one wants it."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        time.sleep(0)
