@@ -1,5 +1,6 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
+from . import started as started  # first: it prepares what the others read
 from ._version import __version__ as __version__
 from .comm.world import World as World
 from .comm.world import use as use

@@ -1,0 +1,161 @@
+"""Finds the ``mpiexec`` that belongs to mpi4py's MPI, and speaks its dialect.
+
+A launcher of another MPI starts N programs that each believe to be alone, so the search
+goes from certain to likely: what the user names (``--mpiexec``, ``ATOLL_RUN_MPIEXEC``), the
+``bin`` folder of this Python's environment, where the MPI wheels put theirs, the folder of
+the MPI library that mpi4py loads, and the search path at last.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import LaunchError
+
+OVERRIDE = "ATOLL_RUN_MPIEXEC"
+
+INSTALL = 'pip install "atoll[mpi]" brings both (or: pip install mpi4py mpich)'
+
+PROBE = """
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+for line in open("/proc/self/maps"):
+    path = line.rstrip("\\n").partition("/")[2]
+    if path.rpartition("/")[2].startswith(("libmpi.", "libmpich.", "libmpi_cray.")):
+        print("/" + path)
+        break
+"""
+"""Prints the path of the MPI library that mpi4py loads; runs in a Python of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mpiexec:
+    """A launcher: its path, the family whose options it takes, and its own word for itself."""
+
+    path: str
+    family: str
+    version: str
+
+    def command(
+        self,
+        ranks: int,
+        program: Sequence[str],
+        *,
+        hosts: str | None = None,
+        hostfile: str | None = None,
+        mark: str | None = None,
+        more: Sequence[str] = (),
+    ) -> list[str]:
+        """The command that starts ``program`` on ``ranks`` ranks.
+
+        With ``mark`` every piece of output begins with the rank it comes from; see
+        :meth:`rank_pattern`.
+        """
+        words = [self.path, "-n", str(ranks)]
+        if self.family == "Open MPI":
+            words += ["--host", hosts] if hosts else []
+            words += ["--hostfile", hostfile] if hostfile else []
+            words += ["--bind-to", "none"]
+            if not (hosts or hostfile or in_allocation()):
+                words += ["--oversubscribe"]
+            if mark:
+                words += ["--output", "tag"] if self.major() >= 5 else ["--tag-output"]
+        else:
+            words += ["-hosts", hosts] if hosts else []
+            words += ["-f", hostfile] if hostfile else []
+            words += ["-print-all-exitcodes"] if self.family == "Hydra" else []
+            if mark and self.family == "Intel MPI":
+                words += ["-prepend-rank"]
+            elif mark:
+                words += ["-prepend-pattern", f"\x1d{mark}%r\x1d"]
+        return [*words, *more, *program]
+
+    def rank_pattern(self, mark: str) -> re.Pattern[bytes]:
+        """What the launcher puts before output; its group is the rank."""
+        if self.family == "Open MPI":
+            return re.compile(rb"\[[^\]\s]*,(\d+)\]<std(?:out|err)>: ?")
+        if self.family == "Intel MPI":
+            return re.compile(rb"(?m)^\[(\d+)\] ")
+        return re.compile(b"\x1d" + mark.encode() + rb"(\d+)\x1d")
+
+    def environment(self) -> dict[str, str]:
+        """What the launcher wants to find in its environment."""
+        if self.family == "Open MPI" and os.geteuid() == 0:
+            return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return {}
+
+    def major(self) -> int:
+        """The major version, 0 if the launcher does not say."""
+        found = re.search(r"(\d+)\.\d+", self.version)
+        return int(found[1]) if found else 0
+
+
+def in_allocation() -> bool:
+    """Whether a batch system has given this job its places: then those are the limit."""
+    return any(name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"))
+
+
+def find(named: str | None = None) -> Mpiexec:
+    """The launcher for this Python's mpi4py, or a :class:`LaunchError` that says what to install."""
+    named = named or os.environ.get(OVERRIDE)
+    if named:
+        path = shutil.which(named)
+        if path is None:
+            raise LaunchError(f"there is no launcher {named!r} that can be run; check the path")
+        return describe(path)
+    if importlib.util.find_spec("mpi4py") is None:
+        raise LaunchError(f"more than one rank needs MPI, and mpi4py is not installed; {INSTALL}")
+    path = (
+        shutil.which("mpiexec", path=os.path.join(sys.prefix, "bin"))
+        or beside_library()
+        or shutil.which("mpiexec")
+    )
+    if path is None:
+        raise LaunchError(f"there is no mpiexec, the launcher that comes with MPI; {INSTALL}")
+    return describe(path)
+
+
+def beside_library() -> str | None:
+    """The ``mpiexec`` of the installation whose MPI library mpi4py loads, if that can be told."""
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    library = probe.stdout.strip()
+    if probe.returncode or not library:
+        return None
+    folder = os.path.dirname(os.path.realpath(library))
+    for _ in range(3):  # lib, lib/x86_64-linux-gnu, lib/x86_64-linux-gnu/openmpi
+        folder = os.path.dirname(folder)
+        path = shutil.which("mpiexec", path=os.path.join(folder, "bin"))
+        if path is not None:
+            return path
+    return None
+
+
+def describe(path: str) -> Mpiexec:
+    """Ask a launcher for its version and recognise its family."""
+    try:
+        asked = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.SubprocessError) as problem:
+        raise LaunchError(f"the launcher {path} cannot be run: {problem}") from None
+    text = asked.stdout + asked.stderr
+    for family, sign in (
+        ("Open MPI", "Open MPI"),
+        ("Open MPI", "Open RTE"),
+        ("Intel MPI", "Intel"),
+    ):
+        if sign in text:
+            return Mpiexec(path, family, text.strip().partition("\n")[0])
+    version = re.search(r"Version:\s*(\S+)", text)
+    return Mpiexec(path, "Hydra", f"Hydra {version[1]}" if version else "")

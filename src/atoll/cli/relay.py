@@ -1,0 +1,216 @@
+"""Stands between the launcher and the user: passes on input, output, signals and the exit code.
+
+The launcher runs in a process group of its own, so that Ctrl-C reaches this process only,
+which forwards it once and insists after a while. One loop waits for output, for input from
+a terminal, and for signals.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from .. import startup
+from . import remarks
+from .mpiexec import Mpiexec
+from .streams import ByRank, Extract, Stage, fed, flushed
+from .verdict import Verdict
+
+Reader = Callable[[str], list[remarks.Death] | None]
+
+GRACE = 4.0
+"""Seconds that the ranks get to end after a signal before they are killed."""
+
+QUIET = 0.1
+"""Seconds after which held bytes are let go, and the step at which the clock is looked at."""
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
+FORWARDED = (*ENDING[:-1], signal.SIGUSR1, signal.SIGUSR2)
+
+
+class Relay:
+    """Runs one job to its end."""
+
+    def __init__(self, launcher: Mpiexec, size: int, mark: str, all_output: bool) -> None:
+        self._verdict = Verdict(size)
+        self._stages = {
+            1: self._for_output(launcher, mark, all_output),
+            2: self._for_errors(launcher, mark, all_output),
+        }
+        self._signals: list[int] = []
+        self._ended_by = 0
+        self._closed: set[int] = set()
+        self._deadline = float("inf")
+        self._report_at = float("inf")
+
+    def _for_output(self, launcher: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+        stages: list[Stage] = []
+        if launcher.family != "Open MPI":
+            stages += self._remarks((remarks.HYDRA_BLOCK, remarks.hydra_block))
+            stages += self._remarks((remarks.HYDRA_LINE, remarks.hydra_line))
+        if all_output:
+            stages.append(ByRank(launcher.rank_pattern(mark), list))
+        return stages
+
+    def _for_errors(self, launcher: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+        def of_a_rank() -> list[Stage]:
+            records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
+            return [records, *self._remarks((remarks.MPICH_LINE, remarks.mpich_line))]
+
+        if launcher.family == "Open MPI":
+            stages = self._remarks((remarks.OPEN_MPI_BLOCK, remarks.open_mpi_block))
+        else:
+            line = (remarks.HYDRA_LINE, remarks.hydra_line)
+            stages = self._remarks(line, (remarks.HYDRA_PROXY_LINE, remarks.hydra_line))
+        if all_output:
+            return [*stages, ByRank(launcher.rank_pattern(mark), of_a_rank)]
+        return [*of_a_rank(), *stages]
+
+    def _remarks(self, *kinds: tuple[tuple[bytes, bytes], Reader]) -> list[Stage]:
+        return [Extract(*ends, self._verdict.remarks(read)) for ends, read in kinds]
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Start the launcher, stay with it to its end, and return the exit code of the job."""
+        terminal = os.isatty(0)
+        wake, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        for number in FORWARDED:
+            signal.signal(number, lambda number, _: self._signals.append(number))
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE if terminal else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            preexec_fn=_end_with_parent(),
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        streams = {process.stdout.fileno(): 1, process.stderr.fileno(): 2}
+        with selectors.DefaultSelector() as selector:
+            for descriptor in (*streams, wake, *([0] if terminal else [])):
+                selector.register(descriptor, selectors.EVENT_READ)
+            while streams:
+                ready = [key.fd for key, _ in selector.select(QUIET)]
+                for descriptor in ready:
+                    if descriptor == wake:
+                        os.read(wake, 4096)
+                    elif descriptor == 0:
+                        if not self._take_input(process):
+                            selector.unregister(0)
+                    elif not self._pass_output(process, descriptor, streams[descriptor]):
+                        selector.unregister(descriptor)
+                        del streams[descriptor]
+                self._attend(process, idle=not ready)
+        returned = process.wait()
+        self._print(2, self._verdict.reports().encode())
+        return self._conclude(returned)
+
+    def _pass_output(self, process: subprocess.Popen[bytes], source: int, target: int) -> bool:
+        """Pass on what there is to read; False at the end of the stream."""
+        data = os.read(source, 1 << 16)
+        stages = self._stages[target]
+        if not self._print(target, fed(stages, data) if data else flushed(stages, ended=True)):
+            # Nobody reads on, as in `atoll run ... | head`: what Python would die of.
+            self._signals.append(signal.SIGPIPE)
+        return bool(data)
+
+    def _print(self, target: int, data: bytes) -> bool:
+        """Write all of ``data``; False if nobody can read it any more."""
+        if target in self._closed:
+            return True
+        try:
+            while data:
+                data = data[os.write(target, data) :]
+        except OSError:
+            self._closed.add(target)
+            return False
+        return True
+
+    def _take_input(self, process: subprocess.Popen[bytes]) -> bool:
+        """Take what was typed, for rank 0; False at its end. A job in the background waits."""
+        assert process.stdin is not None
+        if os.tcgetpgrp(0) != os.getpgrp():
+            time.sleep(QUIET)
+            return True
+        data = os.read(0, 4096)
+        try:
+            process.stdin.write(data)
+            process.stdin.flush()
+            if not data:
+                process.stdin.close()
+        except OSError:
+            return False
+        return bool(data)
+
+    def _attend(self, process: subprocess.Popen[bytes], idle: bool) -> None:
+        """Everything that is not data: signals, the clock, reports whose time has come."""
+        now = time.monotonic()
+        while self._signals:
+            self._forward(process, self._signals.pop(0), now)
+        if now > self._deadline:
+            _kill(process)
+            self._deadline = now + GRACE
+        if self._verdict.waiting:
+            if now > self._report_at:
+                self._print(2, self._verdict.reports().encode())
+                self._report_at = float("inf")
+            elif self._report_at == float("inf"):
+                self._report_at = now + startup.PAUSE
+        if idle:
+            for target, stages in self._stages.items():
+                self._print(target, flushed(stages))
+
+    def _forward(self, process: subprocess.Popen[bytes], number: int, now: float) -> None:
+        """Send a signal on to the launcher, which tells the ranks; the second one kills."""
+        if number not in ENDING:
+            process.send_signal(number)
+        elif self._ended_by:
+            _kill(process)
+        else:
+            self._ended_by = number
+            self._verdict.ended_by_signal = True
+            self._deadline = now + GRACE
+            process.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+
+    def _conclude(self, returned: int) -> int:
+        """Say what has not been said yet, and find the exit code."""
+        code = self._verdict.code(returned)
+        if not self._ended_by:
+            self._print(2, self._verdict.last_words(returned).encode())
+            return code
+        if code == 0:
+            return 0  # the program has taken the signal its own way
+        if not self._verdict.reported and self._ended_by != signal.SIGPIPE:
+            name = signal.Signals(self._ended_by).name
+            self._print(2, f"atoll: ended by {name}; all ranks ended\n".encode())
+        return 128 + self._ended_by
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the launcher and what is in its group; what it has started elsewhere notices."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        process.kill()
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """What a child does before it becomes the launcher: ask to end when this process dies."""
+    if sys.platform != "linux":
+        return None
+    control = ctypes.CDLL(None).prctl
+    die_with_parent = 1
+
+    def ask() -> None:
+        control(die_with_parent, signal.SIGTERM)
+
+    return ask

@@ -1,0 +1,95 @@
+"""What launchers say in prose when a job ends badly, read for the one fact in it.
+
+A launcher sees what no rank can report: that a process was killed, or left without a word.
+MPICH's Hydra prints a block between lines of ``=`` on standard output, and, asked to, the
+wait statuses of all processes in one line (those of the innocent are 0, or the signal that
+Hydra killed them with); Open MPI prints blocks between lines of ``-`` on standard error.
+Each function takes such a stretch and returns the deaths in it, or None where it is
+something else that the user should see.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+HYDRA_BLOCK = (
+    b"=" * 83 + b"\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+    b"Please see the FAQ page for debugging suggestions\n",
+)
+HYDRA_LINE = (b"[mpiexec@", b"\n")
+HYDRA_PROXY_LINE = (b"[proxy:", b"\n")
+MPICH_LINE = (b"Abort(", b"\n")
+OPEN_MPI_BLOCK = (b"-" * 74 + b"\n", b"\n" + b"-" * 74 + b"\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How one rank ended: by ``signal``, or by itself with ``code``, perhaps by ``MPI_Abort``.
+
+    The rank is known, or can be found from its process number or its place on its host.
+    """
+
+    code: int
+    signal: int = 0
+    aborted: bool = False
+    rank: int | None = None
+    process: int | None = None
+    host: str = ""
+    place: int | None = None
+
+    @property
+    def certainty(self) -> int:
+        """The death to believe in, of several, is the most certain one."""
+        return 2 * self.aborted + (not self.signal)
+
+
+def hydra_block(text: str) -> list[Death] | None:
+    """Hydra's block about the first process whose connection broke."""
+    process = re.search(r"PID (\d+) RUNNING AT (\S+)", text)
+    code = re.search(r"EXIT CODE: (\d+)", text)
+    number = re.search(r"\(signal (\d+)\)", text)
+    if process is None or code is None:
+        return None
+    killed = int(number[1]) if number else 0
+    return [Death(int(code[1]), killed, process=int(process[1]), host=process[2])]
+
+
+def hydra_line(text: str) -> list[Death] | None:
+    """``[mpiexec@here] Exit codes: [host] 0,1280 [host] 9``: wait statuses by host."""
+    _, found, statuses = text.partition("Exit codes:")
+    if not found:
+        return None
+    deaths = []
+    for host, numbers in re.findall(r"\[(\S+)\] ([\d,]+)", statuses):
+        for place, number in enumerate(numbers.strip(",").split(",")):
+            status = int(number)
+            if status & 0x7F == 0 and status >> 8:
+                deaths.append(Death(status >> 8 & 0xFF, host=host, place=place))
+    return deaths
+
+
+def mpich_line(text: str) -> list[Death] | None:
+    """What a rank of MPICH prints when the program calls ``MPI_Abort``."""
+    found = re.search(
+        r"^Abort\((\d+)\) on node (\d+) \(rank \d+ in comm \d+\): application called", text
+    )
+    return [Death(int(found[1]), aborted=True, rank=int(found[2]))] if found else None
+
+
+def open_mpi_block(text: str) -> list[Death] | None:
+    """One of Open MPI's blocks: an abort, a signal, or an exit code."""
+    words = " ".join(text.split())
+    if 'calling "abort"' in words:
+        return []
+    found = re.search(r"MPI_ABORT was invoked on rank (\d+) .*[Ee]rrorcode:? (\d+)", words)
+    if found:
+        return [Death(int(found[2]), aborted=True, rank=int(found[1]))]
+    found = re.search(r"rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)", words)
+    if found:
+        rank, process, number = int(found[1]), int(found[2]), int(found[4])
+        return [Death(128 + number, number, rank=rank, process=process, host=found[3])]
+    found = re.search(r"Process name: \[+[^\]]*,(\d+)\] Exit code: (\d+)", words)
+    if found:
+        return [Death(int(found[2]), rank=int(found[1]))]
+    return None

@@ -1,0 +1,153 @@
+"""What became of a job: reports of ranks and remarks of launchers, in few words, and its code.
+
+Ranks report in records (see ``startup``); launchers remark what only they see (see
+``remarks``). Both end here. Reports that are equal but for their rank are printed once.
+Remarks count only where no rank has reported, and are said in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from .. import startup
+from .remarks import Death
+
+MOST_TRACEBACKS = 3
+"""So many different tracebacks are printed whole; of the others, their last lines."""
+
+
+@dataclass(slots=True)
+class Group:
+    """Reports of one kind that say the same: the words of the first, and who sent them."""
+
+    kind: str
+    code: int
+    text: str
+    ranks: list[int] = field(default_factory=list)
+
+
+class Verdict:
+    """Collects what is learnt about a job, and says it."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._processes: dict[tuple[str, int], int] = {}
+        self._groups: dict[tuple[str, int, str], Group] = {}
+        self._deaths: list[Death] = []
+        self._said = 0
+        self._traces = 0
+        self.ended_by_signal = False
+        """From when on a launcher's complaints are of no interest."""
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are reports that have not been printed."""
+        return len(self._groups) > self._said
+
+    @property
+    def reported(self) -> bool:
+        """Whether a rank has said why the job ended."""
+        return bool(self._groups)
+
+    def record(self, data: bytes) -> bytes:
+        """Take a rank's record; gives back what is none, to be printed as it is."""
+        try:
+            fields = json.loads(data[data.find(b"{") : data.rfind(b"}") + 1])
+            kind, rank = fields["kind"], fields["rank"]
+        except (ValueError, KeyError):
+            return data
+        if kind == "start":
+            self._processes[fields["host"], fields["process"]] = rank
+            return b""
+        code, text = fields["code"], fields["text"]
+        same = "" if kind == "interrupt" else startup.without_rank(text, rank)
+        group = self._groups.setdefault((kind, code, same), Group(kind, code, text))
+        if kind != "interrupt" or not group.ranks:  # where the first one was is enough
+            group.ranks.append(rank)
+        return b""
+
+    def remarks(self, read: Callable[[str], list[Death] | None]) -> Callable[[bytes], bytes]:
+        """A handler for stretches of launcher's prose, which ``read`` understands or not."""
+
+        def handle(data: bytes) -> bytes:
+            deaths = read(data.decode("utf-8", "replace"))
+            if deaths is None:
+                return b"" if self.ended_by_signal else data
+            self._deaths += [self._identified(death) for death in deaths]
+            return b""
+
+        return handle
+
+    def _identified(self, death: Death) -> Death:
+        """``death`` with its rank, from what the ranks have said of themselves at the start."""
+        if death.rank is not None:
+            return death
+        here = sorted(
+            (rank, process)
+            for (host, process), rank in self._processes.items()
+            if host == death.host or len({host for host, _ in self._processes}) == 1
+        )
+        if death.place is not None:
+            if death.place >= len(here):
+                return death
+            rank, process = here[death.place]
+            return replace(death, rank=rank, process=process)
+        found = [rank for rank, process in here if process == death.process]
+        return replace(death, rank=found[0]) if len(found) == 1 else death
+
+    def reports(self) -> str:
+        """What the ranks have reported since the last time, equal reports once."""
+        groups = list(self._groups.values())
+        news, self._said = groups[self._said :], len(groups)
+        caused = any(group.kind != "consequence" for group in groups)
+        text = ""
+        for group in news:
+            if group.kind == "consequence" and caused:
+                continue
+            content = group.text
+            if group.kind in ("exception", "consequence"):
+                self._traces += 1
+                if self._traces > MOST_TRACEBACKS:
+                    content = content.rstrip().rpartition("\n")[2] + "\n"
+            text += startup.message(group.kind, content, group.code, group.ranks, self._size)
+        return text
+
+    def last_words(self, returned: int) -> str:
+        """What only the launcher has seen, once the job is over."""
+        if self._groups:
+            return ""
+        if self._deaths:
+            return death_words(self._culprit(), self._size)
+        if returned:
+            return f"atoll: a rank left with exit code {returned & 0xFF}; all ranks ended\n"
+        return ""
+
+    def code(self, returned: int) -> int:
+        """The exit code of the job; ``returned`` is the launcher's own."""
+        if self._groups:
+            return next(iter(self._groups.values())).code
+        if self._deaths:
+            death = self._culprit()
+            return 128 + death.signal if death.signal else death.code & 0xFF or 1
+        return 128 - returned if returned < 0 else returned
+
+    def _culprit(self) -> Death:
+        return max(self._deaths, key=lambda death: death.certainty)
+
+
+def death_words(death: Death, size: int) -> str:
+    """One line about a rank that the launcher saw die."""
+    who = "a rank" if death.rank is None else startup.rank_words([death.rank], size)
+    if death.process is not None:
+        who += f" (process {death.process}{f' on {death.host}' if death.host else ''})"
+    if not death.signal:
+        how = "called MPI_Abort with" if death.aborted else "left with exit"
+        return f"atoll: {who} {how} code {death.code}; all ranks ended\n"
+    name = signal.strsignal(death.signal) or "unknown"
+    hint = ""
+    if death.signal == signal.SIGKILL:
+        hint = "; if nobody did that, the machine may have run out of memory"
+    return f"atoll: {who} was killed by signal {death.signal} ({name}); all ranks ended{hint}\n"

@@ -1,0 +1,10 @@
+"""Importing this module begins the process: see ``startup``.
+
+It is the first import of ``atoll/__init__.py``, because what it sets in the environment is
+read by what comes after it: the settings, NumPy's libraries, and MPI.
+"""
+
+from .startup import begin
+
+began = begin()
+"""Whether this process is one of several ranks, and was prepared as such here."""

@@ -1,0 +1,442 @@
+"""What a rank owes the others from its first moment: its share of the cores, one end for all.
+
+``import atoll`` runs :func:`begin` before anything else. In a process that no MPI launcher
+started it does nothing. In one of several ranks it does two things, the same that
+``atoll run`` does for its ranks before the script starts:
+
+*Share the cores.* The threads of a rank are the cores it may use divided by the ranks that
+use them too, for atoll and for the BLAS and OpenMP libraries, by environment variables
+that are set only where the user has not set them. Where NumPy is loaded already, its BLAS
+no longer looks at the environment; threadpoolctl, if installed, tells it.
+
+*End together.* A rank that dies alone leaves the others waiting for its messages. So an
+uncaught exception, an exit with a code other than 0, and Ctrl-C end every rank, by
+``MPI_Abort``. Python has ``sys.excepthook`` for exceptions. For exits it has nothing: by
+the time of ``atexit`` the ``SystemExit`` is gone. But the interpreter asks the exception
+for its ``code``, and no Python frame is running then. So ``code`` becomes a property that
+notices being read from no frame. Every class, ``raise`` and ``except`` stays as it was.
+
+*Say it once.* A failing rank reports to ``atoll run``, if that started it, in a record that
+is marked on standard error; ``atoll run`` prints equal reports once. Without it, the ranks
+of a host agree through a socket on which of them prints. A short pause before the abort
+leaves the others the time to report the same.
+
+Limits: ``os._exit``, and an interpreter that is killed, are seen by the launcher only; the
+time limit of waits covers a rank that leaves early with code 0. Exit functions
+(``atexit``) get one second.
+
+This module imports nothing but the launcher's detection, because ``cli/rank.py`` uses both
+in a process where the user's script shall be the first to import atoll.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+from .comm import launcher
+
+ExceptionHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+PAUSE = 0.3
+"""Seconds between a rank's report and the abort: time for others to report the same."""
+
+EXIT_FUNCTIONS = 1.0
+"""Seconds that the ``atexit`` functions of a failing rank may take."""
+
+LONGEST_TEXT = 12_000
+"""A longer traceback loses its middle: a record must pass through one pipe in one piece."""
+
+BEGUN = "ATOLL_RUN_BEGUN"
+"""The environment variable that holds the process for which ``atoll run`` has done it all."""
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Report:
+    """What a rank says when it ends: the kind of end, the text, and the exit code."""
+
+    __slots__ = ("code", "kind", "text")
+
+    def __init__(self, kind: str, text: str, code: int) -> None:
+        self.kind, self.text, self.code = kind, text, code
+
+
+class Ender:
+    """Ends all ranks from this one; knows who this rank is and who listens to it."""
+
+    __slots__ = ("ending", "mark", "process", "rank", "size")
+
+    def __init__(self, rank: int, size: int | None, mark: str | None = None) -> None:
+        self.rank, self.size, self.mark = rank, size, mark
+        self.process = os.getpid()
+        self.ending = False
+
+    def failed(self, error: BaseException, hook: ExceptionHook = sys.__excepthook__) -> None:
+        """End all ranks because of an exception that nobody caught on this one.
+
+        A ``hook`` that is not Python's own prints the traceback its own way, on every rank.
+        """
+        if isinstance(error, KeyboardInterrupt):
+            self.end(Report("interrupt", last_place(error.__traceback__), 130))
+            return
+        text = ""
+        if hook is sys.__excepthook__:
+            text = shortened(traceback_text(error))
+        else:
+            hook(type(error), error, own_frames_skipped(error.__traceback__))
+        kind = "consequence" if type(error).__name__ == "RankFailedError" else "exception"
+        self.end(Report(kind, text, 1))
+
+    def exited(self, code: object) -> None:
+        """End all ranks if ``code``, the argument of ``sys.exit``, says that this one failed."""
+        number = exit_number(code)
+        if number:
+            text = "" if isinstance(code, int) else f"{code}\n"
+            self.end(Report("exit", text, number))
+
+    def end(self, report: Report) -> None:
+        """Say why, give the exit functions and the other ranks their moment, and abort."""
+        if self.ending or os.getpid() != self.process:
+            return
+        self.ending = True
+        started = time.monotonic()
+        watch_over(EXIT_FUNCTIONS + 2 * PAUSE, report.code)
+        flush()
+        if self.mark is not None:
+            tell_launcher(self.mark, self.rank, report)
+        else:
+            tell_terminal(self.rank, self.size, report)
+        run_exit_functions()
+        flush()
+        time.sleep(max(0.0, started + PAUSE - time.monotonic()))
+        abort(report.code)
+
+
+def exit_number(code: object) -> int:
+    """The exit code that the interpreter makes of the argument of ``sys.exit``."""
+    if code is None:
+        return 0
+    return code & 0xFF if isinstance(code, int) else 1
+
+
+def shortened(text: str) -> str:
+    """``text`` without its middle if it is too long to travel in one piece."""
+    half = LONGEST_TEXT // 2
+    return text if len(text) <= 2 * half else f"{text[:half]}\n  ...\n{text[-half:]}"
+
+
+def traceback_text(error: BaseException) -> str:
+    """The traceback as Python prints it, without the frames of the launcher."""
+    import traceback
+
+    frames = own_frames_skipped(error.__traceback__)
+    return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def own_frames_skipped(frames: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that is the user's: what ``cli/rank.py`` and runpy add is cut."""
+    machinery = (os.path.join("cli", "rank.py"), "<frozen runpy>", "runpy.py")
+    rest = frames
+    while rest is not None and rest.tb_frame.f_code.co_filename.endswith(machinery):
+        rest = rest.tb_next
+    return rest
+
+
+def last_place(frames: TracebackType | None) -> str:
+    """Where a traceback ends, as ``file, line n``: enough for an interrupt."""
+    frames = own_frames_skipped(frames)
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    return f"{frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}" if frames else ""
+
+
+def rank_words(ranks: Sequence[int], size: int | None) -> str:
+    """``rank 2 of 4`` or ``ranks 0-2, 5 of 8``."""
+    runs: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if runs and runs[-1][1] == rank - 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    words = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+    of = "" if size is None else f" of {size}"
+    return f"rank{'s' if len(set(ranks)) > 1 else ''} {words}{of}"
+
+
+def without_rank(text: str, rank: int) -> str:
+    """``text`` as every rank would say it: a message that names its rank is no other message."""
+    return re.sub(rf"\brank {rank}\b", "rank N", text)
+
+
+def message(kind: str, text: str, code: int, ranks: Sequence[int], size: int | None) -> str:
+    """What is printed for one end that ``ranks`` have in common; empty when there is nothing to say."""
+    who = rank_words(ranks, size)
+    everyone = len(set(ranks)) == size
+    if kind == "interrupt":
+        return f"atoll: interrupted; all ranks ended{f' ({who} was at {text})' if text else ''}\n"
+    if kind == "exit":
+        if everyone:
+            return text
+        said = f": {text.rstrip()}" if text else f" with exit code {code}"
+        return f"atoll: {who} left{said}; all ranks ended\n"
+    return f"atoll: {who} failed; all ranks ended\n{text}"
+
+
+def tell_launcher(mark: str, rank: int, report: Report) -> None:
+    """Hand a report to ``atoll run``, which prints equal ones once."""
+    write_record(
+        mark, {"kind": report.kind, "rank": rank, "code": report.code, "text": report.text}
+    )
+
+
+def write_record(mark: str, fields: dict[str, Any]) -> None:
+    """One record for ``atoll run`` on standard error, in one piece."""
+    import json
+
+    write_error(f"\x1e{mark}{json.dumps(fields)}\x1e\n")
+
+
+def write_error(text: str) -> None:
+    """Write to the standard error of the process itself, whatever ``sys.stderr`` has become."""
+    data = text.encode("utf-8", "backslashreplace")
+    while data:
+        try:
+            data = data[os.write(2, data) :]
+        except OSError:
+            return
+
+
+def tell_terminal(rank: int, size: int | None, report: Report) -> None:
+    """Print a report, unless another rank of this host is about to print the same."""
+    ranks = ranks_with_the_same(rank, report)
+    if ranks:
+        write_error(message(report.kind, report.text, report.code, ranks, size))
+
+
+def ranks_with_the_same(rank: int, report: Report) -> list[int]:
+    """All ranks of this host that report the same now, or nothing if another one speaks for them.
+
+    The first rank to bind a name made from the report speaks; the others find the name
+    taken and send it their number. The name is an abstract socket: it leaves no file, and
+    where there are none every rank speaks for itself.
+    """
+    import errno
+    import hashlib
+    import socket
+
+    same = "" if report.kind == "interrupt" else without_rank(report.text, rank)
+    job = os.environ.get("PMIX_NAMESPACE", "") + os.environ.get("SLURM_JOB_ID", "")
+    content = f"{os.getuid()} {job} {os.getppid()} {report.kind} {report.code} {same}"
+    name = "\0atoll-" + hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
+    ranks = [rank]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as meeting:
+        try:
+            meeting.bind(name)
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE:
+                return ranks
+            try:
+                meeting.sendto(str(rank).encode(), name)
+            except OSError:
+                return ranks
+            time.sleep(PAUSE)
+            return []
+        until = time.monotonic() + PAUSE
+        while (left := until - time.monotonic()) > 0:
+            meeting.settimeout(left)
+            try:
+                ranks.append(int(meeting.recv(32)))
+            except TimeoutError:
+                break
+        return sorted(ranks)
+
+
+def flush() -> None:
+    """Empty Python's buffers and those of C's stdio."""
+    import ctypes
+
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue
+    try:
+        ctypes.CDLL(None).fflush(None)
+    except (OSError, AttributeError):
+        return
+
+
+def run_exit_functions() -> None:
+    """Run what ``atexit`` holds now: an abort would skip it. The watch limits its time."""
+    import atexit
+
+    atexit._run_exitfuncs()
+
+
+def watch_over(seconds: float, code: int) -> None:
+    """Abort after ``seconds`` even if the ending itself hangs."""
+    import threading
+
+    timer = threading.Timer(seconds, abort, [code])
+    timer.daemon = True
+    try:
+        timer.start()
+    except RuntimeError:  # no more threads at this point of the shutdown
+        return
+
+
+def abort(code: int) -> None:
+    """End every rank at once with ``code``; without MPI under way, only this process."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+        mpi.COMM_WORLD.Abort(code)
+    os._exit(code)
+
+
+def watch_exceptions(ender: Ender) -> None:
+    """Let an exception that nobody catches in this process end all ranks."""
+    import atexit
+
+    before = sys.excepthook
+
+    def end_all(
+        kind: type[BaseException], error: BaseException, frames: TracebackType | None
+    ) -> None:
+        if os.getpid() == ender.process:
+            ender.failed(error.with_traceback(frames), before)
+        else:
+            before(kind, error, frames)
+
+    def end_after_all() -> None:
+        # Somebody else's hook has printed the exception that ends this process.
+        if getattr(sys, "last_value", None) is not None and not hasattr(sys, "ps1"):
+            ender.end(Report("exception", "", 1))
+
+    sys.excepthook = end_all
+    atexit.register(end_after_all)
+
+
+def watch_exits(ender: Ender) -> bool:
+    """Let an exit with a code other than 0 end all ranks; False where Python does not allow it."""
+    import ctypes
+    import gc
+
+    namespaces = [
+        found
+        for found in gc.get_referents(SystemExit.__dict__)
+        if isinstance(found, dict) and "code" in found
+    ]
+    if len(namespaces) != 1:
+        return False
+    namespace = namespaces[0]
+    member = namespace["code"]
+
+    def read(error: SystemExit) -> object:
+        code: object = member.__get__(error, SystemExit)
+        # Nobody in Python asks: it is the interpreter, about to exit with this code.
+        if sys._getframe().f_back is None:
+            ender.exited(code)
+        return code
+
+    namespace["code"] = property(read, lambda error, code: member.__set__(error, code))
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
+    if sys.version_info < (3, 12):
+        raise_exits_in_python()
+    return True
+
+
+def raise_exits_in_python() -> None:
+    """Before Python 3.12 ``sys.exit`` makes no exception object, so nobody asks it for a code."""
+    original = sys.exit
+
+    def exit(status: Any = None, /) -> NoReturn:
+        raise SystemExit(status)
+
+    exit.__doc__ = original.__doc__
+    sys.exit = exit
+    script = vars(sys.modules.get("__main__", sys))
+    for name in [name for name, value in script.items() if value is original]:
+        script[name] = exit  # from sys import exit
+
+
+def threads_per_rank(local_size: int) -> int:
+    """How many threads each of ``local_size`` ranks on this host may run.
+
+    A rank whose launcher has bound it to fewer cores than the launcher's own process has
+    those for itself; others share theirs.
+    """
+    try:
+        own = os.sched_getaffinity(0)
+        launcher = os.sched_getaffinity(os.getppid())
+    except (AttributeError, OSError):
+        return max(1, (os.cpu_count() or 1) // local_size)
+    return max(1, len(own) // (1 if own < launcher else local_size))
+
+
+def share_cores(local_size: int) -> None:
+    """Set the thread counts of atoll, BLAS and OpenMP to this rank's share, where not set."""
+    wanted = os.environ.get("ATOLL_THREADS") or os.environ.get("ATOLL_NUM_THREADS")
+    if wanted is None:
+        wanted = os.environ["ATOLL_NUM_THREADS"] = str(threads_per_rank(local_size))
+    if not wanted.isdecimal():
+        return  # atoll.config will refuse it by name
+    open_variables = [name for name in THREAD_VARIABLES if name not in os.environ]
+    for name in open_variables:
+        os.environ[name] = wanted
+    if "OPENBLAS_NUM_THREADS" in open_variables and "numpy" in sys.modules:
+        limit_loaded_libraries(int(wanted))
+
+
+def limit_loaded_libraries(threads: int) -> None:
+    """Tell libraries that are loaded already; without threadpoolctl they keep their threads."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return
+    threadpool_limits(limits=threads)
+
+
+def is_own_command() -> bool:
+    """Whether this process is ``atoll ...`` or ``python -m atoll ...`` itself."""
+    if os.path.basename(sys.argv[0] if sys.argv else "") in ("atoll", "atoll.exe"):
+        return True
+    words = list(getattr(sys, "orig_argv", ()))
+    return sys.argv[:1] == ["-m"] and words[words.index("-m") + 1 :][:1] == ["atoll"]
+
+
+def one_line_for_settings() -> None:
+    """In atoll's own command, a setting with a bad value is one line and exit code 2."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+        if kind.__name__ != "ConfigError":
+            before(kind, error, frames)
+            return
+        write_error(f"atoll: {error}\n")
+        os._exit(2)
+
+    sys.excepthook = hook
+
+
+def begin() -> bool:
+    """What ``import atoll`` does first: True if this is one of several ranks and not yet prepared.
+
+    Without a launcher it is a look at the environment, no more.
+    """
+    if is_own_command():
+        one_line_for_settings()
+        return False
+    launch = launcher.detect()
+    if launch is None or launch.size == 1 or os.environ.get(BEGUN) == str(os.getpid()):
+        return False
+    share_cores(launch.local_size or launch.size or 1)
+    ender = Ender(launch.rank, launch.size)
+    watch_exceptions(ender)
+    watch_exits(ender)
+    return True
