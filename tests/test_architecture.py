@@ -122,6 +122,8 @@ def goes_up(found: Import) -> bool:
         return False
     if {found.room, found.target_room} == {"layout", "comm"}:
         return True
+    if not {found.room, found.target_room} <= set(ORDER):
+        return True
     return ORDER.index(found.room) > ORDER.index(found.target_room)
 
 

@@ -55,7 +55,16 @@ def _integer(minimum: int) -> Callable[[Any], int]:
 
 
 def _flag(value: Any) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    words = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -119,7 +128,9 @@ _NAMES = tuple(f.name for f in fields(Settings))
 def checked(name: str, value: Any, source: str) -> Any:
     """``value`` in the type of setting ``name``, or a :class:`ConfigError` that names both."""
     if name not in _RULES:
-        raise ConfigError(f"{source}: there is no setting {name!r}; the settings are {', '.join(_NAMES)}")
+        raise ConfigError(
+            f"{source}: there is no setting {name!r}; the settings are {', '.join(_NAMES)}"
+        )
     rule, words = _RULES[name]
     if value is None and name == "threads":
         return None
@@ -141,46 +152,47 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
     return replace(Settings(), **changes)
 
 
-_current: ContextVar[Settings] = ContextVar("atoll_settings")
-
-
 class Config:
     """The settings in force here: read, assign, or change for a while by calling it."""
 
-    __slots__ = ("_default",)
+    __slots__ = ("_current", "_default")
+    _current: ContextVar[Settings]
     _default: Settings
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        object.__setattr__(self, "_current", ContextVar("atoll_settings"))
         object.__setattr__(self, "_default", from_environment(environ))
 
     def settings(self) -> Settings:
         """The whole set in force, as one frozen value."""
-        return _current.get(self._default)
+        return self._current.get(self._default)
 
     def __getattr__(self, name: str) -> Any:
         if name not in _RULES:
-            raise AttributeError(f"there is no setting {name!r}; the settings are {', '.join(_NAMES)}")
-        value = getattr(_current.get(self._default), name)
+            raise AttributeError(
+                f"there is no setting {name!r}; the settings are {', '.join(_NAMES)}"
+            )
+        value = getattr(self._current.get(self._default), name)
         return available_cores() if name == "threads" and value is None else value
 
     def __setattr__(self, name: str, value: Any) -> None:
         changed = replace(self.settings(), **{name: checked(name, value, "atoll.config")})
         try:
-            _current.get()
+            self._current.get()
         except LookupError:
             object.__setattr__(self, "_default", changed)
         else:
-            _current.set(changed)
+            self._current.set(changed)
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Settings]:
         new = {name: checked(name, value, "atoll.config") for name, value in changes.items()}
         settings = replace(self.settings(), **new)
-        token = _current.set(settings)
+        token = self._current.set(settings)
         try:
             yield settings
         finally:
-            _current.reset(token)
+            self._current.reset(token)
 
     def __dir__(self) -> list[str]:
         return [*_NAMES, "settings"]

@@ -62,13 +62,18 @@ def _report(item: pytest.Item, data: dict[str, Any]) -> pytest.TestReport:
 
 
 def _merge(by_rank: dict[int, pytest.TestReport], size: int) -> pytest.TestReport:
-    failed = {rank: report for rank, report in by_rank.items() if report.failed}
     skipped = {rank: report for rank, report in by_rank.items() if report.skipped}
-    expected = [report for report in by_rank.values() if hasattr(report, "wasxfail")]
+    expected = [report for report in skipped.values() if hasattr(report, "wasxfail")]
+    failed = {rank: report for rank, report in by_rank.items() if report.failed}
+    if expected:
+        # A failure that was expected happened; it need not happen on every rank.
+        failed = {
+            rank: report for rank, report in failed.items() if "XPASS" not in report.longreprtext
+        }
     if failed:
         merged = _merge_failed(failed, by_rank, size)
-    elif expected and skipped:
-        merged = next(report for report in expected if report.skipped)
+    elif expected:
+        merged = expected[0]
     elif skipped and len(skipped) < len(by_rank):
         merged = next(iter(skipped.values()))
         merged.outcome = "failed"
