@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from ..errors import CommunicationError, WorldError
 
 Array = NDArray[Any]
+_NUMBERS = frozenset("?bBhHiIlLqQefdgFDG")
 
 
 @dataclass(slots=True)
@@ -121,9 +122,10 @@ def check_array(array: Array, *, receiving: bool) -> None:
     """Refuse what cannot travel: anything but an ndarray of plain, fixed-size elements."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a message is a NumPy array, not {type(array).__name__}")
-    if array.dtype.hasobject or array.dtype.kind == "T":
+    dtype = array.dtype
+    if dtype.char not in _NUMBERS and (dtype.hasobject or dtype.kind == "T"):
         raise TypeError(
-            f"an array of dtype {array.dtype} refers to memory of this process; "
+            f"an array of dtype {dtype} refers to memory of this process; "
             "send Python objects by the object collectives"
         )
     if receiving and not array.flags.writeable:

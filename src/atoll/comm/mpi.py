@@ -4,8 +4,9 @@ atoll talks on a duplicate of the communicator it is given, so its messages and 
 program never meet. Everything is posted non-blocking, and every wait is a loop of tests (see
 ``waiting``): a blocking MPI call could neither be interrupted nor be limited in time.
 
-All data travels as bytes, whatever its dtype: a contiguous array as it lies there, any other
-by a derived datatype that walks its strides, built once per shape and strides. Reductions
+All data travels as bytes, whatever its dtype: a contiguous array as it lies there, one that
+consists of long runs by a derived datatype, built once per shape and strides, and any other
+through a packed copy, for NumPy gathers scattered elements faster than MPI does. Reductions
 use MPI's operations where these do what NumPy's ufunc does, and otherwise a few of our own
 that call the ufunc, or gather all contributions and reduce them here.
 
@@ -22,6 +23,7 @@ import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -35,6 +37,9 @@ from .waiting import SPINS, Patience
 
 LARGE = 2**31 - 1
 """More elements than this do not fit a count of MPI 3, and travel as one large datatype."""
+
+_LONG_RUN = 2048
+"""From this many contiguous bytes on, MPI walks strides faster than NumPy packs them."""
 
 _INLINE = 120
 """Pickled objects up to this many bytes travel together with their length."""
@@ -51,23 +56,26 @@ class MpiRequest(Request):
         communicator: MpiCommunicator,
         handle: Any,
         operation: str,
-        peer: int | None = None,
-        tag: int | None = None,
-        what: str = "",
-        result: Any = None,
-        kept: Any = None,
-        nbytes: int = -1,
-        finish: Callable[[Any], Any] | None = None,
+        peer: int | None,
+        tag: int | None,
+        what: str,
+        result: Any,
+        kept: Any,
+        nbytes: int | None = None,
     ) -> None:
-        super().__init__(communicator, operation, peer, tag, what)
+        self._done = False
         self._handle = handle
         self._result = result
         self._kept = kept
         self._nbytes = nbytes
-        self._finish = finish
-        self._done = False
+        self._finish: Callable[[Any], Any] | None = None
         # Only a receive has something to check at its end: the size of what came.
-        self._status = MPI.Status() if nbytes >= 0 else None
+        self._status = None if nbytes is None else MPI.Status()
+        self.communicator = communicator
+        self.operation = operation
+        self.peer = peer
+        self.tag = tag
+        self.what = what
 
     @property
     def done(self) -> bool:
@@ -102,7 +110,7 @@ class MpiRequest(Request):
         """MPI is done with this operation: check and finish it."""
         self._done = True
         self._kept = None
-        if self._nbytes >= 0:
+        if self._nbytes is not None:
             count = status.Get_elements(MPI.BYTE)
             if count != self._nbytes:
                 raise CommunicationError(
@@ -115,7 +123,7 @@ class MpiRequest(Request):
             self._result = self._finish(self._result)
 
     def __del__(self) -> None:
-        if not getattr(self, "_done", True):
+        if not self._done:
             self.communicator.abandon((self._handle, self._kept, self._result))
 
 
@@ -157,30 +165,38 @@ class MpiCommunicator(Communicator):
     # Point to point -----------------------------------------------------------------------
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        check_array(array, receiving=False)
-        self.check_peer(dest)
-        self.check_tag(tag)
+        if not (0 <= dest < self.size and 0 <= tag < self.tag_limit):
+            self.check_peer(dest)
+            self.check_tag(tag)
         if self._abandoned:
             self._sweep()
+        if type(array) is not np.ndarray or array.dtype.char not in _SIMPLE:
+            check_array(array, receiving=False)
+        message = _message(array)
         try:
-            handle = self._mpi.Isend(_message(array), dest, tag)
+            handle = self._mpi.Isend(message, dest, tag)
         except MPI.Exception as error:
             raise _post_error("send", error) from None
         self.traffic.messages_sent += 1
         self.traffic.bytes_sent += array.nbytes
-        return MpiRequest(self, handle, "send", dest, tag, what, kept=array)
+        return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
+        if not (0 <= source < self.size and 0 <= tag < self.tag_limit):
+            self.check_peer(source)
+            self.check_tag(tag)
         check_array(array, receiving=True)
-        self.check_peer(source)
-        self.check_tag(tag)
+        target = _receivable(array)
+        message = _message(target)
         try:
-            handle = self._mpi.Irecv(_message(array), source, tag)
+            handle = self._mpi.Irecv(message, source, tag)
         except MPI.Exception as error:
             raise _post_error("receive", error) from None
-        return MpiRequest(
-            self, handle, "receive", source, tag, what, result=array, nbytes=array.nbytes
-        )
+        nbytes = array.nbytes
+        request = MpiRequest(self, handle, "receive", source, tag, what, array, None, nbytes)
+        if target is not array:
+            request._finish = partial(_unpack, target)
+        return request
 
     # Waiting ------------------------------------------------------------------------------
 
@@ -191,6 +207,14 @@ class MpiCommunicator(Communicator):
         while not (finished := self.test_some(requests)):
             patience.pause()
         return finished
+
+    def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
+        pending = requests
+        for _ in range(SPINS):
+            pending = [request for request in pending if not request.test()]
+            if not pending:
+                return
+        super().wait_all(pending, timeout)
 
     def test_some(self, requests: Sequence[Request]) -> list[int]:
         if len(requests) <= 4:
@@ -224,7 +248,7 @@ class MpiCommunicator(Communicator):
         self._abandoned = [kept for kept in self._abandoned if not kept[0].Test()]
 
     def _wait(self, handle: Any, operation: str, what: str, kept: Any = None) -> None:
-        MpiRequest(self, handle, operation, what=what, kept=kept).wait()
+        MpiRequest(self, handle, operation, None, None, what, None, kept).wait()
 
     # Collectives --------------------------------------------------------------------------
 
@@ -236,56 +260,47 @@ class MpiCommunicator(Communicator):
         nbytes: int,
         result: Any = None,
         kept: Any = None,
-        finish: Callable[[Any], Any] | None = None,
-    ) -> Request:
+    ) -> MpiRequest:
         self.traffic.collectives += 1
         self.traffic.collective_bytes += nbytes
-        return MpiRequest(
-            self, handle, operation, what=what, result=result, kept=kept, finish=finish
-        )
+        return MpiRequest(self, handle, operation, None, None, what, result, kept)
 
     def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
         given = contribution(array, op)
         native = _native_operation(op, given.dtype)
         if native is None:
             request = self.iallgather(given, what)
-            assert isinstance(request, MpiRequest)
             request.operation = f"allreduce({op})"
             request._finish = lambda rows: combine(list(rows), op)
             return request
         datatype, operation = native
-        result = np.empty_like(given)
-        size = given.size
-        handle = self._mpi.Iallreduce((given, size, datatype), (result, size, datatype), operation)
-        return self._collective(
-            handle, f"allreduce({op})", what, given.nbytes, result, (given, array)
-        )
+        result = given.copy()
+        handle = self._mpi.Iallreduce(MPI.IN_PLACE, (result, result.size, datatype), operation)
+        return self._collective(handle, f"allreduce({op})", what, result.nbytes, result)
 
     def allreduce(self, array: Array, op: str = "sum", what: str = "") -> Array:
         # The same as iallreduce and a wait, but without a request while the answer is quick.
-        given = contribution(array, op)
-        native = _native_operation(op, given.dtype)
+        native = _operations.get((op, array.dtype)) if type(array) is np.ndarray else None
         if native is None:
-            return super().allreduce(given, op, what)
+            return super().allreduce(array, op, what)
         datatype, operation = native
-        result: Array = np.empty_like(given)
-        size = given.size
-        handle = self._mpi.Iallreduce((given, size, datatype), (result, size, datatype), operation)
+        result = array.copy()
+        handle = self._mpi.Iallreduce(MPI.IN_PLACE, (result, result.size, datatype), operation)
         test = handle.Test
         traffic = self.traffic
         traffic.collectives += 1
-        traffic.collective_bytes += given.nbytes
+        traffic.collective_bytes += result.nbytes
         try:
             for _ in range(SPINS):
                 if test():
                     return result
         except BaseException:
-            self.abandon((handle, given, result))
+            self.abandon((handle, result))
             raise
-        self._wait(handle, f"allreduce({op})", what, (given, result))
+        self._wait(handle, f"allreduce({op})", what, result)
         return result
 
-    def iallgather(self, array: Array, what: str = "") -> Request:
+    def iallgather(self, array: Array, what: str = "") -> MpiRequest:
         given = np.asarray(array, order="C")
         check_array(given, receiving=False)
         result = np.empty((self.size, *given.shape), given.dtype)
@@ -310,8 +325,12 @@ class MpiCommunicator(Communicator):
     def ibcast(self, array: Array, root: int, what: str = "") -> Request:
         self.check_peer(root)
         check_array(array, receiving=self.rank != root)
-        handle = self._mpi.Ibcast(_message(array), root)
-        return self._collective(handle, f"bcast from rank {root}", what, array.nbytes, array)
+        target = array if self.rank == root else _receivable(array)
+        handle = self._mpi.Ibcast(_message(target), root)
+        request = self._collective(handle, f"bcast from rank {root}", what, array.nbytes, array)
+        if target is not array:
+            request._finish = partial(_unpack, target)
+        return request
 
     def ibarrier(self, what: str = "") -> Request:
         return self._collective(self._mpi.Ibarrier(), "barrier", what, 0)
@@ -455,11 +474,26 @@ def _message(array: Array) -> tuple[Any, int, Any]:
     """The elements of ``array`` in C order, as MPI wants them told: memory, count, datatype."""
     if array.flags.c_contiguous:
         return (_bytes(array), *_count(array.nbytes))
-    if array.size == 0:
-        return (np.empty(0, np.uint8), 0, MPI.BYTE)
+    datatype = _strided_type(array.itemsize, array.shape, array.strides)
+    if datatype is None:
+        packed = array.copy()
+        return (_bytes(packed), *_count(packed.nbytes))
     address = array.__array_interface__["data"][0]
     memory = MPI.buffer.fromaddress(address, array.nbytes, not array.flags.writeable)
-    return (memory, 1, _strided_type(array.itemsize, array.shape, array.strides))
+    return (memory, 1, datatype)
+
+
+def _receivable(array: Array) -> Array:
+    """``array`` if MPI can fill it as it lies there, or else a packed array to receive into."""
+    if array.flags.c_contiguous:
+        return array
+    datatype = _strided_type(array.itemsize, array.shape, array.strides)
+    return np.empty(array.shape, array.dtype) if datatype is None else array
+
+
+def _unpack(packed: Array, array: Array) -> Array:
+    array[...] = packed
+    return array
 
 
 def _count(nbytes: int) -> tuple[int, Any]:
@@ -469,40 +503,46 @@ def _count(nbytes: int) -> tuple[int, Any]:
 
 def _remembered(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     """A committed datatype, made when it is first used and freed when long not used."""
-    datatype = _types.get(key)
-    if datatype is None:
-        datatype = _types[key] = make().Commit()
-        if len(_types) > 512:
-            _types.popitem(last=False)[1].Free()
-    else:
+    try:
+        datatype = _types[key]
         _types.move_to_end(key)
+    except KeyError:
+        datatype = _types[key] = make()
+        if len(_types) > 512:
+            freed = _types.popitem(last=False)[1]
+            if freed is not None:
+                freed.Free()
     return datatype
 
 
 def _large_type(nbytes: int) -> Any:
     def make() -> Any:
-        chunk = 1 << 30
-        chunk = min(chunk, LARGE)
+        chunk = min(1 << 30, LARGE)
         chunks, rest = divmod(nbytes, chunk)
         block = MPI.BYTE.Create_contiguous(chunk)
-        made = MPI.Datatype.Create_struct([chunks, rest], [0, chunks * chunk], [block, MPI.BYTE])
+        parts = [block, MPI.BYTE]
+        made = MPI.Datatype.Create_struct([chunks, rest], [0, chunks * chunk], parts)
         block.Free()
-        return made
+        return made.Commit()
 
     return _remembered((nbytes,), make)
 
 
 def _strided_type(itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """The datatype that walks these strides, or ``None`` where packing is faster."""
+
     def make() -> Any:
         axes = [(n, stride) for n, stride in zip(shape, strides) if n > 1]
         run = itemsize
         while axes and axes[-1][1] == run:
             run *= axes.pop()[0]
+        if run < _LONG_RUN:
+            return None
         made = _large_type(run).Dup() if run > LARGE else MPI.BYTE.Create_contiguous(run)
         for n, stride in reversed(axes):
             inner, made = made, made.Create_hvector(n, 1, stride)
             inner.Free()
-        return made
+        return made.Commit()
 
     return _remembered((itemsize, shape, strides), make)
 
@@ -520,7 +560,7 @@ def _starts(lengths: Array) -> Array:
     return np.cumsum(lengths) - lengths
 
 
-def _loads(data: Array, lengths: Array, starts: Array) -> list[Any]:
+def _loads(data: Any, lengths: Array, starts: Array) -> list[Any]:
     return [pickle.loads(data[i : i + n]) for i, n in zip(starts.tolist(), lengths.tolist())]
 
 
@@ -654,9 +694,9 @@ class ForkedCommunicator(MpiCommunicator):
     """What a communicator becomes in a forked child: MPI must not be touched there."""
 
     kind = "a fork of an MPI rank"
-    isend = irecv = wait_some = test_some = iallreduce = allreduce = iallgather = _refuse  # type: ignore[assignment]
-    ialltoall = ibcast = ibarrier = allgather_object = gather_object = _refuse  # type: ignore[assignment]
-    bcast_object = alltoall_object = split = group = duplicate = free = abort = _refuse  # type: ignore[assignment]
+    isend = irecv = wait_some = test_some = iallreduce = allreduce = iallgather = _refuse
+    ialltoall = ibcast = ibarrier = allgather_object = gather_object = _refuse
+    bcast_object = alltoall_object = split = group = duplicate = free = abort = _refuse
 
 
 def _disarm_after_fork() -> None:
