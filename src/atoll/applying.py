@@ -1,0 +1,226 @@
+"""Apply a ufunc to whatever the user has in hand: record it, or run NumPy at once.
+
+Small arrays and plain NumPy arrays of modest size are computed by NumPy at the call. As soon
+as one operand is a view of a cell the result is recorded. Whatever is out of the ordinary
+(dtypes that kernels do not hold, signatures, subclasses, objects with protocols of their own)
+is computed by NumPy on the data, so that NumPy's answer is the answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .config import config
+from .evaluate import evaluate
+from .graph.geometry import Geometry, strided
+from .graph.node import Node, Site, source, view_of
+from .ops.elementwise import Loop, broadcast_shape, call, cast, is_native, loops_of, read
+from .views import WEIGHT_LIMIT, Cell, Handle, user_site
+
+Wrap = Callable[[Node], Any]
+_PYTHON_NUMBERS = (float, int, complex, bool)
+_BOOL = np.dtype(np.bool_)
+
+
+class Eagerness(threading.local):
+    """Whether this thread computes at the call: under ``errstate`` that differs from the usual."""
+
+    depth = 0
+
+
+eager = Eagerness()
+
+
+class Operand:
+    """An input of an elementwise operation, ready to be recorded."""
+
+    __slots__ = ("geometry", "kind", "node", "now")
+
+    def __init__(self, node: Any, geometry: Geometry | None, kind: Any, now: bool) -> None:
+        self.node = node
+        self.geometry = geometry
+        self.kind = kind
+        self.now = now
+
+
+def operand_of(value: Any) -> Operand | None:
+    """The operand that a value makes, or ``None`` where NumPy has to see it itself."""
+    if isinstance(value, Handle):
+        small = value._np
+        if small is None:
+            geometry = value._geometry
+            dtype = geometry.dtype
+            if not is_native(dtype):
+                return None
+            cell = value._cell
+            return Operand(value._node(), geometry, dtype, cell.pins > 0)
+        if not is_native(small.dtype):
+            return None
+        if small.ndim == 0:
+            return Operand(small[()], None, small.dtype, False)
+        node = value._node()
+        return Operand(node, node.geometry, small.dtype, False)
+    kind = type(value)
+    if kind is float or kind is int or kind is complex:
+        return Operand(value, None, kind, False)
+    if kind is bool:
+        return Operand(np.bool_(value), None, _BOOL, False)
+    if isinstance(value, np.generic):
+        dtype = value.dtype
+        return Operand(value, None, dtype, False) if is_native(dtype) else None
+    if kind is np.ndarray:
+        if not is_native(value.dtype):
+            return None
+        if value.ndim == 0:
+            return Operand(value[()], None, value.dtype, False)
+        geometry = strided(value.shape, value.dtype, value.strides)
+        node = source(value, geometry, pinned=True)
+        return Operand(node, geometry, value.dtype, True)
+    return None
+
+
+def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A scalar operand in the dtype of its loop; NumPy's OverflowError where it does not fit."""
+    return dtype.type(value)
+
+
+def record(ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None) -> list[Node]:
+    """The nodes of each output of ``ufunc``."""
+    args: list[Any] = []
+    geometries: list[Geometry] = []
+    inputs = loops[0].inputs
+    for operand, dtype in zip(operands, inputs, strict=True):
+        if operand.geometry is None:
+            args.append(scalar_in(operand.node, dtype))
+        else:
+            args.append(operand.node)
+            geometries.append(operand.geometry)
+    return [call(loop, args, geometries, site) for loop in loops]
+
+
+def native_loops(ufunc: np.ufunc, operands: Sequence[Operand], dtype: Any = None) -> Sequence[Loop] | None:
+    """The loops to record, or ``None`` where they are not native. TypeErrors are NumPy's."""
+    loops = loops_of(ufunc, tuple([operand.kind for operand in operands]))
+    for loop in loops:
+        if not is_native(loop.output) or not all(is_native(d) for d in loop.inputs):
+            return None
+    return loops
+
+
+def apply(ufunc: np.ufunc, inputs: Sequence[Any], wrap: Wrap) -> Any:
+    """``ufunc(*inputs)`` with nothing else said; ``NotImplemented`` asks for the slow way."""
+    if ufunc.signature is not None:
+        return NotImplemented
+    operands: list[Operand] = []
+    arrays = False
+    now = eager.depth > 0
+    for value in inputs:
+        operand = operand_of(value)
+        if operand is None:
+            return NotImplemented
+        arrays = arrays or operand.geometry is not None
+        now = now or operand.now
+        operands.append(operand)
+    if not arrays:
+        return NotImplemented
+    try:
+        loops = native_loops(ufunc, operands)
+        if loops is None:
+            return NotImplemented
+        nodes = record(ufunc, operands, loops, user_site())
+    except (TypeError, OverflowError):
+        return NotImplemented  # NumPy raises it, or knows better
+    if now or nodes[0].weight > WEIGHT_LIMIT:
+        del operands
+        evaluate(nodes)
+    if len(nodes) == 1:
+        return wrap(nodes[0])
+    return tuple([wrap(node) for node in nodes])
+
+
+def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple[Any, bool] | None:
+    """A node or scalar that may be written through ``target``, and whether it must be written now.
+
+    ``None`` where NumPy has to do the assignment itself. Raises NumPy's error where the shapes
+    do not fit.
+    """
+    if not is_native(target.dtype):
+        return None
+    operand = operand_of(value)
+    if operand is None:
+        return None
+    if operand.geometry is None:
+        kind = operand.kind
+        number = operand.node
+        if kind in (int, float, complex):
+            if kind is complex and target.dtype.kind != "c":
+                return None
+            if kind is int and target.dtype.kind in "iu":
+                return target.dtype.type(number), False
+            if kind is float and target.dtype.kind not in "fc":
+                return None
+            return target.dtype.type(number), False
+        if kind != target.dtype and not np.can_cast(kind, target.dtype, "same_kind"):
+            return None
+        return target.dtype.type(number), False
+    geometry = operand.geometry
+    if geometry.dtype != target.dtype and not np.can_cast(geometry.dtype, target.dtype, "same_kind"):
+        return None
+    node: Node = operand.node
+    if geometry.shape != target.shape:
+        extra = geometry.ndim - target.ndim
+        if extra > 0 and geometry.shape[:extra] == (1,) * extra:
+            trimmed = node.geometry.derived(("trim", extra), lambda s: s[(0,) * extra + (...,)])
+            node = read(node, trimmed)
+        own = node.geometry.shape
+        lead = target.ndim - len(own)
+        if lead < 0 or any(n not in (1, target.shape[lead + k]) for k, n in enumerate(own)):
+            given = _shape_text(geometry.shape)
+            raise ValueError(
+                f"could not broadcast input array from shape {given} into shape {_shape_text(target.shape)}"
+            )
+    if target.is_base and node.geometry.shape == target.shape and node.geometry.strides == target.strides:
+        node = cast(node, target.dtype)
+    return node, operand.now
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -> bool:
+    """Write ``value`` through a view; whether it was recorded or done (or NumPy has to)."""
+    found = value_for(region, value)
+    if found is None:
+        return False
+    node, now = found
+    if region.size == 0:
+        return True
+    if (
+        type(node) is Node
+        and region.is_base
+        and node.value is not None
+        and mask is None
+        and (node.value.pinned or cell.pins)
+    ):
+        now = True
+    cell.write(region, node, mask, user_site())
+    if now or eager.depth:
+        del node, found
+        cell.settle()
+    return True
+
+
+def is_small(shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape is kept as a NumPy array."""
+    size = 1
+    for n in shape:
+        size *= n
+    return bool(size < config.small)
+
+
+__all__ = ["apply", "assign", "broadcast_shape", "eager", "is_small", "operand_of", "view_of"]

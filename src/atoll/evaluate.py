@@ -1,0 +1,128 @@
+"""From wanted values to a program, and from the program to the values.
+
+A trace is walked once, iteratively, into a *key*: for each pending node its operation, the
+number of its geometry, and where its operands come from (leaves are numbered by first
+appearance, numbers are left out), and for whatever is still referred to from outside, that it
+is. Equal keys have equal programs, so a loop that repeats its expressions plans them once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from sys import getrefcount
+from typing import Any
+
+from .config import config
+from .graph.node import Node, Value
+from .kernels.launch import make_launch, supported
+from .plan.build import Planner
+from .plan.statements import Trace, native_node
+from .run.program import Program
+
+_PROGRAMS_KEPT = 1024
+_programs: OrderedDict[Any, Program] = OrderedDict()
+
+
+def _linearise(roots: Sequence[Node]) -> tuple[list[Any], list[Node], list[Any], list[Node], dict[int, int]]:
+    """The key so far, the leaves, the scalars, the pending nodes in order, and how often each is used."""
+    key: list[Any] = []
+    leaves: list[Node] = []
+    scalars: list[Any] = []
+    order: list[Node] = []
+    number: dict[int, int] = {}
+    uses: dict[int, int] = {}
+    stack: list[Node] = list(reversed(roots))
+    while stack:
+        node = stack[-1]
+        identity = id(node)
+        if identity in number:
+            stack.pop()
+            continue
+        if node.value is not None:
+            number[identity] = len(number)
+            leaves.append(node)
+            key.append(node.geometry.number)
+            stack.pop()
+            continue
+        ready = True
+        for arg in node.args:
+            if type(arg) is Node and id(arg) not in number:
+                stack.append(arg)
+                ready = False
+        if not ready:
+            continue
+        stack.pop()
+        entry: list[Any] = [node.kind, node.geometry.number]
+        for part in node.params:
+            entry.append(getattr(part, "number", part))
+        if node.name:
+            entry.append(node.name)
+        for arg in node.args:
+            if type(arg) is Node:
+                identity_of_arg = id(arg)
+                entry.append(-1 - number[identity_of_arg])
+                uses[identity_of_arg] = uses.get(identity_of_arg, 0) + 1
+            else:
+                entry.append(None)
+                scalars.append(arg)
+        number[identity] = len(number)
+        order.append(node)
+        key.append(tuple(entry))
+    return key, leaves, scalars, order, uses
+
+
+def _alive(nodes: list[Node], uses: dict[int, int]) -> list[bool]:
+    """For each node, whether anything but the trace itself refers to it."""
+    # the list, the loop's variable and getrefcount's own argument make three
+    return [getrefcount(node) - 3 > uses.get(id(node), 0) for node in nodes]
+
+
+def evaluate(roots: Sequence[Node]) -> None:
+    """Give each root its value, and each assigned array that was met on the way."""
+    pending = [node for node in roots if node.value is None]
+    if not pending:
+        return
+    key, leaves, scalars, order, uses = _linearise(pending)
+    alive_leaves = _alive(leaves, uses)
+    alive_nodes = _alive(order, uses)
+    wanted = pending
+    settings = config.settings()
+    key.append(tuple(alive_leaves))
+    key.append(tuple(alive_nodes))
+    key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
+    key.append((len(pending), settings.fusion, settings.small))
+    root_numbers = {id(node) for node in pending}
+    stored = [node for node, alive in zip(order, alive_nodes, strict=True) if alive and node.kind == "update"]
+    wanted = pending + [node for node in stored if id(node) not in root_numbers]
+    frozen = tuple(key)
+    program = _programs.get(frozen)
+    if program is None:
+        program = _make_program(order, wanted, leaves, alive_leaves, alive_nodes)
+        if len(_programs) >= _PROGRAMS_KEPT:
+            _programs.popitem(last=False)
+        _programs[frozen] = program
+    values: list[Value | None] = [leaf.value for leaf in leaves]
+    del leaves
+    for node, value in zip(wanted, program.run(values, scalars), strict=True):
+        node.settle(value)
+
+
+def _make_program(
+    order: list[Node], wanted: list[Node], leaves: list[Node], alive_leaves: list[bool], alive_nodes: list[bool]
+) -> Program:
+    scalar_of: dict[tuple[int, int], int] = {}
+    for node in order:
+        for place, arg in enumerate(node.args):
+            if type(arg) is not Node:
+                scalar_of[id(node), place] = len(scalar_of)
+    alive = {id(n) for n, a in zip(leaves, alive_leaves, strict=True) if a}
+    alive |= {id(n) for n, a in zip(order, alive_nodes, strict=True) if a}
+    alive |= {id(n) for n in wanted}
+    small = config.small
+    trace = Trace(list(order), wanted, frozenset(alive), _kernels_can, min(256, small), scalar_of)
+    return Planner(trace, leaves, make_launch).plan(config.fusion)
+
+
+def _kernels_can(node: Node) -> bool:
+    return native_node(node) and supported(node)

@@ -1,0 +1,1 @@
+"""The expression graph: immutable nodes, the geometry of views, and pictures of both."""

@@ -1,0 +1,321 @@
+"""Shapes, strides and views, asked of NumPy itself on arrays that own no memory.
+
+Every array is a *base* or a view of one. A :class:`Geometry` describes either: shape, dtype,
+strides and the offset into the base's memory, together with a *shadow*: a NumPy array over an
+address range that is reserved and never committed. Indexing, transposing or reshaping a
+geometry indexes, transposes or reshapes the shadow, so that NumPy decides what is legal, what
+is a view, and which strides result. Only operations that read no element may touch a shadow.
+
+Geometries are interned while they are in use often: looking up a slice that was taken before
+costs one dictionary access, and equal ones mostly share a ``number``, which is what the keys of
+plans are made of. (Equal ones with different numbers only cost a second plan.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+_RESERVED = 1 << 46
+_REMEMBERED = 1 << 16
+_REMEMBERED_VIEWS = 1 << 10
+_numbers = itertools.count()
+
+
+class _Addressed:
+    """Stands in for a reserved mapping where the system refuses one: an address, no memory."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+        }
+
+
+def _reserve() -> tuple[Any, int]:
+    """A buffer of 64 TiB that nothing may read, and its address."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        # PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE (Linux numbering)
+        address = libc.mmap(None, _RESERVED, 0, 0x4022, -1, 0)
+    except (OSError, AttributeError):
+        address = None
+    if address is None or address == ctypes.c_void_p(-1).value:
+        buffer = np.asarray(_Addressed(1 << 46, _RESERVED))
+        return buffer, 1 << 46
+    return (ctypes.c_char * _RESERVED).from_address(address), address
+
+
+_BUFFER, _ADDRESS = _reserve()
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+class Geometry:
+    """The shape, dtype and strides of an array, and where it lies in its base's memory."""
+
+    __slots__ = (
+        "_axes",
+        "_memo",
+        "base",
+        "c_contiguous",
+        "dense",
+        "dtype",
+        "ndim",
+        "number",
+        "offset",
+        "shadow",
+        "shape",
+        "size",
+        "strides",
+    )
+    base: Geometry
+    _table: dict[Any, Geometry] = {}  # noqa: RUF012
+
+    def __init__(self, shadow: np.ndarray[Any, Any], offset: int, base: Geometry | None) -> None:
+        self.shadow = shadow
+        self.shape: tuple[int, ...] = shadow.shape
+        self.strides: tuple[int, ...] = shadow.strides
+        self.dtype: np.dtype[Any] = shadow.dtype
+        self.size: int = shadow.size
+        self.ndim: int = shadow.ndim
+        self.offset = offset
+        self.base = self if base is None else base
+        self.c_contiguous: bool = shadow.flags.c_contiguous
+        self.number = next(_numbers)
+        self._memo: dict[Any, Geometry] = {}
+        self._axes: AxisReads | None | bool = False
+        self.dense = False  # whether it is a base that fills its memory, each element once
+
+    def __repr__(self) -> str:
+        return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"
+
+    @staticmethod
+    def _intern(shadow: np.ndarray[Any, Any], base: Geometry | None) -> Geometry:
+        offset = _address(shadow) - _address(base.shadow) if base is not None and shadow.size else 0
+        key = (shadow.shape, shadow.strides, shadow.dtype, offset, None if base is None else base.number)
+        found = Geometry._table.get(key)
+        if found is None:
+            if len(Geometry._table) >= _REMEMBERED:
+                Geometry._table.clear()
+            found = Geometry._table.setdefault(key, Geometry(shadow, offset, base))
+        return found
+
+    def derived(self, key: object, make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> Geometry:
+        """The view that ``make`` takes of the shadow, remembered under ``key``."""
+        found = self._memo.get(key)
+        if found is None:
+            found = self._remember(key, make(self.shadow))
+        return found
+
+    def _remember(self, key: object, shadow: np.ndarray[Any, Any]) -> Geometry:
+        if len(self._memo) >= _REMEMBERED_VIEWS:  # moving slices must not fill the memory
+            self._memo.clear()
+        found = self._memo[key] = Geometry._intern(shadow, self.base)
+        return found
+
+    def index(self, key: tuple[Any, ...]) -> Geometry:
+        """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
+        remembered = tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in key])
+        found = self._memo.get(remembered)
+        if found is None:
+            whole = key if any(k is Ellipsis for k in key) else (*key, Ellipsis)
+            found = self._remember(remembered, self.shadow[whole])
+        return found
+
+    def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
+        """The view of another shape, or ``None`` where NumPy would have to copy."""
+        try:
+            return self.derived(("reshape", shape), lambda s: np.reshape(s, shape, copy=False))
+        except ValueError:
+            if _reshape_is_legal(self.size, shape):
+                return None
+            raise ValueError(f"cannot reshape array of size {self.size} into shape {_shape_text(shape)}") from None
+
+    def broadcast(self, shape: tuple[int, ...]) -> Geometry:
+        """The read-only view that repeats this one to ``shape``."""
+        return self.derived(("broadcast", shape), lambda s: np.broadcast_to(s, shape))
+
+    @property
+    def axes(self) -> AxisReads | None:
+        """How a view's index becomes an index of its base, or ``None`` where no axis map says it."""
+        if self._axes is False:
+            self._axes = _axis_reads(self)
+        return self._axes  # type: ignore[return-value]
+
+    @property
+    def is_base(self) -> bool:
+        """Whether this is all of its base, unchanged."""
+        return self.base is self
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this holds every element of its base once, in the base's C order."""
+        return (
+            self.size == self.base.size
+            and self.offset == 0
+            and self.c_contiguous
+            and self.base.c_contiguous
+            and self.dtype == self.base.dtype
+        )
+
+
+AxisReads = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+"""For each axis of the base: the first index, and (axis of the view, step) pairs."""
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def _reshape_is_legal(size: int, shape: tuple[int, ...]) -> bool:
+    known = 1
+    unknown = 0
+    for n in shape:
+        if n == -1:
+            unknown += 1
+        else:
+            known *= n
+    if unknown == 0:
+        return known == size
+    return unknown == 1 and known > 0 and size % known == 0
+
+
+def dense(shape: tuple[int, ...], dtype: np.dtype[Any], order: Sequence[int] | None = None) -> Geometry:
+    """A base that fills its memory; ``order`` lists its axes from the slowest to the fastest."""
+    key = ("dense", shape, dtype, None if order is None else tuple(order))
+    found = _bases.get(key)
+    if found is not None:
+        return found
+    if order is None:
+        shadow = np.ndarray(shape, dtype, _BUFFER)
+    else:
+        strides = [0] * len(shape)
+        step = dtype.itemsize
+        for axis in reversed(order):
+            strides[axis] = step
+            step *= max(shape[axis], 1)
+        shadow = np.ndarray(shape, dtype, _BUFFER, 0, tuple(strides))
+    found = Geometry._intern(shadow, None)
+    found.dense = True
+    if len(_bases) >= _REMEMBERED:
+        _bases.clear()
+    _bases[key] = found
+    return found
+
+
+_bases: dict[Any, Geometry] = {}
+
+
+def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Geometry:
+    """A base that need not fill its memory, as foreign arrays may be."""
+    if not shape or _c_strides(shape, dtype.itemsize) == strides:
+        return dense(shape, dtype)
+    return Geometry._intern(np.ndarray(shape, dtype, _BUFFER, _RESERVED // 2, strides), None)
+
+
+def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    strides = []
+    for n in reversed(shape):
+        strides.append(itemsize)
+        itemsize *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def _axis_reads(view: Geometry) -> AxisReads | None:
+    base = view.base
+    if view.dtype != base.dtype:
+        return None
+    if view.size == 0 or not base.dense:
+        return None
+    order = sorted((k for k in range(base.ndim) if base.shape[k] > 1), key=lambda k: -base.strides[k])
+
+    def digits(distance: int) -> dict[int, int] | None:
+        found = {}
+        for k in order:
+            found[k], distance = divmod(distance, base.strides[k])
+        return found if distance == 0 else None
+
+    start = digits(view.offset)
+    if start is None:
+        return None
+    steps: list[list[tuple[int, int]]] = [[] for _ in base.shape]
+    for axis in range(view.ndim):
+        n, stride = view.shape[axis], view.strides[axis]
+        if n == 1 or stride == 0:
+            continue
+        sign = 1 if stride > 0 else -1
+        step = digits(abs(stride))
+        if step is None:
+            return None
+        for k, digit in step.items():
+            if digit:
+                steps[k].append((axis, sign * digit))
+    reads = []
+    for k in range(base.ndim):
+        first = start.get(k, 0)
+        low = first + sum(min(0, step * (view.shape[axis] - 1)) for axis, step in steps[k])
+        high = first + sum(max(0, step * (view.shape[axis] - 1)) for axis, step in steps[k])
+        if low < 0 or high >= base.shape[k]:
+            return None
+        reads.append((first, tuple(steps[k])))
+    return tuple(reads)
+
+
+def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[int, ...] | None:
+    """The memory order that NumPy gives the result of an elementwise operation (order 'K').
+
+    ``None`` stands for C order. The axes are sorted as NumPy's iterator sorts them: by the
+    sizes of the operands' strides, an axis moving outwards only past one whose strides are
+    smaller for the first operand that tells them apart.
+    """
+    full = [g for g in operands if g.ndim]
+    if len(shape) < 2 or all(g.shape == shape and g.c_contiguous for g in full):
+        return None
+    key = (shape, *[g.number for g in full])
+    found = _orders.get(key, False)
+    if found is not False:
+        return found  # type: ignore[return-value]
+    ndim = len(shape)
+    strides = []
+    for g in full:
+        lead = ndim - g.ndim
+        strides.append([0] * lead + [0 if g.shape[k] == 1 else abs(g.strides[k]) for k in range(g.ndim)])
+    order = list(range(ndim - 1, -1, -1))  # fastest first
+    for i in range(1, ndim):
+        axis = order[i]
+        place = i
+        for j in range(i - 1, -1, -1):
+            other = order[j]
+            ambiguous, swap = True, False
+            for s in strides:
+                if s[axis] and s[other]:
+                    if s[other] <= s[axis]:
+                        swap = False
+                    elif ambiguous:
+                        swap = True
+                    ambiguous = False
+            if ambiguous:
+                continue
+            if not swap:
+                break
+            place = j
+        if place != i:
+            order.insert(place, order.pop(i))
+    slow_first = tuple(reversed(order))
+    result = None if slow_first == tuple(range(ndim)) else slow_first
+    _orders[key] = result
+    return result
+
+
+_orders: dict[Any, tuple[int, ...] | None] = {}

@@ -1,0 +1,145 @@
+"""The node: an immutable description of an array's value.
+
+A node names an operation, its operands (nodes, or scalars that already have the dtype of the
+operation's loop) and the geometry of the result, which is always a base. Once a node has been
+evaluated it holds its ``value`` and forgets its operands: from then on it is a source.
+
+=========  =====================================  =================================================
+kind       args                                   params
+=========  =====================================  =================================================
+source     ()                                     ``value`` is there from the start
+call       operands, broadcast                    (loop,): NumPy's choice of dtypes
+cast       (operand,)                             none: the dtype is the geometry's
+where      (mask, a, b), broadcast                none
+fill       (scalar,)                              none
+index      (scalar first, scalar step)            (axis,): ``first + step * index along axis``
+read       (operand,)                             (geometry of the view,)
+update     (old, value[, mask])                   (geometry of the region,): the value is broadcast
+                                                  into the region and cast
+reduce     (operand,)                             (axes, keepdims); ``name`` is the ufunc
+arg        (operand,)                             (axes, keepdims); ``name`` is argmin or argmax
+=========  =====================================  =================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from .geometry import Geometry
+
+Scalar = Any
+Site = tuple[CodeType, int]
+
+
+class Value:
+    """Data in memory: an array over a buffer, and its address, which is asked for often."""
+
+    __slots__ = ("address", "array", "pinned")
+
+    def __init__(self, array: np.ndarray[Any, Any], address: int | None = None, *, pinned: bool = False) -> None:
+        self.array = array
+        self.address: int = array.__array_interface__["data"][0] if address is None else address
+        self.pinned = pinned
+
+
+class Node:
+    """One operation; see the module's table. ``weight`` counts the pending nodes below it."""
+
+    __slots__ = ("__weakref__", "args", "geometry", "kind", "name", "params", "site", "value", "weight")
+
+    def __init__(
+        self,
+        kind: str,
+        args: tuple[Any, ...],
+        geometry: Geometry,
+        params: tuple[Any, ...] = (),
+        name: str = "",
+        site: Site | None = None,
+    ) -> None:
+        self.kind = kind
+        self.args = args
+        self.geometry = geometry
+        self.params = params
+        self.name = name
+        self.site = site
+        self.value: Value | None = None
+        weight = 1
+        for arg in args:
+            if type(arg) is Node:
+                weight += arg.weight
+        self.weight = weight
+
+    def settle(self, value: Value) -> None:
+        """Take the value that was computed, and let go of the operands."""
+        self.value = value
+        self.args = ()
+        self.params = ()
+        self.kind = "source"
+        self.weight = 0
+
+    def __repr__(self) -> str:
+        label = f"{self.kind} {self.name}".rstrip()
+        return f"<{label} {self.geometry.shape} {self.geometry.dtype}>"
+
+
+class _Span:
+    """Memory that another array owns, told to NumPy by address."""
+
+    def __init__(self, owner: np.ndarray[Any, Any], address: int, view: Geometry) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": view.shape,
+            "strides": view.strides,
+            "typestr": f"|V{view.dtype.itemsize}",
+            "data": (address, not owner.flags.writeable),
+        }
+
+
+def view_of(base: np.ndarray[Any, Any], view: Geometry) -> np.ndarray[Any, Any]:
+    """The NumPy view of ``base``'s memory that a geometry describes; it keeps ``base`` alive."""
+    if view.is_base:
+        return base
+    if view.size and base.flags.c_contiguous:
+        low = view.offset + sum(min(0, (n - 1) * s) for n, s in zip(view.shape, view.strides, strict=True))
+        if low >= 0:
+            return np.ndarray(view.shape, view.dtype, base, view.offset, view.strides)  # type: ignore[arg-type]
+    address = base.__array_interface__["data"][0] + (view.offset if view.size else 0)
+    return np.asarray(_Span(base, address, view)).view(view.dtype)
+
+
+def source(array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False) -> Node:
+    """A node whose value is there already."""
+    node = Node("source", (), geometry)
+    node.value = Value(array, pinned=pinned)
+    node.weight = 0
+    return node
+
+
+def pending_in_order(roots: Iterable[Node]) -> list[Node]:
+    """All nodes that the roots need and that have no value, operands first (no recursion)."""
+    order: list[Node] = []
+    done: set[int] = set()
+    for root in roots:
+        if root.value is not None or id(root) in done:
+            continue
+        stack: list[tuple[Node, int]] = [(root, 0)]
+        done.add(id(root))
+        while stack:
+            node, place = stack.pop()
+            args = node.args
+            while place < len(args):
+                arg = args[place]
+                place += 1
+                if type(arg) is Node and arg.value is None and id(arg) not in done:
+                    done.add(id(arg))
+                    stack.append((node, place))
+                    stack.append((arg, 0))
+                    break
+            else:
+                order.append(node)
+    return order

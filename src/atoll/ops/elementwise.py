@@ -1,0 +1,130 @@
+"""Elementwise nodes: ufuncs, casts and selections, with NumPy's dtypes, shapes and memory order.
+
+Operands are nodes, or scalars. A Python ``int``, ``float`` or ``complex`` is weak, as NEP 50
+says; a NumPy scalar is as strong as an array. NumPy resolves the loop; the answer is
+remembered by ufunc and operand dtypes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph.geometry import Geometry, dense, kept_order
+from ..graph.node import Node, Site
+
+WEAK = (int, float, complex)
+_numbers = itertools.count()
+
+
+class Loop:
+    """One output of the loop that NumPy would run for a ufunc on operands of given dtypes."""
+
+    __slots__ = ("inputs", "name", "number", "output", "ufunc")
+
+    def __init__(self, ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...], output: int) -> None:
+        self.ufunc = ufunc
+        self.name: str = ufunc.__name__ if ufunc.nout == 1 else f"{ufunc.__name__}.{output}"
+        self.inputs = dtypes[: ufunc.nin]
+        self.output = dtypes[ufunc.nin + output]
+        self.number = next(_numbers)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.inputs))}) -> {self.output}"
+
+
+Loops = tuple[Loop, ...]
+_loops: dict[Any, Loops] = {}
+_shapes: dict[Any, tuple[int, ...]] = {}
+_results: dict[Any, Geometry] = {}
+_NATIVE = "?bhilqBHILQefdFD"
+
+
+def is_native(dtype: np.dtype[Any]) -> bool:
+    """Whether kernels can hold this dtype."""
+    return dtype.char in _NATIVE and dtype.isnative
+
+
+def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:
+    """The loop that NumPy would run, one entry for each output.
+
+    ``kinds`` has a dtype, or ``int``, ``float`` or ``complex`` for a weak scalar, per input.
+    """
+    key = (ufunc, kinds)
+    found = _loops.get(key)
+    if found is None:
+        dtypes = ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout)
+        same = (ufunc, dtypes)
+        found = _by_dtypes.get(same)
+        if found is None:
+            found = _by_dtypes[same] = tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
+        _loops[key] = found
+    return found
+
+
+_by_dtypes: dict[Any, Loops] = {}
+
+
+def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """The common shape, or NumPy's ``ValueError``."""
+    found = _shapes.get(shapes)
+    if found is None:
+        try:
+            found = np.broadcast_shapes(*shapes)
+        except ValueError:
+            text = " ".join("(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes)
+            raise ValueError(f"operands could not be broadcast together with shapes {text} ") from None
+        if len(_shapes) > 65536:
+            _shapes.clear()
+        _shapes[shapes] = found
+    return found
+
+
+def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geometry:
+    """The base that NumPy would allocate for an elementwise result of these operands."""
+    if len(geometries) == 1:
+        only = geometries[0]
+        if only.dtype == dtype and only.is_base and only.c_contiguous:
+            return only
+    key = (dtype, *[g.number for g in geometries])
+    found = _results.get(key)
+    if found is None:
+        shape = broadcast_shape(tuple([g.shape for g in geometries]))
+        if len(_results) > 65536:
+            _results.clear()
+        found = _results[key] = dense(shape, dtype, kept_order(shape, geometries))
+    return found
+
+
+def call(loop: Loop, operands: Sequence[Any], geometries: Sequence[Geometry], site: Site | None) -> Node:
+    """A ufunc applied to operands; ``geometries`` are those of the arrays as the user sees them."""
+    geometry = result_geometry(geometries, loop.output)
+    return Node("call", tuple(operands), geometry, (loop,), loop.name, site)
+
+
+def cast(operand: Node, dtype: np.dtype[Any], site: Site | None = None) -> Node:
+    """The operand in another dtype, by NumPy's unsafe casting."""
+    if operand.geometry.dtype == dtype:
+        return operand
+    return Node("cast", (operand,), result_geometry((operand.geometry,), dtype), site=site)
+
+
+def fill(shape: tuple[int, ...], dtype: np.dtype[Any], scalar: Any, site: Site | None = None) -> Node:
+    """One number everywhere."""
+    return Node("fill", (dtype.type(scalar),), dense(shape, dtype), site=site)
+
+
+def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
+    """The value that a view has of its base's value, as an array of its own."""
+    if view.is_base:
+        return operand
+    return Node("read", (operand,), result_geometry((view,), view.dtype), (view,), site=site)
+
+
+def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
+    """The base after ``value`` was written through the view ``region``."""
+    args = (old, value) if mask is None else (old, value, mask)
+    return Node("update", args, old.geometry, (region,), site=site)

@@ -1,0 +1,213 @@
+"""Make the program of a trace: statements, groups, buffers, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..graph.node import Node
+from ..run.program import Allocate, ByNumpy, Combine, CombinePositions, Copy, Program, Release, Share, Step
+from .lower import Launch, Registers, code_of, lower_group
+from .numpy_nodes import numpy_function
+from .statements import Group, Statement, Trace, make_groups, make_statements
+
+_IDENTITIES: dict[str, Callable[[np.dtype[Any]], Any]] = {
+    "add": lambda d: d.type(0),
+    "multiply": lambda d: d.type(1),
+    "logical_and": lambda d: np.True_,
+    "logical_or": lambda d: np.False_,
+    "bitwise_and": lambda d: d.type(-1) if d.kind == "i" else ~d.type(0),
+    "bitwise_or": lambda d: d.type(0),
+    "bitwise_xor": lambda d: d.type(0),
+    "minimum": lambda d: _extreme(d, largest=True),
+    "maximum": lambda d: _extreme(d, largest=False),
+    "fmin": lambda d: d.type(np.nan) if d.kind in "fc" else _extreme(d, largest=True),
+    "fmax": lambda d: d.type(np.nan) if d.kind in "fc" else _extreme(d, largest=False),
+}
+
+
+def _extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
+    if dtype.kind == "b":
+        return dtype.type(largest)
+    if dtype.kind == "f":
+        return dtype.type(np.inf if largest else -np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.max if largest else limits.min)
+
+
+class LaunchMaker(Protocol):
+    """Turns a launch into a step; ``partials`` are the arrays of each full reduction."""
+
+    def __call__(self, launch: Launch, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]) -> Step:
+        """The step."""
+
+
+class Planner:
+    """Collects the steps of one program."""
+
+    def __init__(self, trace: Trace, leaves: list[Node], make: LaunchMaker) -> None:
+        self.trace = trace
+        self.leaves = leaves
+        self.make = make
+        self.registers = Registers({}, [], trace.scalar_of)
+        for leaf in leaves:
+            self.registers.add(leaf)
+        self.steps: list[tuple[Step, set[int]]] = []
+        self.available: set[int] = set()
+        self.launches: list[list[Launch]] = []
+
+    def plan(self, fusion: bool) -> Program:
+        """The finished program."""
+        statements = make_statements(self.trace)
+        groups = make_groups(statements, fusion)
+        for statement in statements:
+            self.registers.add(statement.node)
+        last_use = self._last_uses(groups)
+        for place, group in enumerate(groups):
+            self._group(place, group, groups, last_use)
+            self.available.update(id(s.node) for s in group.statements)
+        outputs = tuple([self.registers.of[id(root)] for root in self.trace.roots])
+        steps = self._with_releases(outputs)
+        return Program(len(self.leaves), len(self.registers.geometry), steps, outputs, (groups, self.launches))
+
+    def _last_uses(self, groups: list[Group]) -> dict[int, int]:
+        last: dict[int, int] = {}
+        for place, group in enumerate(groups):
+            for statement in group.statements:
+                for source in statement.reads:
+                    last[source] = place
+        return last
+
+    def _add(self, step: Step, uses: set[int]) -> None:
+        self.steps.append((step, uses))
+
+    def _group(self, place: int, group: Group, groups: list[Group], last_use: dict[int, int]) -> None:
+        registers = self.registers
+        first = group.statements[0]
+        if first.style == "numpy":
+            self._by_numpy(first.node)
+            return
+        reusable = self._reusable(place, group, last_use)
+        scratch: dict[int, int] = {}
+        full = {
+            registers.of[id(s.node)]: s.node
+            for s in group.statements
+            if s.style == "fold" and len(s.node.params[0]) == len(group.domain)
+        }
+        launches = lower_group(group, registers, self.available, reusable, scratch)
+        for statement in group.statements:
+            register = registers.of[id(statement.node)]
+            if register in full:
+                continue
+            if statement.style == "place":
+                base = registers.of[id(statement.node.args[0])]
+                if statement.copies_base:
+                    self._add(Copy(register, base, statement.node.geometry), {register, base})
+                else:
+                    self._add(Share(register, base), {register, base})
+            elif register in reusable:
+                self._add(Share(register, reusable[register]), {register, reusable[register]})
+            else:
+                initial = None
+                if statement.style == "fold":
+                    initial = _IDENTITIES[statement.node.name](statement.node.geometry.dtype)
+                self._add(Allocate(register, statement.node.geometry, initial), {register})
+        combines: dict[int, Combine] = {}
+        for register, node in full.items():
+            count = scratch.get(register, 0)
+            if node.kind == "arg":
+                dtype = node.args[0].geometry.dtype
+                combines[register] = CombinePositions(register, node.name, count, dtype, node.geometry)
+            else:
+                ufunc = getattr(np, node.name)
+                dtype = node.geometry.dtype
+                combines[register] = Combine(register, ufunc, count, dtype, node.geometry, False)
+        for launch in launches:
+            parts = []
+            for register, start in launch.partials:
+                combine = combines[register]
+                stop = start + launch.chunks
+                positions = combine.positions
+                parts.append((combine.partials[start:stop], None if positions is None else positions[start:stop]))
+            uses = {m.register for m in launch.memories}
+            self._add(self.make(launch, parts), uses)
+        for register, combine in combines.items():
+            self._add(combine, {register})
+        self.launches.append(launches)
+
+    def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
+        """For each result, a leaf that dies in this group and lies in memory as the result does."""
+        registers = self.registers
+        found: dict[int, int] = {}
+        taken: set[int] = set()
+        if any(s.style == "place" for s in group.statements):
+            return found
+        reads: dict[int, bool] = {}
+        for statement in group.statements:
+            for source, aligned in statement.reads.items():
+                reads[source] = reads.get(source, True) and aligned
+        roots = {id(root) for root in self.trace.roots}
+        for statement in group.statements:
+            if statement.style != "map":
+                continue
+            node = statement.node
+            for source, aligned in statement.reads.items():
+                register = registers.of.get(source)
+                if register is None or register in taken or not reads[source] or not aligned:
+                    continue
+                old = registers.keep[register]
+                if (
+                    last_use[source] == place
+                    and source not in self.trace.alive
+                    and source not in roots
+                    and id(old) not in {id(s.node) for s in group.statements}
+                    and (old.value is None or not old.value.pinned)
+                    and registers.geometry[register] is node.geometry
+                    and (old.kind != "update" or old.value is not None or True)
+                ):
+                    found[registers.of[id(node)]] = register
+                    taken.add(register)
+                    break
+        return found
+
+    def _by_numpy(self, node: Node) -> None:
+        registers = self.registers
+        function, places = numpy_function(node)
+        arguments = []
+        uses = set()
+        for place in places:
+            arg = node.args[place]
+            if type(arg) is Node:
+                arguments.append((True, registers.of[id(arg)]))
+                uses.add(registers.of[id(arg)])
+            else:
+                arguments.append((False, registers.scalar_of[id(node), place]))
+        register = registers.of[id(node)]
+        self._add(ByNumpy(register, function, tuple(arguments), node.geometry), {register} | uses)
+        self.launches.append([])
+
+    def _with_releases(self, outputs: tuple[int, ...]) -> list[Step]:
+        last: dict[int, int] = {}
+        for k, (_, uses) in enumerate(self.steps):
+            for register in uses:
+                last[register] = k
+        dying: dict[int, list[int]] = {}
+        for register, k in last.items():
+            if register not in outputs:
+                dying.setdefault(k, []).append(register)
+        steps: list[Step] = []
+        for k, (step, _) in enumerate(self.steps):
+            steps.append(step)
+            if k in dying and k + 1 < len(self.steps):
+                steps.append(Release(tuple(sorted(dying[k]))))
+        return steps
+
+
+def summary(statement: Statement) -> str:
+    """One line about a statement, for people."""
+    return f"{statement.style} {statement.node!r}"
+
+
+__all__ = ["LaunchMaker", "Planner", "code_of", "summary"]

@@ -1,0 +1,491 @@
+"""What is stored, and in which groups: the first half of planning.
+
+A *statement* computes one node into memory; all other pending nodes are recomputed inside the
+loops that read them. A node becomes a statement when it is wanted, when it is a reduction, when
+it assigns (and somebody still sees the array), when kernels cannot hold its dtype, or when
+recomputing it would cost: it is read at two different shifts, it is repeated by broadcasting, or
+the expression has grown past the bounds of one kernel.
+
+Statements over one domain are *grouped* into one loop nest when each reads what the others of
+the group store at its own index only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from ..graph.geometry import Geometry, dense
+from ..graph.node import Node
+from ..ops.elementwise import is_native
+
+MAX_OPERATIONS = 200
+MAX_STREAMS = 24
+
+AxisMap = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+"""For each axis of a node: first index, and (loop axis, step) pairs."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """The pending nodes behind what is wanted, and what is known of their surroundings."""
+
+    order: list[Node]
+    roots: list[Node]
+    alive: frozenset[int]
+    """ids of pending nodes and of sources that something outside this trace refers to."""
+    supported: Callable[[Node], bool]
+    numpy_below: int
+    scalar_of: dict[tuple[int, int], int]
+    """Number of the run-time scalar that is an argument: by id of the node and place."""
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """One node that is stored. ``style`` says how:
+
+    ``map``     every element, into a new buffer (or that of an operand that dies)
+    ``place``   an update, in place of the old version; the domain is the region
+    ``fold``    a reduction
+    ``numpy``   by NumPy, on whole arrays
+    """
+
+    node: Node
+    style: str
+    domain: tuple[int, ...]
+    operand: Node | None = None
+    copies_base: bool = False
+    reads: dict[int, bool] = field(default_factory=dict)
+    """id of each leaf or stored node that is read: whether only at the statement's own index."""
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Statements that share one loop nest."""
+
+    domain: tuple[int, ...]
+    statements: list[Statement]
+
+
+def identity(shape: Sequence[int]) -> AxisMap:
+    """The map that takes the loop's index as it is."""
+    return tuple([(0, ((k, 1),)) if n != 1 else (0, ()) for k, n in enumerate(shape)])
+
+
+def broadcast_map(node: Node, ndim: int, shape: Sequence[int], outer: AxisMap) -> AxisMap:
+    """The map of an operand that is broadcast to ``shape``, whose own map is ``outer``."""
+    own = node.geometry.shape
+    lead = ndim - len(own)
+    return tuple([(0, ()) if n == 1 and shape[lead + k] != 1 else outer[lead + k] for k, n in enumerate(own)])
+
+
+def through_view(view: Geometry, outer: AxisMap) -> AxisMap | None:
+    """The map of the base, where ``outer`` is the map of one of its views."""
+    axes = view.axes
+    if axes is None:
+        return None
+    result = []
+    for first, steps in axes:
+        start = first
+        coefficients: dict[int, int] = {}
+        for axis, step in steps:
+            begin, inner = outer[axis]
+            start += step * begin
+            for loop, factor in inner:
+                coefficients[loop] = coefficients.get(loop, 0) + step * factor
+        result.append((start, tuple(sorted((k, c) for k, c in coefficients.items() if c))))
+    return tuple(result)
+
+
+def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
+    """A region as a box: for each base axis (first, last + 1, view axis or -1, step 1 or -1)."""
+    axes = region.axes
+    if axes is None or region.size == 0:
+        return None
+    seen: set[int] = set()
+    box = []
+    for first, steps in axes:
+        if not steps:
+            box.append((first, first + 1, -1, 1))
+            continue
+        if len(steps) > 1:
+            return None
+        axis, step = steps[0]
+        if step not in (1, -1) or axis in seen:
+            return None
+        seen.add(axis)
+        n = region.shape[axis]
+        low = first if step == 1 else first - n + 1
+        box.append((low, low + n, axis, step))
+    if any(n > 1 and k not in seen for k, n in enumerate(region.shape)):
+        return None
+    return tuple(box)
+
+
+def inside_region(region: Geometry, box: tuple[tuple[int, int, int, int], ...], outer: AxisMap) -> AxisMap:
+    """The map of the value that was written through ``region``, where ``outer`` maps its base."""
+    result: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())] * region.ndim
+    for k, (low, high, axis, step) in enumerate(box):
+        if axis < 0:
+            continue
+        start, steps = outer[k]
+        first = low if step == 1 else high - 1
+        result[axis] = ((start - first) * step, tuple([(loop, step * c) for loop, c in steps]))
+    return tuple(result)
+
+
+def is_trivial(node: Node) -> bool:
+    """Whether computing it again costs nothing."""
+    return node.kind in ("fill", "index", "read") or (node.kind == "cast" and node.args[0].kind in ("fill", "index"))
+
+
+def unshaped(node: Node, memory: dict[int, Node | None], scalar_of: dict[tuple[int, int], int]) -> Node | None:
+    """A node of another shape with the same elements in the same C order, or ``None``."""
+    if id(node) in memory:
+        return memory[id(node)]
+    found: Node | None = None
+    if node.value is None:
+        if node.kind == "read":
+            view = node.params[0]
+            if view.is_whole and view.base.ndim != 1:
+                found = node.args[0]
+        elif node.kind in ("call", "cast", "where"):
+            args: list[Any] = []
+            for arg in node.args:
+                if type(arg) is not Node:
+                    args.append(arg)
+                    continue
+                inner = unshaped(arg, memory, scalar_of) if arg.geometry.shape == node.geometry.shape else None
+                if inner is None or (args and _shape_of(args) not in (None, inner.geometry.shape)):
+                    args = []
+                    break
+                args.append(inner)
+            shape = _shape_of(args)
+            if shape is not None:
+                found = Node(node.kind, tuple(args), dense(shape, node.geometry.dtype), node.params, node.name, node.site)
+                for place in range(len(args)):
+                    if (id(node), place) in scalar_of:
+                        scalar_of[id(found), place] = scalar_of[id(node), place]
+    memory[id(node)] = found
+    return found
+
+
+def _shape_of(args: Sequence[Any]) -> tuple[int, ...] | None:
+    for arg in args:
+        if type(arg) is Node:
+            return arg.geometry.shape
+    return None
+
+
+def unshape_reductions(trace: Trace) -> list[Node]:
+    """Fold over the original shape where a reduction folds all of something that was flattened."""
+    order, roots = trace.order, trace.roots
+    memory: dict[int, Node | None] = {}
+    changed = False
+    for node in order:
+        if node.kind == "reduce" and len(node.params[0]) == node.args[0].geometry.ndim:
+            inner = unshaped(node.args[0], memory, trace.scalar_of)
+            if inner is not None and not node.params[1]:
+                node.args = (inner,)
+                node.params = (tuple(range(inner.geometry.ndim)), False)
+                changed = True
+    if not changed:
+        return order
+    from_roots: list[Node] = []
+    done: set[int] = set()
+    for root in roots:
+        _append_pending(root, done, from_roots)
+    return from_roots
+
+
+def _append_pending(root: Node, done: set[int], order: list[Node]) -> None:
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node.value is None and id(node) not in done:
+            done.add(id(node))
+            stack.append((node, True))
+            stack.extend((a, False) for a in reversed(node.args) if type(a) is Node)
+
+
+def choose_stored(trace: Trace) -> tuple[set[int], set[int]]:
+    """ids of the nodes that become statements, and of those among them that NumPy runs."""
+    order = trace.order
+    stored = {id(node) for node in trace.roots}
+    by_numpy: set[int] = set()
+    modes: dict[int, set[Any]] = {}
+    positions = {id(node): k for k, node in enumerate(order)}
+    for node in order:
+        shape = node.geometry.shape
+        if node.kind in ("reduce", "arg") or (node.kind == "update" and id(node) in trace.alive):
+            stored.add(id(node))
+        size = max([prod(shape), *[prod(a.geometry.shape) for a in node.args if type(a) is Node]])
+        if not shape and size == 1:
+            numpy = True
+        else:
+            numpy = size < trace.numpy_below or not trace.supported(node)
+        if numpy:
+            stored.add(id(node))
+            by_numpy.add(id(node))
+        for place, arg in enumerate(node.args):
+            if type(arg) is not Node or arg.value is not None:
+                continue
+            mode: Any
+            if numpy:
+                stored.add(id(arg))
+                continue
+            if node.kind == "read":
+                view = node.params[0]
+                mode = ("read", view.number)
+                if view.axes is None or (not is_trivial(arg) and view.size > arg.geometry.size):
+                    stored.add(id(arg))
+                elif arg.kind == "update" and not view.is_base:
+                    stored.add(id(arg))
+            elif node.kind == "update":
+                mode = "base" if place == 0 else ("value", node.params[0].number)
+                if arg.kind == "update" or (place == 0 and not is_trivial(arg) and arg.kind != "call"):
+                    stored.add(id(arg))
+                elif place == 1 and prod(arg.geometry.shape) < node.params[0].size and not is_trivial(arg):
+                    stored.add(id(arg))
+            elif arg.geometry.shape != shape and node.kind not in ("reduce", "arg"):
+                mode = ("broadcast", shape)
+                if not is_trivial(arg) and arg.geometry.size < prod(shape):
+                    stored.add(id(arg))
+            else:
+                mode = "same"
+            modes.setdefault(id(arg), set()).add(mode)
+        if node.kind == "update" and (box_of(node.params[0]) is None or len(node.args) == 3):
+            stored.add(id(node))
+    for node in order:
+        if len(modes.get(id(node), ())) > 1 and not is_trivial(node):
+            stored.add(id(node))
+    _bound_sizes(order, stored, positions)
+    return stored, by_numpy
+
+
+def _bound_sizes(order: list[Node], stored: set[int], positions: dict[int, int]) -> None:
+    """Store where an expression would outgrow one kernel."""
+    sizes: dict[int, int] = {}
+    streams: dict[int, frozenset[int]] = {}
+    for node in order:
+        size, leaves = 1, frozenset[int]()
+        heaviest: Node | None = None
+        for arg in node.args:
+            if type(arg) is not Node:
+                continue
+            if id(arg) in positions and id(arg) not in stored:
+                size += sizes[id(arg)]
+                leaves |= streams[id(arg)]
+                if heaviest is None or sizes[id(arg)] > sizes[id(heaviest)]:
+                    heaviest = arg
+            else:
+                leaves |= {hash((id(arg), node.params[0].number)) if node.kind == "read" else id(arg)}
+        if heaviest is not None and (size > MAX_OPERATIONS or len(leaves) > MAX_STREAMS):
+            stored.add(id(heaviest))
+            size = size - sizes[id(heaviest)] + 1
+            leaves = leaves - streams[id(heaviest)] | {id(heaviest)}
+        sizes[id(node)] = size
+        streams[id(node)] = leaves
+
+
+class Reads:
+    """Which leaves and stored nodes an expression reads, and whether only at its own index."""
+
+    def __init__(self, stored: set[int], domain: tuple[int, ...]) -> None:
+        self.stored = stored
+        self.domain = domain
+        self.found: dict[int, bool] = {}
+        self._seen: set[Any] = set()
+
+    def visit(self, node: Node, outer: AxisMap, *, inside: bool = False) -> None:
+        """Walk the expression of ``node`` under the map ``outer``."""
+        if (id(node), outer, inside) in self._seen:
+            return
+        self._seen.add((id(node), outer, inside))
+        if node.value is not None or (id(node) in self.stored and inside):
+            aligned = node.geometry.shape == self.domain and outer == identity(self.domain)
+            self.found[id(node)] = self.found.get(id(node), True) and aligned
+            return
+        if node.kind == "read":
+            arg = node.args[0]
+            view = node.params[0]
+            inner = through_view(view, outer)
+            if inner is None:
+                self.found[id(arg)] = False
+            else:
+                self.visit(arg, inner, inside=True)
+        elif node.kind == "update":
+            self.visit(node.args[0], outer, inside=True)
+            box = box_of(node.params[0])
+            for arg in node.args[1:]:
+                if type(arg) is Node:
+                    region = node.params[0]
+                    if box is None:
+                        self.found[id(arg)] = False
+                        continue
+                    own = inside_region(region, box, outer)
+                    self.visit(arg, broadcast_map(arg, region.ndim, region.shape, own), inside=True)
+        else:
+            ndim = node.geometry.ndim
+            for arg in node.args:
+                if type(arg) is Node:
+                    self.visit(arg, broadcast_map(arg, ndim, node.geometry.shape, outer), inside=True)
+
+
+def make_statements(trace: Trace) -> list[Statement]:
+    """The statements, operands first, each with its style and what it reads."""
+    trace.order = unshape_reductions(trace)
+    stored, by_numpy = choose_stored(trace)
+    statements: list[Statement] = []
+    chosen = [node for node in trace.order if id(node) in stored]
+    for node in chosen:
+        if id(node) in by_numpy:
+            statement = Statement(node, "numpy", ())
+            for arg in node.args:
+                if type(arg) is Node:
+                    statement.reads[id(arg)] = False
+        elif node.kind in ("reduce", "arg"):
+            operand = node.args[0]
+            statement = Statement(node, "fold", operand.geometry.shape, operand)
+            reads = Reads(stored, statement.domain)
+            reads.visit(operand, identity(statement.domain), inside=True)
+            statement.reads = reads.found
+        else:
+            statement = Statement(node, "map", node.geometry.shape, node)
+            reads = Reads(stored, statement.domain)
+            reads.visit(node, identity(statement.domain))
+            statement.reads = reads.found
+        statements.append(statement)
+    _place_updates(trace, statements, stored)
+    return statements
+
+
+def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) -> None:
+    """Decide which updates write into the old version's buffer."""
+    last_read: dict[int, int] = {}
+    for k, statement in enumerate(statements):
+        for source in statement.reads:
+            last_read[source] = k
+    inserted: list[tuple[int, Statement]] = []
+    for k, statement in enumerate(statements):
+        node = statement.node
+        if node.kind != "update" or statement.style != "map":
+            continue
+        region: Geometry = node.params[0]
+        base = node.args[0]
+        value = node.args[1]
+        boxable = box_of(region) is not None and len(node.args) == 2
+        if region.size == 0:
+            boxable = False
+        has_memory = base.value is not None or id(base) in stored
+        mine = (
+            has_memory
+            and id(base) not in trace.alive
+            and last_read.get(id(base), k) <= k
+            and not (base.value is not None and base.value.pinned)
+        )
+        if boxable and not mine:
+            continue
+        reads = Reads(stored, region.shape)
+        for arg in node.args[1:]:
+            if type(arg) is Node:
+                reads.visit(arg, broadcast_map(arg, region.ndim, region.shape, identity(region.shape)), inside=True)
+        entangled = id(base) in reads.found and not _reads_only_through(value, region, base, stored, set())
+        if entangled and boxable and region.size * 2 > base.geometry.size:
+            continue
+        statement.style = "place"
+        statement.domain = region.shape
+        statement.copies_base = not mine
+        if entangled and mine:
+            for arg in node.args[1:]:
+                if type(arg) is Node and arg.value is None and id(arg) not in stored:
+                    stored.add(id(arg))
+                    extra = Statement(arg, "map", arg.geometry.shape, arg)
+                    inner = Reads(stored, arg.geometry.shape)
+                    inner.visit(arg, identity(arg.geometry.shape))
+                    extra.reads = inner.found
+                    inserted.append((k, extra))
+                elif type(arg) is Node and arg is base:
+                    statement.copies_base = True
+            reads = Reads(stored, region.shape)
+            for arg in node.args[1:]:
+                if type(arg) is Node:
+                    reads.visit(arg, broadcast_map(arg, region.ndim, region.shape, identity(region.shape)), inside=True)
+        statement.reads = dict(reads.found)
+        statement.reads[id(base)] = False
+    for k, extra in reversed(inserted):
+        statements.insert(k, extra)
+
+
+def _reads_only_through(node: Any, region: Geometry, base: Node, stored: set[int], seen: set[int]) -> bool:
+    """Whether ``node`` reads ``base`` through the view ``region`` only, index by index."""
+    if type(node) is not Node or id(node) in seen:
+        return True
+    seen.add(id(node))
+    if node is base:
+        return region.is_base
+    if node.value is not None or id(node) in stored:
+        return True
+    if node.kind == "read":
+        if node.args[0] is base:
+            return bool(node.params[0].number == region.number)
+        return _reads_only_through(node.args[0], region, base, stored, seen) if not _mentions(node.args[0], base, stored) else False
+    if node.kind in ("update", "reduce", "arg"):
+        return not _mentions(node, base, stored)
+    return all(
+        (type(a) is not Node)
+        or (a.geometry.shape == region.shape and _reads_only_through(a, region, base, stored, seen))
+        or not _mentions(a, base, stored)
+        for a in node.args
+    )
+
+
+def _mentions(node: Node, base: Node, stored: set[int]) -> bool:
+    stack, seen = [node], set()
+    while stack:
+        n = stack.pop()
+        if n is base:
+            return True
+        if n.value is not None or id(n) in stored or id(n) in seen:
+            continue
+        seen.add(id(n))
+        stack.extend(a for a in n.args if type(a) is Node)
+    return False
+
+
+def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
+    """Join statements into groups, each as early as its operands allow."""
+    groups: list[Group] = []
+    made_in: dict[int, Group] = {}
+    for statement in statements:
+        home: Group | None = None
+        if fusion and statement.style in ("map", "fold"):
+            for group in reversed(groups):
+                inside = {id(s.node) for s in group.statements}
+                needs = [source for source in statement.reads if source in inside]
+                joinable = (
+                    group.domain == statement.domain
+                    and all(s.style in ("map", "fold") for s in group.statements)
+                    and all(statement.reads[source] for source in needs)
+                    and all(s.style == "map" for s in group.statements if id(s.node) in needs)
+                    and len(group.statements) < 12
+                )
+                if joinable:
+                    home = group
+                if needs:
+                    break
+        if home is None:
+            home = Group(statement.domain, [])
+            groups.append(home)
+        home.statements.append(statement)
+        made_in[id(statement.node)] = home
+    return groups
+
+
+def native_node(node: Node) -> bool:
+    """Whether all dtypes of a node are ones that kernels hold."""
+    return is_native(node.geometry.dtype) and all(is_native(a.geometry.dtype) for a in node.args if type(a) is Node)

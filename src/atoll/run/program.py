@@ -1,0 +1,197 @@
+"""A program: the steps that turn leaves and scalars into the values that were wanted.
+
+A program is made once for a structure and then run any number of times. It works on
+*registers*: leaves come first, then every value that it computes. Each step reads and writes
+registers; a register is let go as soon as the last step that needs it is done, so that its
+buffer can serve again within the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..graph.geometry import Geometry
+from ..graph.node import Value
+from .arrays import allocate_array
+
+
+class State:
+    """What one run has in hand."""
+
+    __slots__ = ("registers", "scalars")
+
+    def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
+        self.registers = registers
+        self.scalars = scalars
+
+
+class Step(Protocol):
+    """One thing that a program does."""
+
+    def run(self, state: State) -> None:
+        """Do it."""
+
+
+class Allocate:
+    """A new buffer for a register, filled with ``initial`` unless that is ``None``."""
+
+    __slots__ = ("geometry", "initial", "register")
+
+    def __init__(self, register: int, geometry: Geometry, initial: Any = None) -> None:
+        self.register = register
+        self.geometry = geometry
+        self.initial = initial
+
+    def run(self, state: State) -> None:
+        value = allocate_array(self.geometry)
+        if self.initial is not None:
+            value.array.fill(self.initial)
+        state.registers[self.register] = value
+
+
+class Share:
+    """A register that takes over another one's memory."""
+
+    __slots__ = ("register", "source")
+
+    def __init__(self, register: int, source: int) -> None:
+        self.register = register
+        self.source = source
+
+    def run(self, state: State) -> None:
+        state.registers[self.register] = state.registers[self.source]
+
+
+class Copy:
+    """A new buffer with the contents of another register."""
+
+    __slots__ = ("geometry", "register", "source")
+
+    def __init__(self, register: int, source: int, geometry: Geometry) -> None:
+        self.register = register
+        self.source = source
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        value = allocate_array(self.geometry)
+        source = state.registers[self.source]
+        assert source is not None
+        np.copyto(value.array, source.array)
+        state.registers[self.register] = value
+
+
+class Release:
+    """Let go of registers that no later step needs."""
+
+    __slots__ = ("registers",)
+
+    def __init__(self, registers: tuple[int, ...]) -> None:
+        self.registers = registers
+
+    def run(self, state: State) -> None:
+        for register in self.registers:
+            state.registers[register] = None
+
+
+class Combine:
+    """The result of a full reduction, from one partial per chunk."""
+
+    __slots__ = ("count", "dtype", "partials", "positions", "register", "shape", "ufunc")
+
+    def __init__(
+        self, register: int, ufunc: np.ufunc | None, count: int, dtype: np.dtype[Any], geometry: Geometry, positions: bool
+    ) -> None:
+        self.register = register
+        self.ufunc = ufunc
+        self.count = count
+        self.shape = geometry.shape
+        self.dtype = geometry.dtype
+        self.partials = np.empty(count, dtype)
+        self.positions = np.empty(count, np.int64) if positions else None
+
+    def run(self, state: State) -> None:
+        if self.ufunc is not None:
+            total = self.ufunc.reduce(self.partials, dtype=self.partials.dtype)
+            result = np.empty(self.shape, self.dtype)
+            result[...] = total
+        else:
+            raise AssertionError("a position has a step of its own")
+        state.registers[self.register] = Value(result)
+
+
+class CombinePositions(Combine):
+    """The position of the extreme element, from each chunk's extreme and its position."""
+
+    __slots__ = ("pick",)
+
+    def __init__(self, register: int, pick: str, count: int, dtype: np.dtype[Any], geometry: Geometry) -> None:
+        super().__init__(register, None, count, dtype, geometry, positions=True)
+        self.pick: Callable[[Any], Any] = getattr(np, pick)
+
+    def run(self, state: State) -> None:
+        positions = self.positions
+        assert positions is not None
+        order = np.argsort(positions, kind="stable")
+        best = order[self.pick(self.partials[order])]
+        result = np.empty(self.shape, self.dtype)
+        result[...] = positions[best]
+        state.registers[self.register] = Value(result)
+
+
+class ByNumpy:
+    """A node that NumPy computes, on whole arrays."""
+
+    __slots__ = ("arguments", "function", "geometry", "register")
+
+    def __init__(
+        self, register: int, function: Callable[..., Any], arguments: tuple[tuple[bool, int], ...], geometry: Geometry
+    ) -> None:
+        self.register = register
+        self.function = function
+        self.arguments = arguments
+        """For each argument: whether it is a register (or else a scalar), and its number."""
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        args = []
+        for is_register, number in self.arguments:
+            if is_register:
+                value = state.registers[number]
+                assert value is not None
+                args.append(value.array)
+            else:
+                args.append(state.scalars[number])
+        result = np.asarray(self.function(*args))
+        geometry = self.geometry
+        owned = result.base is None and result.strides == geometry.strides and result.dtype == geometry.dtype
+        if owned and result.flags.writeable:
+            state.registers[self.register] = Value(result)
+            return
+        value = allocate_array(geometry)
+        np.copyto(value.array, result, casting="unsafe")
+        state.registers[self.register] = value
+
+
+class Program:
+    """Steps, and which registers hold what was wanted."""
+
+    __slots__ = ("description", "leaves", "outputs", "size", "steps")
+
+    def __init__(self, leaves: int, size: int, steps: list[Step], outputs: tuple[int, ...], description: object) -> None:
+        self.leaves = leaves
+        self.size = size
+        self.steps = steps
+        self.outputs = outputs
+        self.description = description
+
+    def run(self, leaves: list[Value | None], scalars: Sequence[Any]) -> list[Value]:
+        """The wanted values. ``leaves`` is used up: a leaf that dies is let go when it is not needed."""
+        registers = leaves
+        registers.extend([None] * (self.size - len(leaves)))
+        state = State(registers, scalars)
+        for step in self.steps:
+            step.run(state)
+        return [registers[k] for k in self.outputs]  # type: ignore[misc]

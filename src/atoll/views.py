@@ -1,0 +1,191 @@
+"""How a view reads from its base and writes into it.
+
+A *cell* is the mutable box of one base array: it holds the node that is its value now. A
+*handle* is what the user has in hand: either a small NumPy array as it is, or a cell with the
+geometry of a view on it. Reading through a view makes a ``read`` node; writing through it
+replaces the cell's node by an ``update``, so every other view of the cell sees it.
+
+A cell is *pinned* while its memory is known outside: then its address never changes,
+assignments land in it at the call, and operations read it as of the call.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from .errors import AtollError
+from .evaluate import evaluate
+from .graph.geometry import Geometry, strided
+from .graph.node import Node, Site, Value, source, view_of
+from .ops.elementwise import read, update
+
+_ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
+WEIGHT_LIMIT = 600
+
+
+def user_site() -> Site | None:
+    """Where the user's program called atoll."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_ROOT):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+class Cell:
+    """The mutable box of a base array."""
+
+    __slots__ = ("__weakref__", "geometry", "node", "pins", "sites", "writeable")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.geometry = node.geometry
+        self.pins = 0
+        self.sites: set[Site | None] | None = None
+        self.writeable = True
+
+    @classmethod
+    def foreign(cls, array: np.ndarray[Any, Any]) -> Cell:
+        """A cell over memory that somebody else owns: pinned for good."""
+        geometry = strided(array.shape, array.dtype, array.strides)
+        cell = cls(source(array, geometry, pinned=True))
+        cell.pins = 1
+        cell.writeable = array.flags.writeable
+        return cell
+
+    def settle(self) -> Value:
+        """The value in memory, evaluated if it was pending."""
+        node = self.node
+        if node.value is None:
+            evaluate((node,))
+            self.sites = None
+        assert node.value is not None
+        return node.value
+
+    def own(self) -> Value:
+        """The value in memory that no other node shares, so that it may be written to."""
+        value = self.settle()
+        node = self.node
+        # self.node, the local variable, and getrefcount's own argument make three
+        if not value.pinned and sys.getrefcount(node) > 3:
+            self.node = source(value.array.copy(order="K"), self.geometry)
+            assert self.node.value is not None
+            value = self.node.value
+        return value
+
+    def unpin(self) -> None:
+        """One export less."""
+        self.pins -= 1
+        if self.pins == 0 and self.node.value is not None:
+            self.node.value.pinned = False
+
+    def export(self, view: Geometry) -> np.ndarray[Any, Any]:
+        """A NumPy array over this memory; the cell stays pinned while it, or a view of it, lives."""
+        value = self.own()
+        array = view_of(value.array, view)
+        exported = np.asarray(_Export(array))
+        if exported.dtype != array.dtype:
+            exported = exported.view(array.dtype)
+        exported.flags.writeable = self.writeable and array.flags.writeable
+        self.pins += 1
+        value.pinned = True
+        holder = exported
+        while isinstance(holder.base, np.ndarray):
+            holder = holder.base
+        weakref.finalize(holder, self.unpin).atexit = False
+        return exported
+
+    def write(self, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> None:
+        """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``."""
+        if self.pins:
+            self._write_now(region, value, mask)
+            return
+        node = self.node
+        if node.value is not None:
+            self.sites = {site}
+        else:
+            sites = self.sites
+            if sites is None:
+                self.sites = {site}
+            elif site in sites:  # the loop has come round
+                del node
+                self.settle()
+                self.sites = {site}
+            else:
+                sites.add(site)
+        if mask is None and region.is_base and type(value) is Node and value.geometry is self.geometry:
+            self.node = value
+        else:
+            self.node = update(self.node, region, value, mask, site)
+        if self.node.weight > WEIGHT_LIMIT:
+            self.settle()
+
+    def _write_now(self, region: Geometry, value: Any, mask: Node | None) -> None:
+        needed = [n for n in (value, mask) if type(n) is Node]
+        evaluate(needed)
+        array = value.value.array if type(value) is Node else value  # type: ignore[union-attr]
+        where: Any = True if mask is None else mask.value.array  # type: ignore[union-attr]
+        target = view_of(self.settle().array, region)
+        np.copyto(target, array, casting="unsafe", where=where)
+
+
+class _Export:
+    """An owner that is no array, so that views of an export keep that export alive."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        self.__array_interface__ = dict(array.__array_interface__)
+
+
+class Handle:
+    """What the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
+
+    __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
+    _np: np.ndarray[Any, Any] | None
+    _cell: Cell
+    _geometry: Geometry
+
+    def _node(self) -> Node:
+        """The value as a node; a small array gives a snapshot."""
+        small = self._np
+        if small is not None:
+            array = small.copy(order="K")
+            return source(array, strided(array.shape, array.dtype, array.strides))
+        cell = self._cell
+        geometry = self._geometry
+        return cell.node if geometry.is_base else read(cell.node, geometry)
+
+    def _shape_of_view(self) -> Geometry:
+        small = self._np
+        if small is not None:
+            return strided(small.shape, small.dtype, small.strides)
+        return self._geometry
+
+    def _array(self) -> np.ndarray[Any, Any]:
+        """The value as a NumPy array over the memory it lies in; for reading at once."""
+        small = self._np
+        if small is not None:
+            return small
+        return view_of(self._cell.settle().array, self._geometry)
+
+    def _array_to_write(self) -> np.ndarray[Any, Any]:
+        """The memory itself, for NumPy to write into at once."""
+        small = self._np
+        if small is not None:
+            return small
+        if not self._cell.writeable:
+            raise ValueError("assignment destination is read-only")
+        return view_of(self._cell.own().array, self._geometry)
+
+
+def refuse_uninitialised(handle: Handle) -> None:
+    """An array must come from a constructor."""
+    raise AtollError(f"{type(handle).__name__} was made without a value")
