@@ -45,3 +45,51 @@ Moving data
 Index sets (:class:`Range`, :class:`Pattern`, :class:`Listed`) are the currency of all this:
 regions are tuples of them, one per axis. See :mod:`atoll.layout.index_set`.
 """
+
+from .axes import Axis, BlockAxis, CyclicAxis, UnstructuredAxis
+from .index_set import EMPTY, IndexSet, Listed, Piece, Range, listed
+from .layout import Layout, Region, Slicing, set_default_size
+from .maps import Block, Cyclic, Map, Undistributed, Unstructured
+from .pattern import Pattern, block_cyclic
+from .transfer import (
+    HaloRecord,
+    HaloTransfer,
+    Record,
+    Transfer,
+    halo_transfer,
+    needed,
+    region_key,
+    transfer,
+)
+
+__all__ = [
+    "EMPTY",
+    "Axis",
+    "Block",
+    "BlockAxis",
+    "Cyclic",
+    "CyclicAxis",
+    "HaloRecord",
+    "HaloTransfer",
+    "IndexSet",
+    "Layout",
+    "Listed",
+    "Map",
+    "Pattern",
+    "Piece",
+    "Range",
+    "Record",
+    "Region",
+    "Slicing",
+    "Transfer",
+    "Undistributed",
+    "Unstructured",
+    "UnstructuredAxis",
+    "block_cyclic",
+    "halo_transfer",
+    "listed",
+    "needed",
+    "region_key",
+    "set_default_size",
+    "transfer",
+]

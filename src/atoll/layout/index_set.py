@@ -119,6 +119,10 @@ class IndexSet(ABC):
         """The same indices in the opposite order."""
 
     @abstractmethod
+    def below(self, index: int) -> int:
+        """How many indices of the set are smaller than ``index``."""
+
+    @abstractmethod
     def scaled(self, step: int, offset: int) -> IndexSet:
         """Every index times ``step`` plus ``offset``, in the same order."""
 
@@ -322,6 +326,10 @@ class Range(IndexSet):
     def reversed(self) -> Range:
         return Range.of(self.values[::-1])
 
+    def below(self, index: int) -> int:
+        v = ascending(self.values)
+        return min(max(-((v.start - index) // v.step), 0), len(v))
+
     def scaled(self, step: int, offset: int) -> Range:
         v = self.values
         return Range.of(range(v.start * step + offset, v.stop * step + offset, v.step * step))
@@ -484,6 +492,9 @@ class Listed(IndexSet):
 
     def shifted(self, by: int) -> Listed:
         return Listed(self.indices + by)
+
+    def below(self, index: int) -> int:
+        return int(np.searchsorted(self._sorted()[0], index))
 
     def scaled(self, step: int, offset: int) -> Listed:
         return Listed(self.indices * step + offset)

@@ -1,0 +1,497 @@
+"""Axis maps: how one axis of an array is dealt out to a row of processes.
+
+A map is bound to the size of its axis and to a number of processes, which are counted by
+their *coordinate* along the axis; which rank sits at a coordinate is the business of the
+layout. There are three kinds, named by the letters of the Distributed Array Protocol:
+
+``BlockAxis`` (b)
+    coordinate ``c`` owns ``[bounds[c], bounds[c + 1])``. One process means undistributed.
+    Padding has one form here: what is owned, plus *communication* widths on either side
+    that mirror elements of the neighbours and count nowhere, plus *boundary* widths, which
+    mark the outermost owned elements of the two ends. A periodic axis has neighbours all
+    the way round, so it has communication padding there and no boundary.
+``CyclicAxis`` (c)
+    blocks of ``block_size`` go round; the first block lacks its first ``offset`` elements,
+    so that a contiguous slice is cyclic again.
+``UnstructuredAxis`` (u)
+    any index set for each process, possibly with indices that several of them hold: then
+    the lowest coordinate owns the index and the others have copies. Indices that do not
+    fill ``range(size)`` are labels; they are stored and exported, but nothing that needs a
+    dense axis works on them.
+
+The questions that decide the cost of planning are ``owners_of`` and ``holders_of``: cut an
+index set up by who owns (or holds) its pieces. They step from piece to piece by arithmetic
+or bisection, so they take time for the pieces and none for the other processes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import gcd
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import LayoutError, LayoutIndexError
+from .index_set import EMPTY, IndexSet, Listed, Range, ascending, listed
+from .pattern import Pattern, block_cyclic
+from .runs import Indices
+
+Widths = tuple[int, int]
+Located = tuple[Indices, Indices]
+
+
+class Axis(ABC):
+    """What the three kinds have in common."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    size: int
+    processes: int
+
+    @abstractmethod
+    def owned(self, coordinate: int) -> IndexSet:
+        """The global indices that a coordinate holds, in local order, without padding."""
+
+    @abstractmethod
+    def locate(self, index: int) -> tuple[int, int]:
+        """The coordinate that owns a global index, and its local index there."""
+
+    @abstractmethod
+    def locate_array(self, indices: Indices) -> Located:
+        """:meth:`locate` for an array of global indices."""
+
+    @abstractmethod
+    def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        """``wanted`` cut up by owner: each index once, ascending within a piece."""
+
+    @abstractmethod
+    def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
+        """The map of the axis that ``selected`` cuts out, its elements left where they are.
+
+        The second result lists, for each coordinate of the new map, the one it had here.
+        """
+
+    def owner(self, index: int) -> int:
+        """The coordinate that owns a global index."""
+        return self.locate(index)[0]
+
+    def owners(self, index: int) -> tuple[int, ...]:
+        """All coordinates that hold a global index, the owner first."""
+        return (self.locate(index)[0],)
+
+    def holders_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        """For each coordinate that holds any of ``wanted``: which."""
+        return self.owners_of(wanted)
+
+    def count(self, coordinate: int) -> int:
+        """How many indices a coordinate holds, without padding."""
+        return len(self.owned(coordinate))
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether some index is held by more than one coordinate."""
+        return False
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the held indices are exactly ``range(size)``."""
+        return True
+
+    @property
+    def is_undistributed(self) -> bool:
+        """Whether one process holds the whole axis in order."""
+        return False
+
+    def padding(self, coordinate: int) -> Widths:
+        """The communication widths before and after the owned block."""
+        return (0, 0)
+
+    def boundary(self, coordinate: int) -> Widths:
+        """How many of the first and of the last owned elements are boundary padding."""
+        return (0, 0)
+
+    def neighbours(self, coordinate: int) -> tuple[int | None, int | None]:
+        """The coordinates before and after, ``None`` past an end that is not periodic."""
+        before = coordinate - 1 if coordinate > 0 else None
+        return before, coordinate + 1 if coordinate + 1 < self.processes else None
+
+    def unpadded(self) -> Axis:
+        """The same map without padding and without periodicity."""
+        return self
+
+    def stretched(self, size: int) -> Axis:
+        """The map of this axis of one element, broadcast to ``size``."""
+        owner = self.owner(0)
+        return BlockAxis(size, (0,) * (owner + 1) + (size,) * (self.processes - owner))
+
+    def _check(self, index: int) -> int:
+        if not 0 <= index < self.size:
+            raise LayoutIndexError(f"axis map: index {index} is not in range({self.size})")
+        return index
+
+    def _check_array(self, indices: Indices) -> None:
+        if indices.size:
+            low, high = int(indices.min()), int(indices.max())
+            self._check(low)
+            self._check(high)
+
+
+def _grouped(values: Indices, coordinates: Indices) -> Iterator[tuple[int, IndexSet]]:
+    """Ascending values, grouped by coordinate."""
+    order = np.argsort(coordinates, kind="stable")
+    grouped = coordinates[order]
+    edges = np.flatnonzero(np.diff(grouped)) + 1
+    for part in np.split(order, edges) if len(order) else ():
+        yield int(coordinates[part[0]]), listed(values[part])
+
+
+def balanced_bounds(size: int, processes: int) -> tuple[int, ...]:
+    """Bounds of blocks that differ by one element at most, the longer ones first."""
+    least, longer = divmod(size, processes)
+    cut = longer * (least + 1)
+    return (*range(0, cut, least + 1), *(_even(cut, size, least, processes - longer)), size)
+
+
+def _even(start: int, stop: int, step: int, count: int) -> Sequence[int]:
+    return range(start, stop, step) if step else (start,) * count
+
+
+def ceiling_bounds(size: int, processes: int) -> tuple[int, ...]:
+    """Bounds of blocks of ``ceil(size / processes)``; the last ones may be short or empty."""
+    width = -(-size // processes)
+    return tuple(min(number * width, size) for number in range(processes + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAxis(Axis):
+    """Contiguous blocks in ascending order of coordinate."""
+
+    kind: ClassVar[str] = "b"
+    size: int
+    bounds: tuple[int, ...]
+    halos: tuple[Widths, ...] | None = None
+    ends: Widths = (0, 0)
+    periodic: bool = False
+    processes: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "processes", len(self.bounds) - 1)
+
+    def owned(self, coordinate: int) -> Range:
+        return Range.of(range(self.bounds[coordinate], self.bounds[coordinate + 1]))
+
+    def count(self, coordinate: int) -> int:
+        return self.bounds[coordinate + 1] - self.bounds[coordinate]
+
+    def locate(self, index: int) -> tuple[int, int]:
+        coordinate = bisect_right(self.bounds, self._check(index)) - 1
+        return coordinate, index - self.bounds[coordinate]
+
+    def locate_array(self, indices: Indices) -> Located:
+        self._check_array(indices)
+        if self.processes == 1 or not indices.size:
+            return np.zeros_like(indices), indices.copy()
+        least, longer = divmod(self.size, self.processes)
+        if self.bounds == balanced_bounds(self.size, self.processes):
+            # Exact: the first quotient is right where blocks are longer and never too
+            # large behind, the second is right behind and never too large before.
+            coordinates = indices // (least + 1 if longer else least)
+            if longer and least:
+                coordinates = np.maximum(coordinates, (indices - longer) // least)
+            starts = coordinates * least + np.minimum(coordinates, longer)
+            return coordinates, indices - starts
+        bounds = np.asarray(self.bounds, dtype=np.int64)
+        coordinates = np.searchsorted(bounds, indices, side="right") - 1
+        return coordinates, indices - bounds[coordinates]
+
+    def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        count, bounds = len(wanted), self.bounds
+        if not count:
+            return
+        self._check(wanted.lowest)
+        highest = self._check(wanted.highest)
+        if isinstance(wanted, Listed):
+            values = np.sort(wanted.array())
+            yield from _grouped(values, self.locate_array(values)[0])
+            return
+        done, index, coordinate = 0, wanted.lowest, 0
+        if isinstance(wanted, Range):
+            values_left = ascending(wanted.values)
+            start, step = values_left.start, values_left.step
+            while True:
+                coordinate = bisect_right(bounds, index, coordinate) - 1
+                stop = bounds[coordinate + 1]
+                if stop > highest:
+                    yield coordinate, Range.of(values_left[done:])
+                    return
+                after = -((start - stop) // step)
+                yield coordinate, Range.of(values_left[done:after])
+                done = after
+                index = start + done * step
+        while done < count:
+            coordinate = bisect_right(bounds, index, coordinate) - 1
+            stop = bounds[coordinate + 1]
+            yield coordinate, wanted.clipped(index, stop)
+            done = wanted.below(stop)
+            index = wanted.global_of(done) if done < count else stop
+
+    def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
+        if selected == range(self.size):
+            return self, range(self.processes)
+        count, start, step = len(selected), selected.start, selected.step
+        if step > 0:
+            cuts = [-((start - bound) // step) for bound in self.bounds]
+            order = range(self.processes)
+        else:
+            cuts = [(start - bound) // -step + 1 for bound in reversed(self.bounds)]
+            order = range(self.processes - 1, -1, -1)
+        return BlockAxis(count, tuple(min(max(cut, 0), count) for cut in cuts)), order
+
+    @property
+    def is_undistributed(self) -> bool:
+        return self.processes == 1
+
+    def padding(self, coordinate: int) -> Widths:
+        return (0, 0) if self.halos is None else self.halos[coordinate]
+
+    def boundary(self, coordinate: int) -> Widths:
+        left, right = self.ends
+        last = self.processes - 1
+        return (left if coordinate == 0 else 0, right if coordinate == last else 0)
+
+    def neighbours(self, coordinate: int) -> tuple[int | None, int | None]:
+        if self.periodic:
+            return (coordinate - 1) % self.processes, (coordinate + 1) % self.processes
+        return Axis.neighbours(self, coordinate)
+
+    def unpadded(self) -> BlockAxis:
+        return replace(self, halos=None, ends=(0, 0), periodic=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CyclicAxis(Axis):
+    """Blocks of equal size, dealt out in turn."""
+
+    kind: ClassVar[str] = "c"
+    size: int
+    processes: int
+    block_size: int = 1
+    offset: int = 0
+
+    def _turn(self) -> int:
+        return self.processes * self.block_size
+
+    def _clipped(self, coordinate: int, low: int, high: int) -> IndexSet:
+        start = coordinate * self.block_size - self.offset
+        return block_cyclic(self.block_size, self._turn(), start, low, high)
+
+    def owned(self, coordinate: int) -> IndexSet:
+        return self._clipped(coordinate, 0, self.size)
+
+    def count(self, coordinate: int) -> int:
+        end = self.size + self.offset - coordinate * self.block_size
+        turns, rest = divmod(end, self._turn())
+        total = max(turns * self.block_size + min(rest, self.block_size), 0)
+        return max(total - self.offset, 0) if coordinate == 0 else total
+
+    def locate(self, index: int) -> tuple[int, int]:
+        block, inside = divmod(self._check(index) + self.offset, self.block_size)
+        turn, coordinate = divmod(block, self.processes)
+        local = turn * self.block_size + inside
+        return coordinate, local if coordinate else local - self.offset
+
+    def locate_array(self, indices: Indices) -> Located:
+        self._check_array(indices)
+        places = indices + self.offset if self.offset else indices
+        blocks = places // self.block_size if self.block_size > 1 else places
+        turns = blocks // self.processes
+        coordinates = blocks - turns * self.processes
+        if self.block_size == 1:
+            return coordinates, turns
+        local = places - (blocks - turns) * self.block_size
+        if self.offset:
+            local -= np.where(coordinates == 0, self.offset, 0)
+        return coordinates, local
+
+    def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        if not len(wanted):
+            return
+        low, high = self._check(wanted.lowest), self._check(wanted.highest) + 1
+        if isinstance(wanted, Listed):
+            values = np.sort(wanted.array())
+            yield from _grouped(values, self.locate_array(values)[0])
+        elif wanted.is_contiguous:
+            for coordinate in self._reached(range(low, high), 1):
+                yield coordinate, self._clipped(coordinate, low, high)
+        else:
+            for coordinate in self._candidates(wanted):
+                piece = wanted.intersection(self._clipped(coordinate, low, high))
+                if len(piece):
+                    yield coordinate, piece
+
+    def _candidates(self, wanted: IndexSet) -> Sequence[int]:
+        """Coordinates among which are all that own some of ``wanted``, ascending."""
+        if isinstance(wanted, Range):
+            return self._reached(ascending(wanted.values), 1)
+        assert isinstance(wanted, Pattern)
+        found: set[int] = set()
+        for piece in wanted.pieces():
+            starts = range(piece.start, piece.start + max(piece.period, 1) * piece.repeats)
+            if piece.period:
+                starts = starts[:: piece.period]
+            found.update(self._reached(starts, (piece.length - 1) * piece.step + 1))
+            if len(found) == self.processes:
+                break
+        return sorted(found)
+
+    def _reached(self, starts: range, width: int) -> Sequence[int]:
+        """The coordinates that stretches of ``width`` at each of ``starts`` can touch."""
+        turn, block = self._turn(), self.block_size
+        if len(starts) > 1:
+            step = gcd(starts.step, turn)
+            if step < block + width:
+                # Every block is met, unless the axis ends before it comes round.
+                low, high = starts[0] + self.offset, starts[-1] + width - 1 + self.offset
+                first, last = low // block, high // block
+                if last - first + 1 >= self.processes:
+                    return range(self.processes)
+                return sorted(number % self.processes for number in range(first, last + 1))
+            # After turn // step stretches the same places of the comb come again.
+            starts = starts[: turn // step]
+        found: set[int] = set()
+        for start in starts:
+            first = (start + self.offset) // block
+            last = (start + width - 1 + self.offset) // block
+            if last - first + 1 >= self.processes:
+                return range(self.processes)
+            found.update(number % self.processes for number in range(first, last + 1))
+        return sorted(found)
+
+    def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
+        if selected == range(self.size):
+            return self, range(self.processes)
+        count, step, block = len(selected), selected.step, self.block_size
+        first, inside = divmod(selected.start + self.offset, block)
+        if not count:
+            return replace(self, size=0, offset=0), range(self.processes)
+        if step % block == 0:
+            # One element of a block at most: the owners go round in steps of their own.
+            hops = step // block
+            reached = self.processes // gcd(hops, self.processes)
+            order = [(first + turn * hops) % self.processes for turn in range(reached)]
+            return CyclicAxis(count, reached), order
+        if block % step == 0:
+            shorter = block // abs(step)
+            there = inside // -step + 1 if step < 0 else -(-(block - inside) // step)
+            hop = 1 if step > 0 else -1
+            order = [(first + turn * hop) % self.processes for turn in range(self.processes)]
+            return CyclicAxis(count, self.processes, shorter, shorter - there), order
+        sets = tuple(self.owned(c).image(selected) for c in range(self.processes))
+        return UnstructuredAxis(count, sets, one_to_one=True), range(self.processes)
+
+    @property
+    def is_undistributed(self) -> bool:
+        return self.processes == 1
+
+
+@dataclass(frozen=True, slots=True)
+class UnstructuredAxis(Axis):
+    """Any index set for each coordinate."""
+
+    kind: ClassVar[str] = "u"
+    size: int
+    sets: tuple[IndexSet, ...]
+    one_to_one: bool = False
+    labels: bool = False
+    processes: int = field(init=False, repr=False, compare=False)
+    _tables: list[Located] = field(init=False, repr=False, compare=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "processes", len(self.sets))
+
+    def owned(self, coordinate: int) -> IndexSet:
+        return self.sets[coordinate]
+
+    @property
+    def overlaps(self) -> bool:
+        return not self.one_to_one and sum(map(len, self.sets)) > self.size
+
+    @property
+    def is_dense(self) -> bool:
+        return not self.labels
+
+    def _dense(self) -> None:
+        if self.labels:
+            raise LayoutError(
+                f"layout: the indices of an unstructured axis of size {self.size} are labels; "
+                "this needs indices that fill range(size)"
+            )
+
+    def _table(self) -> Located:
+        """Owner and local index of every global index."""
+        if not self._tables:
+            self._dense()
+            owners, local = np.full(self.size, -1, np.int64), np.zeros(self.size, np.int64)
+            for coordinate in range(self.processes - 1, -1, -1):
+                indices = self.sets[coordinate].array()
+                owners[indices] = coordinate
+                local[indices] = np.arange(len(indices))
+            self._tables.append((owners, local))
+        return self._tables[0]
+
+    def locate(self, index: int) -> tuple[int, int]:
+        if self.labels or not any(isinstance(held, Listed) for held in self.sets):
+            for coordinate, held in enumerate(self.sets):
+                if index in held:
+                    return coordinate, held.local_of(index)
+            raise LayoutIndexError(f"axis map: no process holds the index {index}")
+        owners, local = self._table()
+        return int(owners[self._check(index)]), int(local[index])
+
+    def locate_array(self, indices: Indices) -> Located:
+        owners, local = self._table()
+        self._check_array(indices)
+        return owners[indices], local[indices]
+
+    def owners(self, index: int) -> tuple[int, ...]:
+        found = tuple(c for c, held in enumerate(self.sets) if index in held)
+        if not found:
+            raise LayoutIndexError(f"axis map: no process holds the index {index}")
+        return found
+
+    def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        self._dense()
+        if not len(wanted):
+            return
+        self._check(wanted.lowest)
+        self._check(wanted.highest)
+        if not self.overlaps and not any(isinstance(held, Listed) for held in self.sets):
+            yield from self.holders_of(wanted)
+            return
+        values = np.sort(wanted.array())
+        yield from _grouped(values, self._table()[0][values])
+
+    def holders_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        self._dense()
+        if not self.overlaps and any(isinstance(held, Listed) for held in self.sets):
+            yield from self.owners_of(wanted)
+            return
+        for coordinate, held in enumerate(self.sets):
+            piece = held.intersection(wanted)
+            if len(piece):
+                yield coordinate, piece
+
+    def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
+        self._dense()
+        if selected == range(self.size):
+            return self, range(self.processes)
+        sets = tuple(held.sliced(selected)[0] for held in self.sets)
+        return UnstructuredAxis(len(selected), sets, self.one_to_one), range(self.processes)
+
+    def stretched(self, size: int) -> Axis:
+        sets = tuple(Range(size) if len(held) else EMPTY for held in self.sets)
+        return UnstructuredAxis(size, sets, self.one_to_one)

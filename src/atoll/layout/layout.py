@@ -1,0 +1,645 @@
+"""The layout: axis maps over a grid of processes, and the ranks that sit in the grid.
+
+A cell of the grid has one coordinate per axis and owns the product of what the axis maps
+give to its coordinates. Each cell is held by one rank, or by several that keep copies of
+each other: ``copies`` of them, the same number everywhere. A replicated layout is one cell
+with every rank in it; the sum along a distributed axis lies on the grid without that axis,
+its former neighbours holding copies. Ranks fill the cells in row-major order, the copies of
+a cell next to each other, unless a table says otherwise.
+
+So every derivation is the same two moves: map the axes, and index the table of ranks as
+NumPy would index the grid. A reversed axis reverses the table, a transpose transposes it,
+an integer index picks a plane of it, a reduced axis joins the copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LayoutError, LayoutIndexError
+from .axes import Axis, BlockAxis, Widths
+from .grids import best_grid
+from .index_set import EMPTY, IndexSet
+from .maps import LETTERS, Block, Map, as_map, described, whole_number
+from .picture import html, svg, text
+from .runs import Indices
+
+Region = tuple[IndexSet, ...]
+Neighbours = tuple[int | None, int | None]
+
+_default_size: list[Callable[[], int]] = []
+_set = object.__setattr__
+
+
+def set_default_size(function: Callable[[], int]) -> None:
+    """Let ``function`` say how many processes there are when a layout is not told."""
+    _default_size[:] = [function]
+
+
+def _world_size(size: object) -> int:
+    if size is None:
+        return _default_size[0]() if _default_size else 1
+    return whole_number(size, "layout: the number of processes", 1)
+
+
+def _shape(given: object) -> tuple[int, ...]:
+    items = given if isinstance(given, Iterable) else (given,)
+    return tuple(
+        whole_number(item, f"layout: the extent of axis {axis}", 0)
+        for axis, item in enumerate(items)
+    )
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class Layout:
+    """How an array of a shape lies on the ranks of a world; see :mod:`atoll.layout`."""
+
+    shape: tuple[int, ...]
+    axes: tuple[Axis, ...]
+    processes: int
+    copies: int
+    grid: tuple[int, ...]
+    _table: Indices | None
+    _inverse: list[Indices]
+    _hash: list[int]
+
+    def __init__(
+        self,
+        shape: int | Sequence[int],
+        maps: str | Sequence[Any] | None = None,
+        *,
+        grid: Sequence[int] | None = None,
+        size: int | None = None,
+        ranks: Iterable[int] | None = None,
+    ) -> None:
+        extents, processes = _shape(shape), _world_size(size)
+        chosen = _maps(maps, len(extents))
+        members = None if ranks is None else _members(ranks, processes)
+        present = processes if members is None else len(members)
+        if maps is None and grid is None and prod(extents) <= 1:
+            chosen = (LETTERS["n"],) * len(extents)
+        counts = _grid(extents, chosen, grid, present)
+        axes = [
+            one.bind(extent, count, axis)
+            for axis, (one, extent, count) in enumerate(zip(chosen, extents, counts))
+        ]
+        cells = prod(counts)
+        if members is None:
+            table, copies = None, processes if cells == 1 else 1
+        else:
+            if grid is None and cells > 1:
+                members = members[:cells]
+            copies = len(members) // cells
+            if copies * cells != len(members):
+                raise LayoutError(
+                    f"layout: {len(members)} ranks for a grid {counts} of {cells} cells; "
+                    "the number of ranks must be a multiple of the cells"
+                )
+            table = np.array(members, dtype=np.int64).reshape(*counts, copies)
+        self._fill(tuple(axes), processes, copies, table)
+
+    def _fill(
+        self, axes: tuple[Axis, ...], processes: int, copies: int, table: Indices | None
+    ) -> None:
+        if table is not None and bool((table.ravel() == np.arange(table.size)).all()):
+            table = None
+        if table is not None:
+            table = np.ascontiguousarray(table)
+            table.flags.writeable = False
+        _set(self, "axes", axes)
+        _set(self, "shape", tuple(axis.size for axis in axes))
+        _set(self, "grid", tuple(axis.processes for axis in axes))
+        _set(self, "processes", processes)
+        _set(self, "copies", copies)
+        _set(self, "_table", table)
+        _set(self, "_inverse", [])
+        _set(self, "_hash", [])
+
+    @classmethod
+    def of(cls, axes: Sequence[Axis], processes: int, ranks: npt.ArrayLike) -> Layout:
+        """A layout of bound axis maps; ``ranks`` is an array of the grid's shape.
+
+        One more dimension at its end lists the ranks that hold copies of each cell.
+        """
+        grid = tuple(axis.processes for axis in axes)
+        table = np.asarray(ranks, dtype=np.int64)
+        if table.shape == grid:
+            table = table[..., None]
+        if table.shape[:-1] != grid:
+            raise LayoutError(f"layout: ranks of shape {table.shape} for a grid {grid}")
+        _members(table.ravel().tolist(), processes)
+        new = cls.__new__(cls)
+        new._fill(tuple(axes), processes, table.shape[-1], table)
+        return new
+
+    @classmethod
+    def default(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
+        """Blocks on all axes with the least surface; replicated if there is but one element."""
+        return cls(shape, size=size)
+
+    @classmethod
+    def replicated(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
+        """Everything on every rank."""
+        return cls(shape, "n" * len(_shape(shape)), size=size)
+
+    # What it is
+
+    @property
+    def ndim(self) -> int:
+        return len(self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the array."""
+        return prod(self.shape)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the grid."""
+        return prod(self.grid)
+
+    @property
+    def ranks(self) -> Sequence[int]:
+        """The ranks that take part, cell by cell in row-major order."""
+        if self._table is None:
+            return range(self.cells * self.copies)
+        return tuple(self._table.ravel().tolist())
+
+    @property
+    def table(self) -> Indices:
+        """The ranks as an array: one dimension per axis, and one for copies."""
+        if self._table is None:
+            members = np.arange(self.cells * self.copies, dtype=np.int64)
+            return members.reshape(*self.grid, self.copies)
+        return self._table
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the ranks sit in the grid in ascending order from 0."""
+        return self._table is None
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether every rank of the world holds the whole array."""
+        return self.cells == 1 and self.copies == self.processes
+
+    @property
+    def is_block(self) -> bool:
+        """Whether every rank's region is a box."""
+        return all(axis.kind == "b" for axis in self.axes)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every axis has the indices of its range, rather than labels."""
+        return all(axis.is_dense for axis in self.axes)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether some block has communication padding."""
+        return any(isinstance(axis, BlockAxis) and axis.halos for axis in self.axes)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether an axis map gives some index to several coordinates."""
+        return any(axis.overlaps for axis in self.axes)
+
+    def _identity(self) -> tuple[Any, ...]:
+        table = None if self._table is None else self._table.tobytes()
+        return self.axes, self.processes, self.copies, table
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return hash(self) == hash(other) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            self._hash.append(hash(self._identity()))
+        return self._hash[0]
+
+    def __repr__(self) -> str:
+        maps: list[Map] = [described(axis) for axis in self.axes]
+        letters = {value: letter for letter, value in LETTERS.items()}
+        shown: object = tuple(letters.get(one, one) for one in maps)
+        if all(one in letters for one in maps):
+            shown = "".join(letters[one] for one in maps)
+        said = [repr(self.shape)]
+        if self.axes:
+            said.append(repr(shown))
+        if self.cells > 1:
+            said.append(f"grid={self.grid}")
+        said.append(f"size={self.processes}")
+        if self._table is not None or self.copies != (self.processes if self.cells == 1 else 1):
+            said.append(f"ranks={self.ranks!r}")
+        return f"Layout({', '.join(said)})"
+
+    # Who holds what
+
+    def ranks_at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
+        """The ranks that hold a cell."""
+        if self._table is not None:
+            return tuple(self._table[tuple(coordinates)].tolist())
+        cell = 0
+        for coordinate, count in zip(coordinates, self.grid):
+            cell = cell * count + coordinate
+        return tuple(range(cell * self.copies, (cell + 1) * self.copies))
+
+    def rank_at(self, coordinates: Sequence[int]) -> int:
+        """The rank that owns a cell: the first of those that hold it."""
+        for axis, (coordinate, count) in enumerate(zip(coordinates, self.grid, strict=True)):
+            if not 0 <= coordinate < count:
+                raise LayoutIndexError(
+                    f"layout: coordinate {coordinate} of axis {axis} is not in range({count})"
+                )
+        return self.ranks_at(coordinates)[0]
+
+    def _seat(self, rank: int) -> int:
+        """The place of a rank in the table, -1 if it has none."""
+        if not 0 <= rank < self.processes:
+            raise LayoutError(f"layout: rank {rank} is not in range({self.processes})")
+        if self._table is None:
+            return rank if rank < self.cells * self.copies else -1
+        if not self._inverse:
+            seats = np.full(self.processes, -1, dtype=np.int64)
+            seats[self._table.ravel()] = np.arange(self._table.size)
+            self._inverse.append(seats)
+        return int(self._inverse[0][rank])
+
+    def coordinates(self, rank: int) -> tuple[int, ...] | None:
+        """Where in the grid a rank sits, ``None`` if it takes no part."""
+        seat = self._seat(rank)
+        if seat < 0:
+            return None
+        cell, found = seat // self.copies, []
+        for count in reversed(self.grid):
+            cell, coordinate = divmod(cell, count)
+            found.append(coordinate)
+        return tuple(reversed(found))
+
+    def copy_number(self, rank: int) -> int:
+        """Which of the copies of its cell a rank holds."""
+        return self._seat(rank) % self.copies
+
+    def region(self, rank: int) -> Region:
+        """The indices that a rank holds on each axis, without communication padding."""
+        place = self.coordinates(rank)
+        if place is None:
+            return (EMPTY,) * self.ndim
+        return tuple(axis.owned(c) for axis, c in zip(self.axes, place))
+
+    def local_shape(self, rank: int) -> tuple[int, ...]:
+        """The shape of a rank's block, without communication padding."""
+        place = self.coordinates(rank)
+        if place is None:
+            return (0,) * self.ndim
+        return tuple(axis.count(c) for axis, c in zip(self.axes, place))
+
+    def local_size(self, rank: int) -> int:
+        """How many elements a rank holds."""
+        return 0 if self.coordinates(rank) is None else prod(self.local_shape(rank))
+
+    def halo(self, rank: int) -> tuple[Widths, ...]:
+        """On each axis, the communication widths before and after a rank's block."""
+        place = self.coordinates(rank)
+        if place is None:
+            return ((0, 0),) * self.ndim
+        return tuple(axis.padding(c) for axis, c in zip(self.axes, place))
+
+    def boundary(self, rank: int) -> tuple[Widths, ...]:
+        """On each axis, how many of a block's outermost elements are boundary padding."""
+        place = self.coordinates(rank)
+        if place is None:
+            return ((0, 0),) * self.ndim
+        return tuple(axis.boundary(c) for axis, c in zip(self.axes, place))
+
+    def padded_shape(self, rank: int) -> tuple[int, ...]:
+        """The shape of a rank's block with its communication padding."""
+        shape, widths = self.local_shape(rank), self.halo(rank)
+        return tuple(count + before + after for count, (before, after) in zip(shape, widths))
+
+    def neighbours(self, rank: int) -> tuple[Neighbours, ...]:
+        """On each axis, the ranks that hold the cells before and after a rank's."""
+        place = self.coordinates(rank)
+        if place is None:
+            return ((None, None),) * self.ndim
+        copy, result = self.copy_number(rank), []
+        for number, axis in enumerate(self.axes):
+            sides: list[int | None] = []
+            for beside in axis.neighbours(place[number]):
+                if beside is None:
+                    sides.append(None)
+                else:
+                    cell = (*place[:number], beside, *place[number + 1 :])
+                    sides.append(self.ranks_at(cell)[copy])
+            result.append((sides[0], sides[1]))
+        return tuple(result)
+
+    def _index(self, index: Any, what: str) -> tuple[Any, ...]:
+        items = tuple(index) if isinstance(index, (tuple, list)) else (index,)
+        if len(items) != self.ndim:
+            raise LayoutIndexError(f"layout: {what} {index!r} does not have {self.ndim} items")
+        return items
+
+    def owners(self, index: int | Sequence[int]) -> tuple[int, ...]:
+        """All ranks that hold an element, its owner first."""
+        items = self._index(index, "index")
+        held = [axis.owners(item.__index__()) for axis, item in zip(self.axes, items)]
+        return tuple(rank for cell in product(*held) for rank in self.ranks_at(cell))
+
+    def locate(self, index: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The rank that owns an element, and its local index there.
+
+        Each item of ``index`` may be an array of global indices: then the ranks, and each
+        item of the local index, are arrays too.
+        """
+        items = self._index(index, "index")
+        if not any(isinstance(item, np.ndarray) and item.ndim for item in items):
+            found = [axis.locate(item.__index__()) for axis, item in zip(self.axes, items)]
+            return self.rank_at([c for c, _ in found]), tuple(local for _, local in found)
+        located = [
+            axis.locate_array(np.asarray(item, dtype=np.int64))
+            for axis, item in zip(self.axes, items)
+        ]
+        local = tuple(np.broadcast_arrays(*(place for _, place in located)))
+        if self._table is not None:
+            return self._table[(*(c for c, _ in located), 0)], local
+        cells = located[0][0]
+        for (coordinates, _), count in zip(located[1:], self.grid[1:]):
+            cells = cells * count + coordinates
+        return cells * self.copies if self.copies > 1 else cells, local
+
+    def global_index(self, rank: int, local: Any) -> tuple[Any, ...]:
+        """The global index of a local one on a rank; items may be arrays, as in ``locate``."""
+        items = self._index(local, "local index")
+        place = self.coordinates(rank)
+        if place is None:
+            raise LayoutIndexError(f"layout: rank {rank} holds nothing")
+        return tuple(axis.owned(c).global_of(i) for axis, c, i in zip(self.axes, place, items))
+
+    # Layouts made of this one
+
+    def _derived(self, axes: Sequence[Axis], table: Indices) -> Layout:
+        new = Layout.__new__(Layout)
+        new._fill(tuple(axes), self.processes, table.shape[-1], table)
+        return new
+
+    def slicing(self, key: Any) -> Slicing:
+        """The layout of ``a[key]``, and where in its block each rank finds its part.
+
+        ``key`` has integers, slices, ``...`` and ``None``. Elements stay where they are.
+        """
+        axes: list[Axis] = []
+        cuts: list[range | int | None] = []
+        table, number, dimension = self.table, 0, 0
+        for item in _entries(key, self.shape):
+            if item is None:
+                axes.append(BlockAxis(1, (0, 1)))
+                table = np.expand_dims(table, dimension)
+                dimension += 1
+                cuts.append(None)
+                continue
+            axis = self.axes[number]
+            number += 1
+            cuts.append(item)
+            if isinstance(item, range):
+                new, order = axis.sliced(item)
+                axes.append(new)
+                if order != range(axis.processes):
+                    table = table.take(order, axis=dimension)
+                dimension += 1
+            else:
+                table = _joined(table.take(axis.owners(item), axis=dimension), dimension)
+        return Slicing(self, self._derived(axes, table), tuple(cuts))
+
+    def sliced(self, key: Any) -> Layout:
+        """The layout of ``a[key]`` for basic indexing; elements stay where they are."""
+        return self.slicing(key).layout
+
+    def transposed(self, axes: Sequence[int] | None = None) -> Layout:
+        """The layout of the transpose, which moves nothing."""
+        order = tuple(reversed(range(self.ndim))) if axes is None else self._axes(axes)
+        if sorted(order) != list(range(self.ndim)):
+            raise LayoutError(f"layout: {axes!r} is not a permutation of {self.ndim} axes")
+        return self._derived(
+            [self.axes[axis] for axis in order], self.table.transpose(*order, self.ndim)
+        )
+
+    def reduced(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Layout:
+        """The layout of a reduction: ranks along a reduced axis all hold the result."""
+        gone = set(range(self.ndim)) if axis is None else set(self._axes(axis))
+        table, axes, dimension = self.table, [], 0
+        for number, old in enumerate(self.axes):
+            if number not in gone:
+                axes.append(old)
+                dimension += 1
+                continue
+            table = _joined(table, dimension)
+            if keepdims:
+                axes.append(BlockAxis(1, (0, 1)))
+                table = np.expand_dims(table, dimension)
+                dimension += 1
+        return self._derived(axes, table)
+
+    def expanded(self, axis: int | Sequence[int]) -> Layout:
+        """The layout with new axes of length one at the given places of the result."""
+        places = (axis,) if isinstance(axis, SupportsIndex) else tuple(axis)
+        total = self.ndim + len(places)
+        new = {place % total for place in places}
+        if len(new) != len(places) or not all(-total <= place < total for place in places):
+            raise LayoutError(f"layout: {axis!r} does not name new axes of {total}")
+        return self.sliced(tuple(None if number in new else slice(None) for number in range(total)))
+
+    def broadcast(self, shape: int | Sequence[int]) -> Layout:
+        """The layout of the broadcast to ``shape``, which moves nothing."""
+        extents = _shape(shape)
+        extra = len(extents) - self.ndim
+        if extra < 0 or any(
+            axis.size not in (1, extent) for axis, extent in zip(self.axes, extents[extra:])
+        ):
+            raise LayoutError(f"layout: {self.shape} does not broadcast to {extents}")
+        axes: list[Axis] = [BlockAxis(extent, (0, extent)) for extent in extents[:extra]]
+        for axis, extent in zip(self.axes, extents[extra:]):
+            axes.append(axis if axis.size == extent else axis.stretched(extent))
+        return self._derived(axes, self.table.reshape((1,) * extra + self.table.shape))
+
+    def unpadded(self) -> Layout:
+        """The same ownership without padding and periodic axes."""
+        return self._derived([axis.unpadded() for axis in self.axes], self.table)
+
+    def _axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
+        found = []
+        for axis in (axes,) if isinstance(axes, SupportsIndex) else axes:
+            number = whole_number(axis, "layout: an axis")
+            if not -self.ndim <= number < self.ndim:
+                raise LayoutIndexError(f"layout: axis {number} of an array of {self.ndim} axes")
+            found.append(number % self.ndim)
+        if len(set(found)) != len(found):
+            raise LayoutError(f"layout: {axes!r} names an axis twice")
+        return tuple(found)
+
+    # Pictures
+
+    def show(self, width: int = 72, height: int = 24) -> str:
+        """A picture in characters: the owner of each place, padding in lower case."""
+        return text(self, width, height)
+
+    def _repr_svg_(self) -> str:
+        return svg(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """A slice of a layout: the ``source``, the ``layout`` of the slice, and the ``cuts``.
+
+    ``cuts`` has the ``range`` of indices or the integer taken from each axis of the source,
+    and ``None`` for each new axis.
+    """
+
+    source: Layout
+    layout: Layout
+    cuts: tuple[range | int | None, ...]
+
+    def positions(self, rank: int) -> tuple[IndexSet | int | None, ...] | None:
+        """``cuts`` in local indices of a rank's block; ``None`` if it holds none of the slice.
+
+        An index set lists the positions in the order in which the slice has them.
+        """
+        if self.layout.coordinates(rank) is None:
+            return None
+        result: list[IndexSet | int | None] = []
+        held = iter(self.source.region(rank))
+        for cut in self.cuts:
+            if cut is None:
+                result.append(None)
+            elif isinstance(cut, range):
+                result.append(next(held).sliced(cut)[1])
+            else:
+                result.append(next(held).local_of(cut))
+        return tuple(result)
+
+    def local(self, block: npt.NDArray[Any], rank: int) -> npt.NDArray[Any] | None:
+        """A rank's block of the slice, taken from its block of the source.
+
+        It is a view where slices of the block can say it, else a copy.
+        """
+        places = self.positions(rank)
+        if places is None:
+            return None
+        keys = [place.key if isinstance(place, IndexSet) else place for place in places]
+        basic = tuple(slice(None) if isinstance(key, np.ndarray) else key for key in keys)
+        found: npt.NDArray[Any] = block[(*basic, ...)]
+        kept = [key for key in keys if not isinstance(key, int)]
+        for dimension, key in enumerate(kept):
+            if isinstance(key, np.ndarray):
+                found = found.take(key, axis=dimension)
+        return found
+
+
+def _joined(table: Indices, dimension: int) -> Indices:
+    """The table without a dimension of the grid: its ranks become copies."""
+    moved = np.moveaxis(table, dimension, -2)
+    return moved.reshape(*moved.shape[:-2], -1)
+
+
+def _entries(key: Any, shape: tuple[int, ...]) -> list[range | int | None]:
+    """A basic index, spelled out: one range or integer per axis, ``None`` for new axes."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise LayoutIndexError("layout: an index can have one ellipsis ('...') only")
+    missing = len(shape) - sum(item is not None and item is not Ellipsis for item in items)
+    if missing < 0:
+        raise LayoutIndexError(
+            f"layout: too many indices: {len(shape) - missing} for {len(shape)} axes"
+        )
+    place = dots[0] if dots else len(items)
+    items[place : place + 1] = [slice(None)] * missing
+    result: list[range | int | None] = []
+    axis = 0
+    for item in items:
+        if item is None:
+            result.append(None)
+            continue
+        extent = shape[axis]
+        if isinstance(item, slice):
+            result.append(range(extent)[item])
+        elif isinstance(item, SupportsIndex) and not isinstance(item, (bool, np.bool_)):
+            number = item.__index__()
+            if not -extent <= number < extent:
+                raise LayoutIndexError(
+                    f"layout: index {number} is out of bounds for axis {axis} with size {extent}"
+                )
+            result.append(number % extent)
+        else:
+            raise LayoutError(f"layout: {item!r} is not an integer, a slice, ... or None")
+        axis += 1
+    return result
+
+
+def _maps(given: str | Sequence[Any] | None, ndim: int) -> tuple[Map, ...]:
+    if given is None:
+        return (Block(),) * ndim
+    if isinstance(given, Map):
+        given = (given,)
+    chosen = tuple(as_map(one, axis) for axis, one in enumerate(given))
+    if len(chosen) != ndim:
+        raise LayoutError(f"layout: {len(chosen)} maps {given!r} for an array of {ndim} axes")
+    return chosen
+
+
+def _members(ranks: Iterable[int], processes: int) -> list[int]:
+    members = [whole_number(rank, "layout: a rank") for rank in ranks]
+    if not members:
+        raise LayoutError("layout: ranks are empty; at least one must take part")
+    seen: set[int] = set()
+    for rank in members:
+        if not 0 <= rank < processes:
+            raise LayoutError(f"layout: ranks have {rank}; they must be in range({processes})")
+        if rank in seen:
+            raise LayoutError(f"layout: ranks have {rank} twice")
+        seen.add(rank)
+    return members
+
+
+def _grid(
+    shape: tuple[int, ...], maps: tuple[Map, ...], given: Sequence[int] | None, present: int
+) -> tuple[int, ...]:
+    """The processes along each axis: as given, as the maps ask, or with the least surface."""
+    asked = [one.processes() for one in maps]
+    if given is not None:
+        grid = tuple(
+            whole_number(count, f"layout: the grid along axis {axis}", 1)
+            for axis, count in enumerate(given)
+        )
+        if len(grid) != len(shape):
+            raise LayoutError(f"layout: grid {grid} for an array of {len(shape)} axes")
+        for axis, (count, wish) in enumerate(zip(grid, asked)):
+            if wish not in (None, count):
+                raise LayoutError(
+                    f"layout: axis {axis} has {maps[axis]!r}, which is for {wish} processes; "
+                    f"the grid {grid} has {count} there"
+                )
+    else:
+        fixed = prod(wish for wish in asked if wish is not None)
+        free = [axis for axis, wish in enumerate(asked) if wish is None]
+        chosen = best_grid(tuple(shape[axis] for axis in free), max(present // fixed, 1))
+        spread = dict(zip(free, chosen))
+        grid = tuple(spread.get(axis, wish or 1) for axis, wish in enumerate(asked))
+    if prod(grid) > present:
+        raise LayoutError(
+            f"layout: grid {grid} needs {prod(grid)} processes; there are {present}: "
+            f"atoll run -n {prod(grid)} ..."
+        )
+    return grid

@@ -1,0 +1,362 @@
+"""The words in which a person says how an axis is distributed.
+
+Each constructor is a plain value, not yet tied to a size or to a number of processes;
+``bind`` checks it against both and makes the axis map. ``described`` goes the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from ..errors import LayoutError
+from .axes import (
+    Axis,
+    BlockAxis,
+    CyclicAxis,
+    UnstructuredAxis,
+    Widths,
+    balanced_bounds,
+    ceiling_bounds,
+)
+from .index_set import IndexSet, listed
+
+
+def whole_number(value: object, what: str, least: int | None = None) -> int:
+    """``value`` as an int; an error that says ``what`` it is for if it is none or too small."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, SupportsIndex):
+        raise LayoutError(f"{what} must be an integer, not {value!r}")
+    number = value.__index__()
+    if least is not None and number < least:
+        raise LayoutError(f"{what} is {number}; it must be at least {least}")
+    return number
+
+
+def _flag(value: object, what: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise LayoutError(f"{what} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def _items(value: object, what: str) -> Sequence[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise LayoutError(f"{what} must be a sequence, not {value!r}")
+    return tuple(value)
+
+
+def _padding(value: object, what: str) -> Widths | tuple[Widths, ...]:
+    """One pair of widths, or one pair per process."""
+    items = _items(value, f"{what}: padding")
+    if items and all(not isinstance(item, SupportsIndex) for item in items):
+        return tuple(_pair(item, f"{what}: padding of process {i}") for i, item in enumerate(items))
+    return _pair(items, f"{what}: padding")
+
+
+def _pair(value: object, what: str) -> Widths:
+    items = _items(value, what)
+    if len(items) != 2:
+        raise LayoutError(f"{what} is {value!r}; it must be a pair (left, right)")
+    left, right = (whole_number(item, what, 0) for item in items)
+    return left, right
+
+
+class Map:
+    """What the constructors have in common."""
+
+    __slots__ = ()
+
+    def processes(self) -> int | None:
+        """The number of processes that the map itself asks for, ``None`` if any will do."""
+        return None
+
+    def bind(self, size: int, processes: int, axis: int) -> Axis:
+        """The map of axis number ``axis``, which has ``size`` elements, on ``processes``."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Block(Map):
+    """Contiguous blocks.
+
+    ``bounds`` lists where the blocks begin, and the size of the axis at the end; without it
+    blocks differ by one element at most, and ``"ceil"`` makes all but the last ones
+    ``ceil(size / processes)`` long. ``padding`` gives the widths left and right of each block,
+    as one pair or as one pair per process. On the outermost sides of an axis that is not
+    ``periodic`` they are boundary padding and belong to the block; all others are room for
+    copies of the neighbours' elements.
+    """
+
+    bounds: tuple[int, ...] | str | None = None
+    padding: Widths | tuple[Widths, ...] = (0, 0)
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bounds, str):
+            if self.bounds != "ceil":
+                raise LayoutError(f"Block: bounds are {self.bounds!r}; the only word is 'ceil'")
+        elif self.bounds is not None:
+            items = _items(self.bounds, "Block: bounds")
+            numbers = tuple(whole_number(item, "Block: a bound") for item in items)
+            object.__setattr__(self, "bounds", numbers)
+        object.__setattr__(self, "padding", _padding(self.padding, "Block"))
+        object.__setattr__(self, "periodic", _flag(self.periodic, "Block: periodic"))
+
+    def processes(self) -> int | None:
+        if isinstance(self.bounds, tuple):
+            return max(len(self.bounds) - 1, 1)
+        return len(self.padding) if isinstance(self.padding[0], tuple) else None
+
+    def bind(self, size: int, processes: int, axis: int) -> BlockAxis:
+        place = f"layout: axis {axis} has"
+        if self.bounds is None:
+            bounds = balanced_bounds(size, processes)
+        elif isinstance(self.bounds, str):
+            bounds = ceiling_bounds(size, processes)
+        else:
+            bounds = self.bounds
+            if any(a > b for a, b in pairwise(bounds)):
+                raise LayoutError(f"{place} block bounds {bounds}; bounds must not decrease")
+            if not bounds or bounds[0] != 0 or bounds[-1] != size:
+                raise LayoutError(
+                    f"{place} block bounds {bounds}; they must begin with 0 and end with "
+                    f"the size of the axis, {size}"
+                )
+            if len(bounds) != processes + 1:
+                raise LayoutError(
+                    f"{place} block bounds {bounds}; {processes} processes need "
+                    f"{processes + 1} bounds"
+                )
+        halos, ends = _padded(self.padding, bounds, self.periodic, place)
+        return BlockAxis(size, bounds, halos, ends, self.periodic)
+
+    def __repr__(self) -> str:
+        said = [] if self.bounds is None else [repr(self.bounds)]
+        if self.padding != (0, 0):
+            said.append(f"padding={self.padding!r}")
+        if self.periodic:
+            said.append("periodic=True")
+        return f"Block({', '.join(said)})"
+
+
+def _padded(
+    padding: Widths | tuple[Widths, ...], bounds: tuple[int, ...], periodic: bool, place: str
+) -> tuple[tuple[Widths, ...] | None, Widths]:
+    """Padding sorted into communication widths of each block, and boundary widths."""
+    processes = len(bounds) - 1
+    widths: list[Widths] = []
+    for item in padding:
+        if isinstance(item, tuple):
+            widths.append(item)
+    if not widths:
+        left, right = (item for item in padding if isinstance(item, int))
+        widths = [(left, right)] * processes
+    if len(widths) != processes:
+        raise LayoutError(
+            f"{place} padding for {len(widths)} processes; there are {processes} along the axis"
+        )
+    if not any(left or right for left, right in widths):
+        return None, (0, 0)
+    ends = (0, 0) if periodic else (widths[0][0], widths[-1][1])
+    for coordinate, end, side in ((0, ends[0], "left"), (processes - 1, ends[1], "right")):
+        owned = bounds[coordinate + 1] - bounds[coordinate]
+        if end > owned:
+            raise LayoutError(
+                f"{place} boundary padding {end} on the {side} of process {coordinate}, which owns "
+                f"{owned}; boundary padding is part of what the process owns"
+            )
+    if processes == 1 and sum(ends) > bounds[-1]:
+        raise LayoutError(
+            f"{place} boundary padding {ends} on {bounds[-1]} elements; the two sides must not meet"
+        )
+    if not periodic:
+        widths[0] = (0, widths[0][1])
+        widths[-1] = (widths[-1][0], 0)
+    for coordinate, pair in enumerate(widths):
+        for width, step, side in ((pair[0], -1, "left"), (pair[1], 1, "right")):
+            other = (coordinate + step) % processes
+            owned = bounds[other + 1] - bounds[other]
+            if width > owned:
+                raise LayoutError(
+                    f"{place} communication padding {width} on the {side} of process {coordinate}; "
+                    f"its neighbour, process {other}, owns only {owned}"
+                )
+    halos = tuple(widths) if any(left or right for left, right in widths) else None
+    return halos, ends
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Undistributed(Map):
+    """The whole axis on every process that takes part; padding as for :class:`Block`."""
+
+    padding: Widths = (0, 0)
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "padding", _pair(self.padding, "Undistributed: padding"))
+        object.__setattr__(self, "periodic", _flag(self.periodic, "Undistributed: periodic"))
+
+    def processes(self) -> int | None:
+        return 1
+
+    def bind(self, size: int, processes: int, axis: int) -> BlockAxis:
+        if processes != 1:
+            raise LayoutError(
+                f"layout: axis {axis} is undistributed; the grid has {processes} processes along it"
+            )
+        return Block(None, self.padding, self.periodic).bind(size, 1, axis)
+
+    def __repr__(self) -> str:
+        said = [] if self.padding == (0, 0) else [f"padding={self.padding!r}"]
+        if self.periodic:
+            said.append("periodic=True")
+        return f"Undistributed({', '.join(said)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cyclic(Map):
+    """Blocks of ``block_size`` elements, dealt out to the processes in turn.
+
+    The first block lacks its first ``offset`` elements, as in a slice of a cyclic axis.
+    """
+
+    block_size: int = 1
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        size = whole_number(self.block_size, "Cyclic: block_size", 1)
+        offset = whole_number(self.offset, "Cyclic: offset", 0)
+        if offset >= size:
+            raise LayoutError(
+                f"Cyclic: offset is {offset}; it must be less than block_size, {size}"
+            )
+        object.__setattr__(self, "block_size", size)
+        object.__setattr__(self, "offset", offset)
+
+    def bind(self, size: int, processes: int, axis: int) -> CyclicAxis:
+        return CyclicAxis(size, processes, self.block_size, self.offset)
+
+    def __repr__(self) -> str:
+        if self.offset:
+            return f"Cyclic({self.block_size}, offset={self.offset})"
+        return f"Cyclic({self.block_size})" if self.block_size > 1 else "Cyclic()"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Unstructured(Map):
+    """Any indices for each process: ``indices`` has one sequence of them per process.
+
+    Several processes may hold an index unless ``one_to_one``; the first of them owns it. With
+    ``labels`` the indices may be any distinct integers and need not fill the axis.
+    """
+
+    indices: tuple[IndexSet, ...]
+    one_to_one: bool = False
+    labels: bool = False
+
+    def __post_init__(self) -> None:
+        sets = []
+        for process, given in enumerate(_items(self.indices, "Unstructured: indices")):
+            sets.append(_index_set(given, f"Unstructured: the indices of process {process}"))
+        if not sets:
+            raise LayoutError("Unstructured: indices are empty; there must be some per process")
+        object.__setattr__(self, "indices", tuple(sets))
+        object.__setattr__(self, "one_to_one", _flag(self.one_to_one, "Unstructured: one_to_one"))
+        object.__setattr__(self, "labels", _flag(self.labels, "Unstructured: labels"))
+
+    def processes(self) -> int | None:
+        return len(self.indices)
+
+    def bind(self, size: int, processes: int, axis: int) -> UnstructuredAxis:
+        place = f"layout: axis {axis} has"
+        if len(self.indices) != processes:
+            raise LayoutError(
+                f"{place} indices for {len(self.indices)} processes; there are {processes} "
+                "along the axis"
+            )
+        held = [part.array() for part in self.indices]
+        if self.one_to_one or not self.labels:
+            self._check(size, held, place)
+        return UnstructuredAxis(size, self.indices, self.one_to_one, self.labels)
+
+    def _check(self, size: int, held: list[Any], place: str) -> None:
+        if not self.labels:
+            for process, part in enumerate(held):
+                outside = part[(part < 0) | (part >= size)]
+                if len(outside):
+                    raise LayoutError(
+                        f"{place} the index {int(outside[0])} on process {process}; indices must "
+                        f"be in range({size}), or be declared as labels"
+                    )
+        values, counts = np.unique(np.concatenate(held), return_counts=True)
+        if not self.labels and len(values) != size:
+            lost = np.setdiff1d(np.arange(size), values)
+            raise LayoutError(
+                f"{place} no process for {len(lost)} of its {size} indices, the first is "
+                f"{int(lost[0])}; every index must be held, or the indices be declared as labels"
+            )
+        if self.one_to_one and (counts > 1).any():
+            raise LayoutError(
+                f"{place} the index {int(values[counts > 1][0])} on several processes; with "
+                "one_to_one each index is on one"
+            )
+
+    def __repr__(self) -> str:
+        count = sum(map(len, self.indices))
+        if count <= 40:
+            said = [repr(tuple(part.array().tolist() for part in self.indices))]
+        else:
+            said = [f"<{len(self.indices)} processes, {count} indices>"]
+        said += [f"{word}=True" for word in ("one_to_one", "labels") if getattr(self, word)]
+        return f"Unstructured({', '.join(said)})"
+
+
+def _index_set(given: object, what: str) -> IndexSet:
+    if isinstance(given, IndexSet):
+        return given
+    array = np.asarray(given)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise LayoutError(f"{what} must be integers in one dimension, not {given!r}")
+    values, counts = np.unique(array, return_counts=True)
+    if (counts > 1).any():
+        raise LayoutError(f"{what} have {int(values[counts > 1][0])} twice; they must be distinct")
+    return listed(array.astype(np.int64))
+
+
+LETTERS: dict[str, Map] = {"b": Block(), "c": Cyclic(), "n": Undistributed()}
+
+
+def as_map(given: object, axis: int) -> Map:
+    """The map that a letter, ``None`` or a constructor stands for."""
+    if given is None:
+        return LETTERS["n"]
+    if isinstance(given, Map):
+        return given
+    if isinstance(given, str) and given in LETTERS:
+        return LETTERS[given]
+    if isinstance(given, type) and issubclass(given, (Block, Cyclic, Undistributed)):
+        return given()
+    raise LayoutError(
+        f"layout: the map of axis {axis} is {given!r}; it must be 'b', 'c', 'n', None, or one of "
+        "Block(...), Cyclic(...), Unstructured(...), Undistributed()"
+    )
+
+
+def described(axis: Axis) -> Map:
+    """The constructor that makes ``axis`` when it is bound to its size and processes."""
+    if isinstance(axis, CyclicAxis):
+        return Cyclic(axis.block_size, axis.offset)
+    if isinstance(axis, UnstructuredAxis):
+        return Unstructured(axis.sets, axis.one_to_one, axis.labels)
+    assert isinstance(axis, BlockAxis)
+    widths = list(axis.halos) if axis.halos else [(0, 0)] * axis.processes
+    widths[0] = (widths[0][0] + axis.ends[0], widths[0][1])
+    widths[-1] = (widths[-1][0], widths[-1][1] + axis.ends[1])
+    padding = widths[0] if len(set(widths)) == 1 else tuple(widths)
+    if axis.processes == 1:
+        return Undistributed(widths[0], axis.periodic)
+    even = axis.bounds == balanced_bounds(axis.size, axis.processes)
+    return Block(None if even else axis.bounds, padding, axis.periodic)

@@ -1,0 +1,309 @@
+"""Who sends what to whom, worked out by each rank for itself.
+
+On one axis, the indices that two ranks exchange are the intersection of what one holds and
+the other wants. A region is a product of axes, and so is everything here: cut each axis of
+the wanted region up by owner (:meth:`Axis.owners_of`), and every combination of pieces is one
+record, from the rank in that cell. What a rank sends is the mirror image: cut its own region
+up by the axes of the target. Elements of a message are in ascending order of index on each
+axis, row-major, on both sides; so no rank asks another anything.
+
+Where several ranks hold an element, one that wants it takes its own, and otherwise the rank
+``copies[receiver % len(copies)]``, so that the receivers spread over the copies. Index sets
+that overlap along an axis are read from the receiver's own coordinate if that has them, else
+from the lowest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import LayoutError
+from .axes import Axis
+from .index_set import IndexSet, Range, listed
+from .layout import Layout, Region
+
+
+class Record(NamedTuple):
+    """A message between this rank and ``peer``, or a copy within this rank.
+
+    ``region`` has the global indices, ascending on each axis. ``source`` and ``target`` are
+    the same places in local indices: of the sender's block, and of the receiver's block (or,
+    from :func:`needed`, of the region that was asked for).
+    """
+
+    peer: int
+    region: Region
+    sending: bool
+    mine: Region
+    theirs: Layout
+
+    @property
+    def source(self) -> Region:
+        """The local indices in the block that the elements come from."""
+        return _places(self.mine if self.sending else self.theirs.region(self.peer), self.region)
+
+    @property
+    def target(self) -> Region:
+        """The local indices in the block that the elements go to."""
+        return _places(self.theirs.region(self.peer) if self.sending else self.mine, self.region)
+
+    @property
+    def source_key(self) -> tuple[Any, ...]:
+        """What to index the source block with."""
+        return region_key(self.source)
+
+    @property
+    def target_key(self) -> tuple[Any, ...]:
+        """What to index the target block with."""
+        return region_key(self.target)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the message."""
+        return tuple(map(len, self.region))
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the message."""
+        return prod(self.shape)
+
+
+def _places(held: Region, region: Region) -> Region:
+    return tuple(one.positions(part) for one, part in zip(held, region))
+
+
+def region_key(positions: Sequence[IndexSet]) -> tuple[Any, ...]:
+    """A NumPy index for a product of index sets: slices if they will do, else an open mesh."""
+    keys = [places.key for places in positions]
+    if sum(isinstance(key, np.ndarray) for key in keys) <= 1:
+        return tuple(keys)
+    return np.ix_(*(places.array() for places in positions))
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One rank's share in moving an array: ``sends``, ``receives``, and ``local`` copies."""
+
+    sends: tuple[Record, ...]
+    receives: tuple[Record, ...]
+    local: tuple[Record, ...]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this rank exchanges nothing with the others."""
+        return not self.sends and not self.receives
+
+
+def needed(layout: Layout, region: Region, rank: int) -> tuple[Record, ...]:
+    """Which peers own which pieces of a region that ``rank`` wants, its own pieces included.
+
+    The region has one index set per axis. ``target`` of a record counts positions in it.
+    """
+    place = layout.coordinates(rank)
+    mine = None if place is None else set(layout.ranks_at(place))
+    pieces = []
+    for number, (axis, wanted) in enumerate(zip(layout.axes, region, strict=True)):
+        if axis.overlaps and place is not None:
+            pieces.append(_preferring(axis, place[number], wanted))
+        else:
+            pieces.append(list(axis.owners_of(wanted)))
+    records = []
+    if layout.copies == 1 and len(pieces) == 1 and layout.is_row_major:
+        # The common case without the general loop: the coordinate is the rank.
+        return tuple([Record(peer, (piece,), False, region, layout) for peer, piece in pieces[0]])
+    for combination in product(*pieces):
+        cell = tuple([coordinate for coordinate, _ in combination])
+        holders = layout.ranks_at(cell)
+        peer = holders[rank % len(holders)]
+        if mine is not None and cell == place and rank in mine:
+            peer = rank
+        part = tuple([piece for _, piece in combination])
+        records.append(Record(peer, part, False, region, layout))
+    return tuple(records)
+
+
+def _preferring(axis: Axis, coordinate: int, wanted: IndexSet) -> list[tuple[int, IndexSet]]:
+    """``wanted`` by owner on an axis with copies, what ``coordinate`` has taken from it."""
+    own = axis.owned(coordinate).intersection(wanted)
+    values = np.sort(wanted.array())
+    rest = listed(values[~own.contains(values)])
+    pieces = [(coordinate, own)] if len(own) else []
+    return pieces + list(axis.owners_of(rest))
+
+
+def transfer(source: Layout, target: Layout, rank: int) -> Transfer:
+    """What ``rank`` sends, receives and copies when an array goes from one layout to another."""
+    if source.shape != target.shape or source.processes != target.processes:
+        raise LayoutError(
+            f"layout: no transfer from {source.shape} on {source.processes} processes to "
+            f"{target.shape} on {target.processes}; shapes and worlds must agree"
+        )
+    wanted: tuple[Record, ...] = ()
+    if target.coordinates(rank) is not None:
+        wanted = needed(source, target.region(rank), rank)
+    sends = _sends_by_receiver(source, target, rank) if source.overlaps else _sends(
+        source, target, rank
+    )  # fmt: skip
+    return Transfer(
+        sends,
+        tuple([record for record in wanted if record.peer != rank]),
+        tuple([record for record in wanted if record.peer == rank]),
+    )
+
+
+def _sends(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:
+    place = source.coordinates(rank)
+    if place is None or source.is_replicated:
+        return ()
+    mine = source.region(rank)
+    pieces = [list(axis.holders_of(held)) for axis, held in zip(target.axes, mine)]
+    if source.copies == target.copies == 1 and len(pieces) == 1 and target.is_row_major:
+        return tuple(
+            [
+                Record(peer, (piece,), True, mine, target)
+                for peer, piece in pieces[0]
+                if peer != rank
+            ]
+        )
+    copies = source.ranks_at(place)
+    turn, have = copies.index(rank), set(copies)
+    records = []
+    for combination in product(*pieces):
+        part = tuple([piece for _, piece in combination])
+        for peer in target.ranks_at([coordinate for coordinate, _ in combination]):
+            if peer not in have and peer % len(copies) == turn:
+                records.append(Record(peer, part, True, mine, target))
+    return tuple(records)
+
+
+def _sends_by_receiver(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:
+    """The mirror image where the sender depends on the receiver: ask for each of them."""
+    if source.coordinates(rank) is None:
+        return ()
+    mine = source.region(rank)
+    return tuple(
+        Record(peer, record.region, True, mine, target)
+        for peer in target.ranks
+        if peer != rank
+        for record in needed(source, target.region(peer), peer)
+        if record.peer == rank
+    )
+
+
+class HaloRecord(NamedTuple):
+    """A message that fills padding; ``source`` and ``target`` are places in padded blocks.
+
+    ``region`` has the global indices of the elements, which are owned by the sender.
+    """
+
+    peer: int
+    region: Region
+    source: Region
+    target: Region
+
+    @property
+    def source_key(self) -> tuple[Any, ...]:
+        """What to index the sender's padded block with."""
+        return region_key(self.source)
+
+    @property
+    def target_key(self) -> tuple[Any, ...]:
+        """What to index the receiver's padded block with."""
+        return region_key(self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class HaloTransfer:
+    """One rank's share in filling the communication padding of all ranks."""
+
+    sends: tuple[HaloRecord, ...]
+    receives: tuple[HaloRecord, ...]
+    local: tuple[HaloRecord, ...]
+
+
+# A stretch of one axis of a padded block: the coordinate at the other end of the message, the
+# global indices, and their places in the padded blocks of the sender and of the receiver.
+_Stretch = tuple[int, IndexSet, IndexSet, IndexSet]
+
+
+def halo_transfer(layout: Layout, rank: int) -> HaloTransfer:
+    """What ``rank`` sends and receives to fill communication padding, corners included.
+
+    On each axis a padded block has three stretches: left padding, the owned middle, right
+    padding. Every combination of them but the owned block itself is one message. Both sides
+    go through the combinations in the receiver's order, so that several messages between
+    two ranks match.
+    """
+    place = layout.coordinates(rank)
+    if place is None or not layout.is_padded:
+        return HaloTransfer((), (), ())
+    copy = layout.copy_number(rank)
+    incoming, outgoing = [], []
+    for axis, here in zip(layout.axes, place):
+        before, after = axis.neighbours(here)
+        middle = _middle(axis, here)
+        incoming.append([_edge(axis, before, here, 0), middle, _edge(axis, after, here, 2)])
+        # My end is my right neighbour's left padding, and my beginning the left one's right.
+        outgoing.append(
+            [_edge(axis, after, here, 0, True), middle, _edge(axis, before, here, 2, True)]
+        )
+    arriving = _halo_records(layout, incoming, copy)
+    leaving = _halo_records(layout, outgoing, copy)
+    return HaloTransfer(
+        tuple([record for record in leaving if record.peer != rank]),
+        tuple([record for record in arriving if record.peer != rank]),
+        tuple([record for record in arriving if record.peer == rank]),
+    )
+
+
+def _halo_records(
+    layout: Layout, stretches: list[list[_Stretch | None]], copy: int
+) -> list[HaloRecord]:
+    found = []
+    for kinds in product(range(3), repeat=layout.ndim):
+        parts = [part for axis, kind in zip(stretches, kinds) if (part := axis[kind]) is not None]
+        if len(parts) < layout.ndim or all(kind == 1 for kind in kinds):
+            continue
+        peer = layout.ranks_at([part[0] for part in parts])[copy]
+        region, source, target = (
+            tuple([part[1] for part in parts]),
+            tuple([part[2] for part in parts]),
+            tuple([part[3] for part in parts]),
+        )
+        found.append(HaloRecord(peer, region, source, target))
+    return found
+
+
+def _middle(axis: Axis, here: int) -> _Stretch | None:
+    count, before = axis.count(here), axis.padding(here)[0]
+    places = Range(before, before + count)
+    return (here, axis.owned(here), places, places) if count else None
+
+
+def _edge(
+    axis: Axis, beside: int | None, here: int, kind: int, sending: bool = False
+) -> _Stretch | None:
+    """What fills the left (0) or right (2) padding, between ``here`` and its neighbour."""
+    if beside is None:
+        return None
+    sender, receiver = (here, beside) if sending else (beside, here)
+    left, right = axis.padding(receiver)
+    width, count, held = (left if kind == 0 else right), axis.count(receiver), axis.count(sender)
+    if not width:
+        return None
+    first = held - width if kind == 0 else 0
+    before = axis.padding(sender)[0]
+    start = 0 if kind == 0 else left + count
+    places = Range(first, first + width)
+    return (
+        beside,
+        axis.owned(sender).select(places),
+        places.shifted(before),
+        Range(start, start + width),
+    )
