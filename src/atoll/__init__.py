@@ -6,5 +6,13 @@ from .comm.world import World as World
 from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
+from .layout import Block as Block
+from .layout import Cyclic as Cyclic
+from .layout import Layout as Layout
+from .layout import Undistributed as Undistributed
+from .layout import Unstructured as Unstructured
+from .layout import set_default_size
 from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats
+
+set_default_size(lambda: world.size)
