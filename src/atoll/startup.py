@@ -188,6 +188,11 @@ def message(kind: str, text: str, code: int, ranks: Sequence[int], size: int | N
     return f"atoll: {who} failed; all ranks ended\n{text}"
 
 
+def tie_name(mark: str) -> str:
+    """Where ``atoll run`` listens for the ranks of its own host: a name that is no file."""
+    return f"\0atoll-{mark}"
+
+
 def tell_launcher(mark: str, rank: int, report: Report) -> None:
     """Hand a report to ``atoll run``, which prints equal ones once."""
     write_record(

@@ -36,6 +36,22 @@ def borrow(*names: str) -> list[Any]:
     return modules
 
 
+def tie_to(name: str, rank: int) -> None:
+    """Connect to ``atoll run``, if it is on this host, for as long as this process lives.
+
+    It is opened before anything else and so has the lowest number, and is closed before the
+    launcher's own connection when the process dies.
+    """
+    tie = socket.socket(socket.AF_UNIX)
+    try:
+        tie.connect(name)
+        tie.send(b"%d" % rank)
+    except OSError:
+        tie.close()
+    else:
+        tie.detach()
+
+
 def prepare_output(rank: int, all_output: bool) -> None:
     """Silence ranks other than 0 for C as for Python, and let lines out as they are written."""
     if rank and not all_output:
@@ -147,6 +163,7 @@ def main() -> None:
     if launch is None:
         startup.write_error("atoll: started by `atoll run`, but no MPI launcher is to be seen\n")
         os._exit(2)
+    tie_to(startup.tie_name(options["mark"]), launch.rank)
     startup.share_cores(launch.local_size or launch.size or 1)
     launcher.claim()
     os.environ[startup.BEGUN] = str(os.getpid())

@@ -11,6 +11,7 @@ import ctypes
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +46,8 @@ class Relay:
         }
         self._signals: list[int] = []
         self._ended_by = 0
+        self._mark = mark
+        self._ties: dict[int, tuple[socket.socket, int]] = {}
         self._closed: set[int] = set()
         self._deadline = float("inf")
         self._report_at = float("inf")
@@ -83,6 +86,7 @@ class Relay:
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         for number in FORWARDED:
             signal.signal(number, lambda number, _: self._signals.append(number))
+        listener = listen_for_ranks(self._mark)
         process = subprocess.Popen(
             command,
             env=environment,
@@ -95,26 +99,45 @@ class Relay:
         assert process.stdout is not None
         assert process.stderr is not None
         streams = {process.stdout.fileno(): 1, process.stderr.fileno(): 2}
+        listening = [] if listener is None else [listener.fileno()]
         with selectors.DefaultSelector() as selector:
-            for descriptor in (*streams, wake, *([0] if terminal else [])):
+            for descriptor in (*streams, wake, *([0] if terminal else []), *listening):
                 selector.register(descriptor, selectors.EVENT_READ)
             while streams:
                 ready = [key.fd for key, _ in selector.select(QUIET)]
                 for descriptor in ready:
                     if descriptor == wake:
-                        os.read(wake, 4096)
+                        more = bool(os.read(wake, 4096))
+                    elif listener is not None and descriptor == listener.fileno():
+                        more = self._tie(listener, selector)
+                    elif descriptor in self._ties:
+                        self._verdict.gone.append(self._ties[descriptor][1])
+                        more = False
                     elif descriptor == 0:
-                        if not self._take_input(process):
-                            selector.unregister(0)
-                    elif not self._pass_output(process, descriptor, streams[descriptor]):
+                        more = self._take_input(process)
+                    else:
+                        more = self._pass_output(descriptor, streams[descriptor])
+                    if not more:
                         selector.unregister(descriptor)
-                        del streams[descriptor]
+                        streams.pop(descriptor, None)
                 self._attend(process, idle=not ready)
         returned = process.wait()
         self._print(2, self._verdict.reports().encode())
         return self._conclude(returned)
 
-    def _pass_output(self, process: subprocess.Popen[bytes], source: int, target: int) -> bool:
+    def _tie(self, listener: socket.socket, selector: selectors.BaseSelector) -> bool:
+        """Take a connection of a rank of this host, which stays open for as long as it lives."""
+        connection, _ = listener.accept()
+        connection.settimeout(1.0)
+        try:
+            rank = int(connection.recv(16))
+        except (OSError, ValueError):
+            return True
+        self._ties[connection.fileno()] = (connection, rank)
+        selector.register(connection, selectors.EVENT_READ)
+        return True
+
+    def _pass_output(self, source: int, target: int) -> bool:
         """Pass on what there is to read; False at the end of the stream."""
         data = os.read(source, 1 << 16)
         stages = self._stages[target]
@@ -193,6 +216,22 @@ class Relay:
             name = signal.Signals(self._ended_by).name
             self._print(2, f"atoll: ended by {name}; all ranks ended\n".encode())
         return 128 + self._ended_by
+
+
+def listen_for_ranks(mark: str) -> socket.socket | None:
+    """Where the ranks of this host tie themselves to this process; None where that is not possible.
+
+    A tie breaks when its rank ends, before the launcher hears of it and ends the others. So
+    the first to break belongs to the rank that ended first, which no launcher is sure of.
+    """
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(startup.tie_name(mark))
+    except OSError:
+        listener.close()
+        return None
+    listener.listen(1024)
+    return listener
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

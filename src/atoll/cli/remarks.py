@@ -10,8 +10,10 @@ something else that the user should see.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
+from signal import SIGKILL, SIGTERM
 
 HYDRA_BLOCK = (
     b"=" * 83 + b"\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
@@ -40,19 +42,22 @@ class Death:
 
     @property
     def certainty(self) -> int:
-        """The death to believe in, of several, is the most certain one."""
-        return 2 * self.aborted + (not self.signal)
+        """Of several deaths, the most certain is the cause; launchers kill what is left."""
+        if self.aborted:
+            return 3
+        return 2 if not self.signal else int(self.signal not in (SIGKILL, SIGTERM))
 
 
 def hydra_block(text: str) -> list[Death] | None:
-    """Hydra's block about the first process whose connection broke."""
+    """Hydra's block about the first process whose connection broke; the line may be inside."""
     process = re.search(r"PID (\d+) RUNNING AT (\S+)", text)
     code = re.search(r"EXIT CODE: (\d+)", text)
     number = re.search(r"\(signal (\d+)\)", text)
     if process is None or code is None:
         return None
     killed = int(number[1]) if number else 0
-    return [Death(int(code[1]), killed, process=int(process[1]), host=process[2])]
+    death = Death(int(code[1]), killed, process=int(process[1]), host=process[2])
+    return [*(hydra_line(text) or []), death]
 
 
 def hydra_line(text: str) -> list[Death] | None:
@@ -61,11 +66,12 @@ def hydra_line(text: str) -> list[Death] | None:
     if not found:
         return None
     deaths = []
-    for host, numbers in re.findall(r"\[(\S+)\] ([\d,]+)", statuses):
+    for host, numbers in re.findall(r"\[(\S+)\] ([\d,]+)", statuses.partition("\n")[0]):
         for place, number in enumerate(numbers.strip(",").split(",")):
             status = int(number)
-            if status & 0x7F == 0 and status >> 8:
-                deaths.append(Death(status >> 8 & 0xFF, host=host, place=place))
+            if status:
+                code = os.waitstatus_to_exitcode(status)
+                deaths.append(Death(max(code, 0), max(-code, 0), host=host, place=place))
     return deaths
 
 

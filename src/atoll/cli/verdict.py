@@ -34,7 +34,10 @@ class Verdict:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._processes: dict[tuple[str, int], int] = {}
+        self.processes: dict[tuple[str, int], int] = {}
+        """The ranks that have started, by host and process number."""
+        self.gone: list[int] = []
+        """Ranks of this host in the order in which they were seen to end."""
         self._groups: dict[tuple[str, int, str], Group] = {}
         self._deaths: list[Death] = []
         self._said = 0
@@ -60,7 +63,7 @@ class Verdict:
         except (ValueError, KeyError):
             return data
         if kind == "start":
-            self._processes[fields["host"], fields["process"]] = rank
+            self.processes[fields["host"], fields["process"]] = rank
             return b""
         code, text = fields["code"], fields["text"]
         same = "" if kind == "interrupt" else startup.without_rank(text, rank)
@@ -87,8 +90,8 @@ class Verdict:
             return death
         here = sorted(
             (rank, process)
-            for (host, process), rank in self._processes.items()
-            if host == death.host or len({host for host, _ in self._processes}) == 1
+            for (host, process), rank in self.processes.items()
+            if host == death.host or len({host for host, _ in self.processes}) == 1
         )
         if death.place is not None:
             if death.place >= len(here):
@@ -135,7 +138,13 @@ class Verdict:
         return 128 - returned if returned < 0 else returned
 
     def _culprit(self) -> Death:
-        return max(self._deaths, key=lambda death: death.certainty)
+        """The most certain death, and the first of those."""
+
+        def order(death: Death) -> tuple[int, int]:
+            first = [place for place, rank in enumerate(self.gone) if rank == death.rank]
+            return -death.certainty, first[0] if first else len(self.gone)
+
+        return min(self._deaths, key=order)
 
 
 def death_words(death: Death, size: int) -> str:
