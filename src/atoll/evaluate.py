@@ -86,30 +86,26 @@ def evaluate(roots: Sequence[Node]) -> None:
     key, leaves, scalars, order, uses = _linearise(pending)
     alive_leaves = _alive(leaves, uses)
     alive_nodes = _alive(order, uses)
-    wanted = pending
     settings = config.settings()
     key.append(tuple(alive_leaves))
     key.append(tuple(alive_nodes))
     key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
     key.append((len(pending), settings.fusion, settings.small))
-    root_numbers = {id(node) for node in pending}
-    stored = [node for node, alive in zip(order, alive_nodes, strict=True) if alive and node.kind == "update"]
-    wanted = pending + [node for node in stored if id(node) not in root_numbers]
     frozen = tuple(key)
     program = _programs.get(frozen)
     if program is None:
-        program = _make_program(order, wanted, leaves, alive_leaves, alive_nodes)
+        program = _make_program(order, pending, leaves, alive_leaves, alive_nodes)
         if len(_programs) >= _PROGRAMS_KEPT:
             _programs.popitem(last=False)
         _programs[frozen] = program
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
-    for node, value in zip(wanted, program.run(values, scalars), strict=True):
-        node.settle(value)
+    for place, value in zip(program.kept, program.run(values, scalars), strict=True):
+        order[place].settle(value)
 
 
 def _make_program(
-    order: list[Node], wanted: list[Node], leaves: list[Node], alive_leaves: list[bool], alive_nodes: list[bool]
+    order: list[Node], roots: list[Node], leaves: list[Node], alive_leaves: list[bool], alive_nodes: list[bool]
 ) -> Program:
     scalar_of: dict[tuple[int, int], int] = {}
     for node in order:
@@ -118,9 +114,9 @@ def _make_program(
                 scalar_of[id(node), place] = len(scalar_of)
     alive = {id(n) for n, a in zip(leaves, alive_leaves, strict=True) if a}
     alive |= {id(n) for n, a in zip(order, alive_nodes, strict=True) if a}
-    alive |= {id(n) for n in wanted}
+    alive |= {id(n) for n in roots}
     small = config.small
-    trace = Trace(list(order), wanted, frozenset(alive), _kernels_can, min(256, small), scalar_of)
+    trace = Trace(list(order), roots, frozenset(alive), _kernels_can, min(256, small), scalar_of)
     return Planner(trace, leaves, make_launch).plan(config.fusion)
 
 

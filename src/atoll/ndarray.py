@@ -1,209 +1,22 @@
-"""The array: a handle on a value, with NumPy's operators and indexing, and no mathematics.
+"""The array: a handle on a value, with NumPy's operators, indexing and methods, and no mathematics.
 
-Operators on small arrays go straight to NumPy; all others are recorded by :mod:`.applying`.
+Everything is done in :mod:`.recording`; this file says under which names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from types import EllipsisType
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .applying import apply, assign, is_small
-from .graph.geometry import Geometry, strided
-from .graph.node import Node, source, view_of
-from .ops.elementwise import is_native
-from .views import Cell, Handle
-
-_FAST_SCALARS = frozenset({float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128})
-_BASIC = frozenset({int, slice, type(None), EllipsisType})
+from .recording import indexing
+from .recording.cells import Handle
+from .recording.elementwise import binary, in_place_operator
+from .recording.making import from_numpy, of_node, of_small, of_view
 
 
-def plain(value: Any) -> Any:
-    """The value for NumPy: arrays over the memory they lie in, containers searched through."""
-    if isinstance(value, Handle):
-        array = value._array()
-        return array[()] if isinstance(value, Scalar) else array
-    kind = type(value)
-    if kind is tuple:
-        return tuple([plain(v) for v in value])
-    if kind is list:
-        return [plain(v) for v in value] if any(isinstance(v, (Handle, list, tuple)) for v in value) else value
-    if kind is dict:
-        return {k: plain(v) for k, v in value.items()}
-    return value
-
-
-def from_numpy(array: np.ndarray[Any, Any]) -> ndarray:
-    """An array that takes over ``array``'s memory, which nobody else may hold."""
-    made = object.__new__(ndarray)
-    if is_small(array.shape) or not is_native(array.dtype):
-        made._np = array
-        return made
-    made._np = None
-    made._cell = Cell(source(array, strided(array.shape, array.dtype, array.strides)))
-    made._geometry = made._cell.geometry
-    return made
-
-
-def of_small(result: Any) -> Any:
-    """What NumPy returned for small arrays, in our hands."""
-    if type(result) is np.ndarray:
-        made = object.__new__(ndarray)
-        made._np = result
-        return made
-    return result
-
-
-def of_node(node: Node) -> ndarray:
-    """An array whose value is a node."""
-    made = object.__new__(ndarray if node.geometry.ndim else Scalar)
-    made._np = None
-    made._cell = Cell(node)
-    made._geometry = node.geometry
-    return made
-
-
-def of_view(cell: Cell, geometry: Geometry) -> ndarray:
-    """A view of a cell."""
-    made = object.__new__(ndarray)
-    made._np = None
-    made._cell = cell
-    made._geometry = geometry
-    return made
-
-
-def returned(result: Any, *sources: Any) -> Any:
-    """What NumPy returned for arrays of any kind, in our hands: memory that is not its own is copied."""
-    if isinstance(result, np.ndarray):
-        if result.base is not None or not result.flags.owndata:
-            result = result.copy(order="K")
-        return from_numpy(result)
-    if type(result) is tuple:
-        return tuple([returned(r, *sources) for r in result])
-    if type(result) is list:
-        return [returned(r, *sources) for r in result]
-    return result
-
-
-def _binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    def forward(self: Handle, other: Any) -> Any:
-        small = self._np
-        if small is not None:
-            kind = type(other)
-            if kind in _FAST_SCALARS:
-                return of_small(ufunc(small, other))
-            if kind is ndarray:
-                second = other._np
-                if second is not None:
-                    return of_small(ufunc(small, second))
-        return general(ufunc, self, other)
-
-    def backward(self: Handle, other: Any) -> Any:
-        small = self._np
-        if small is not None and type(other) in _FAST_SCALARS:
-            return of_small(ufunc(other, small))
-        return general(ufunc, other, self)
-
-    return forward, backward
-
-
-def general(ufunc: np.ufunc, *inputs: Any) -> Any:
-    """A ufunc on arrays of any kind."""
-    if any(_defers(value) for value in inputs):
-        return NotImplemented
-    result = apply(ufunc, inputs, of_node)
-    if result is NotImplemented:
-        return returned(ufunc(*[plain(value) for value in inputs]))
-    return result
-
-
-def _defers(value: Any) -> bool:
-    """Whether an operand wants to handle the operation itself, by NumPy's rules."""
-    if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex)):
-        return False
-    kind = type(value)
-    if hasattr(kind, "__array_ufunc__"):
-        return kind.__array_ufunc__ is None
-    return getattr(kind, "__array_priority__", -1000000.0) > 0 and not isinstance(value, np.ndarray)
-
-
-def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def operate(self: Any, other: Any) -> Any:
-        small = self._np
-        if small is not None:
-            kind = type(other)
-            if kind in _FAST_SCALARS:
-                ufunc(small, other, out=small)
-                return self
-            if kind is ndarray and other._np is not None:
-                ufunc(small, other._np, out=small)
-                return self
-        return in_place(ufunc, self, other)
-
-    return operate
-
-
-def in_place(ufunc: np.ufunc, target: Any, other: Any) -> Any:
-    """``ufunc(target, other, out=target)``."""
-    if target._np is None and _may_write(target):
-        result = apply(ufunc, (target, other), of_node)
-        if (
-            result is not NotImplemented
-            and np.can_cast(result._geometry.dtype, target._geometry.dtype, "same_kind")
-            and result._geometry.shape == target._geometry.shape
-        ):
-            value = result._cell.node
-            del result
-            _assign_node(target, value)
-            return target
-        del result
-    out = target._array_to_write()
-    ufunc(out, plain(other), out=out)
-    return target
-
-
-def _assign_node(target: Any, value: Node) -> None:
-    made = of_node(value)
-    del value
-    if not assign(target._cell, target._geometry, made):
-        view = target._array_to_write()
-        np.copyto(view, plain(made), casting="same_kind")
-
-
-def _may_write(target: Handle) -> bool:
-    return target._cell.writeable and 0 not in [
-        s for s, n in zip(target._geometry.strides, target._geometry.shape, strict=True) if n > 1
-    ]
-
-
-def basic_key(key: Any) -> tuple[Any, ...] | None:
-    """The index as a tuple of ints, slices, None and Ellipsis, or ``None`` if it is advanced."""
-    items = key if type(key) is tuple else (key,)
-    for item in items:
-        if type(item) not in _BASIC:
-            break
-    else:
-        return items
-    made = []
-    for item in items:
-        kind = type(item)
-        if kind in _BASIC:
-            made.append(item)
-        elif isinstance(item, np.integer) or (kind is not bool and kind is not np.bool_ and _is_index(item)):
-            made.append(item.__index__())
-        else:
-            return None
-    return tuple(made)
-
-
-def _is_index(item: Any) -> bool:
-    return hasattr(item, "__index__") and not isinstance(item, (np.ndarray, Handle, np.bool_))
-
-
-class ndarray(Handle):  # noqa: N801
+class ndarray(Handle):
     """An array whose value is computed when somebody looks."""
 
     __slots__ = ()
@@ -296,29 +109,10 @@ class ndarray(Handle):  # noqa: N801
     # -- indexing
 
     def __getitem__(self, key: Any) -> Any:
-        small = self._np
-        if small is not None:
-            return of_small(small[plain(key)])
-        items = basic_key(key)
-        if items is None:
-            return returned(self._array()[plain(key)])
-        geometry = self._geometry.index(items)
-        if geometry.ndim == 0 and Ellipsis not in items:
-            return view_of(self._cell.settle().array, geometry)[()]
-        return of_view(self._cell, geometry)
+        return indexing.get(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        small = self._np
-        if small is not None:
-            small[plain(key)] = plain(value)
-            return
-        if not self._cell.writeable:
-            raise ValueError("assignment destination is read-only")
-        items = basic_key(key)
-        if items is not None and assign(self._cell, self._geometry.index(items), value):
-            return
-        key, value = plain(key), plain(value)
-        self._array_to_write()[key] = value
+        indexing.put(self, key, value)
 
     # -- views
 
@@ -360,15 +154,15 @@ def _add_operators() -> None:
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),
         ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
     ):  # fmt: skip
-        forward, backward = _binary(ufunc)
+        forward, backward = binary(ufunc)
         setattr(ndarray, f"__{name}__", forward)
         setattr(ndarray, f"__r{name}__", backward)
-        setattr(ndarray, f"__i{name}__", _in_place(ufunc))
+        setattr(ndarray, f"__i{name}__", in_place_operator(ufunc))
     for name, ufunc in (
         ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
         ("eq", np.equal), ("ne", np.not_equal),
     ):  # fmt: skip
-        setattr(ndarray, f"__{name}__", _binary(ufunc)[0])
+        setattr(ndarray, f"__{name}__", binary(ufunc)[0])
 
 
 _add_operators()
@@ -389,3 +183,7 @@ class Scalar(ndarray):
 
     def __repr__(self) -> str:
         return repr(self._array()[()])
+
+
+Handle.array_type = ndarray
+Handle.scalar_type = Scalar

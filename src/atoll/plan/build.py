@@ -59,7 +59,8 @@ class Planner:
         self.launches: list[list[Launch]] = []
 
     def plan(self, fusion: bool) -> Program:
-        """The finished program."""
+        """The finished program. It keeps what was wanted, and what it stores and others still see."""
+        number = {id(node): k for k, node in enumerate(self.trace.order)}
         statements = make_statements(self.trace)
         groups = make_groups(statements, fusion)
         for statement in statements:
@@ -68,9 +69,11 @@ class Planner:
         for place, group in enumerate(groups):
             self._group(place, group, groups, last_use)
             self.available.update(id(s.node) for s in group.statements)
-        outputs = tuple([self.registers.of[id(root)] for root in self.trace.roots])
+        kept = [s.node for s in statements if id(s.node) in self.trace.alive and id(s.node) in number]
+        outputs = tuple([self.registers.of[id(node)] for node in kept])
         steps = self._with_releases(outputs)
-        return Program(len(self.leaves), len(self.registers.geometry), steps, outputs, (groups, self.launches))
+        places = tuple([number[id(node)] for node in kept])
+        return Program(len(self.leaves), len(self.registers.geometry), steps, outputs, places, (groups, self.launches))
 
     def _last_uses(self, groups: list[Group]) -> dict[int, int]:
         last: dict[int, int] = {}

@@ -178,13 +178,23 @@ class ByNumpy:
 class Program:
     """Steps, and which registers hold what was wanted."""
 
-    __slots__ = ("description", "leaves", "outputs", "size", "steps")
+    __slots__ = ("description", "kept", "leaves", "outputs", "size", "steps")
 
-    def __init__(self, leaves: int, size: int, steps: list[Step], outputs: tuple[int, ...], description: object) -> None:
+    def __init__(
+        self,
+        leaves: int,
+        size: int,
+        steps: list[Step],
+        outputs: tuple[int, ...],
+        kept: tuple[int, ...],
+        description: object,
+    ) -> None:
         self.leaves = leaves
         self.size = size
         self.steps = steps
         self.outputs = outputs
+        self.kept = kept
+        """For each output, the number of its node among the pending nodes of the trace."""
         self.description = description
 
     def run(self, leaves: list[Value | None], scalars: Sequence[Any]) -> list[Value]:

@@ -15,17 +15,16 @@ import os
 import sys
 import weakref
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .errors import AtollError
-from .evaluate import evaluate
-from .graph.geometry import Geometry, strided
-from .graph.node import Node, Site, Value, source, view_of
-from .ops.elementwise import read, update
+from ..evaluate import evaluate
+from ..graph.geometry import Geometry, strided
+from ..graph.node import Node, Site, Value, source, view_of
+from ..ops.elementwise import read, update
 
-_ROOT = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 WEIGHT_LIMIT = 600
 
 
@@ -149,6 +148,9 @@ class Handle:
     """What the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
 
     __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
+    array_type: ClassVar[type]
+    """The class that results have: ``ndarray``, which is defined above this room."""
+    scalar_type: ClassVar[type]
     _np: np.ndarray[Any, Any] | None
     _cell: Cell
     _geometry: Geometry
@@ -184,8 +186,3 @@ class Handle:
         if not self._cell.writeable:
             raise ValueError("assignment destination is read-only")
         return view_of(self._cell.own().array, self._geometry)
-
-
-def refuse_uninitialised(handle: Handle) -> None:
-    """An array must come from a constructor."""
-    raise AtollError(f"{type(handle).__name__} was made without a value")

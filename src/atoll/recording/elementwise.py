@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from .config import config
-from .evaluate import evaluate
-from .graph.geometry import Geometry, strided
-from .graph.node import Node, Site, source, view_of
-from .ops.elementwise import Loop, broadcast_shape, call, cast, is_native, loops_of, read
-from .views import WEIGHT_LIMIT, Cell, Handle, user_site
+from ..evaluate import evaluate
+from ..graph.geometry import Geometry, strided
+from ..graph.node import Node, Site, source
+from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read
+from .cells import WEIGHT_LIMIT, Cell, Handle, user_site
+from .making import of_node, of_small, plain, returned
 
-Wrap = Callable[[Node], Any]
-_PYTHON_NUMBERS = (float, int, complex, bool)
+FAST_SCALARS = frozenset(
+    {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
+)
 _BOOL = np.dtype(np.bool_)
 
 
@@ -111,7 +112,7 @@ def native_loops(ufunc: np.ufunc, operands: Sequence[Operand], dtype: Any = None
     return loops
 
 
-def apply(ufunc: np.ufunc, inputs: Sequence[Any], wrap: Wrap) -> Any:
+def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """``ufunc(*inputs)`` with nothing else said; ``NotImplemented`` asks for the slow way."""
     if ufunc.signature is not None:
         return NotImplemented
@@ -138,8 +139,8 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any], wrap: Wrap) -> Any:
         del operands
         evaluate(nodes)
     if len(nodes) == 1:
-        return wrap(nodes[0])
-    return tuple([wrap(node) for node in nodes])
+        return of_node(nodes[0])
+    return tuple([of_node(node) for node in nodes])
 
 
 def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple[Any, bool] | None:
@@ -215,12 +216,94 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     return True
 
 
-def is_small(shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape is kept as a NumPy array."""
-    size = 1
-    for n in shape:
-        size *= n
-    return bool(size < config.small)
+def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    def forward(self: Handle, other: Any) -> Any:
+        small = self._np
+        if small is not None:
+            kind = type(other)
+            if kind in FAST_SCALARS:
+                return of_small(ufunc(small, other))
+            if kind is Handle.array_type:
+                second = other._np
+                if second is not None:
+                    return of_small(ufunc(small, second))
+        return general(ufunc, self, other)
+
+    def backward(self: Handle, other: Any) -> Any:
+        small = self._np
+        if small is not None and type(other) in FAST_SCALARS:
+            return of_small(ufunc(other, small))
+        return general(ufunc, other, self)
+
+    return forward, backward
 
 
-__all__ = ["apply", "assign", "broadcast_shape", "eager", "is_small", "operand_of", "view_of"]
+def general(ufunc: np.ufunc, *inputs: Any) -> Any:
+    """A ufunc on arrays of any kind."""
+    if any(_defers(value) for value in inputs):
+        return NotImplemented
+    result = apply(ufunc, inputs)
+    if result is NotImplemented:
+        return returned(ufunc(*[plain(value) for value in inputs]))
+    return result
+
+
+def _defers(value: Any) -> bool:
+    """Whether an operand wants to handle the operation itself, by NumPy's rules."""
+    if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex)):
+        return False
+    kind = type(value)
+    if hasattr(kind, "__array_ufunc__"):
+        return kind.__array_ufunc__ is None
+    return getattr(kind, "__array_priority__", -1000000.0) > 0 and not isinstance(value, np.ndarray)
+
+
+def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operate(self: Any, other: Any) -> Any:
+        small = self._np
+        if small is not None:
+            kind = type(other)
+            if kind in FAST_SCALARS:
+                ufunc(small, other, out=small)
+                return self
+            if kind is Handle.array_type and other._np is not None:
+                ufunc(small, other._np, out=small)
+                return self
+        return in_place(ufunc, self, other)
+
+    return operate
+
+
+def in_place(ufunc: np.ufunc, target: Any, other: Any) -> Any:
+    """``ufunc(target, other, out=target)``."""
+    if target._np is None and _may_write(target):
+        result = apply(ufunc, (target, other))
+        if (
+            result is not NotImplemented
+            and np.can_cast(result._geometry.dtype, target._geometry.dtype, "same_kind")
+            and result._geometry.shape == target._geometry.shape
+        ):
+            value = result._cell.node
+            del result
+            _assign_node(target, value)
+            return target
+        del result
+    out = target._array_to_write()
+    ufunc(out, plain(other), out=out)
+    return target
+
+
+def _assign_node(target: Any, value: Node) -> None:
+    made = of_node(value)
+    del value
+    if not assign(target._cell, target._geometry, made):
+        view = target._array_to_write()
+        np.copyto(view, plain(made), casting="same_kind")
+
+
+def _may_write(target: Handle) -> bool:
+    return target._cell.writeable and 0 not in [
+        s for s, n in zip(target._geometry.strides, target._geometry.shape, strict=True) if n > 1
+    ]
+
+

@@ -1,0 +1,68 @@
+"""Indexing: which keys are views, and reading and writing through them."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from ..graph.node import view_of
+from .cells import Handle
+from .elementwise import assign
+from .making import of_small, of_view, plain, returned
+
+_BASIC = frozenset({int, slice, type(None), EllipsisType})
+
+
+def basic_key(key: Any) -> tuple[Any, ...] | None:
+    """The index as a tuple of ints, slices, None and Ellipsis, or ``None`` if it is advanced."""
+    items = key if type(key) is tuple else (key,)
+    for item in items:
+        if type(item) not in _BASIC:
+            break
+    else:
+        return items
+    made = []
+    for item in items:
+        kind = type(item)
+        if kind in _BASIC:
+            made.append(item)
+        elif isinstance(item, np.integer) or (kind is not bool and kind is not np.bool_ and _is_index(item)):
+            made.append(item.__index__())
+        else:
+            return None
+    return tuple(made)
+
+
+def _is_index(item: Any) -> bool:
+    return hasattr(item, "__index__") and not isinstance(item, (np.ndarray, Handle, np.bool_))
+
+
+def get(handle: Handle, key: Any) -> Any:
+    """``handle[key]``."""
+    small = handle._np
+    if small is not None:
+        return of_small(small[plain(key)])
+    items = basic_key(key)
+    if items is None:
+        return returned(handle._array()[plain(key)])
+    geometry = handle._geometry.index(items)
+    if geometry.ndim == 0 and Ellipsis not in items:
+        return view_of(handle._cell.settle().array, geometry)[()]
+    return of_view(handle._cell, geometry)
+
+
+def put(handle: Handle, key: Any, value: Any) -> None:
+    """``handle[key] = value``."""
+    small = handle._np
+    if small is not None:
+        small[plain(key)] = plain(value)
+        return
+    if not handle._cell.writeable:
+        raise ValueError("assignment destination is read-only")
+    items = basic_key(key)
+    if items is not None and assign(handle._cell, handle._geometry.index(items), value):
+        return
+    key, value = plain(key), plain(value)
+    handle._array_to_write()[key] = value

@@ -1,0 +1,91 @@
+"""A launch run by NumPy, instruction by instruction: the oracle for the planner and for kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atoll.plan.lower import Launch
+from atoll.run.program import State
+
+
+def dtype_of(code):
+    return np.dtype("bool") if code == "b1" else np.dtype(code)
+
+
+class Span:
+    def __init__(self, owner, address, shape, strides, dtype):
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3, "shape": shape, "strides": strides, "typestr": dtype.str, "data": (address, False),
+        }  # fmt: skip
+
+
+class ReferenceLaunch:
+    def __init__(self, launch: Launch, partials) -> None:
+        self.launch = launch
+        self.partials = partials
+
+    def run(self, state: State) -> None:
+        launch = self.launch
+        spec = launch.spec
+        views = []
+        for memory in launch.memories:
+            value = state.registers[memory.register]
+            span = Span(value.array, value.address + memory.offset, launch.extents, memory.strides, memory.dtype)
+            views.append(np.asarray(span))
+        for c in range(launch.chunks):
+            rows = slice(c * launch.chunk, min((c + 1) * launch.chunk, launch.extents[0]))
+            self.chunk(state, spec, [v[rows] for v in views], c, rows.start)
+
+    def chunk(self, state, spec, views, c, start):
+        launch = self.launch
+        extents = views[0].shape if views else (min(launch.chunk, launch.extents[0] - start), *launch.extents[1:])
+        values = []
+        for i in spec.body:
+            dtype = dtype_of(i.dtype)
+            if i.op == "load":
+                result = views[i.args[0]].copy()
+            elif i.op == "scalar":
+                number, kind, literal = launch.scalars[i.args[0]]
+                result = np.asarray(state.scalars[number] if number >= 0 else literal).astype(kind)
+            elif i.op == "const":
+                result = np.asarray(i.args[0], dtype)
+            elif i.op == "index":
+                axis = i.args[0]
+                line = launch.origins[axis] + np.arange(extents[axis]) + (start if axis == 0 else 0)
+                result = line.reshape([-1 if k == axis else 1 for k in range(len(extents))])
+            elif i.op == "cast":
+                result = values[i.args[0]].astype(dtype)
+            elif i.op == "call":
+                name, _, output = i.name.partition(".")
+                result = getattr(np, name)(*[values[a] for a in i.args])
+                result = np.asarray(result[int(output)] if output else result)
+            elif i.op == "where":
+                result = np.where(*[values[a] for a in i.args])
+            elif i.op == "store":
+                where = values[i.args[2]] if len(i.args) == 3 else True
+                np.copyto(views[i.args[0]], values[i.args[1]], where=where)
+                result = None
+            else:
+                raise AssertionError(i.op)
+            if result is not None:
+                assert result.dtype == dtype, (i, result.dtype)
+            values.append(result)
+        full = 0
+        for r in spec.reductions:
+            value = np.broadcast_to(values[r.value], extents)
+            if r.op in ("argmin", "argmax"):
+                position = np.broadcast_to(values[r.position], extents).ravel()
+                order = np.argsort(position)
+                best = order[getattr(np, r.op)(value.ravel()[order])]
+                self.partials[full][0][c] = value.ravel()[best]
+                self.partials[full][1][c] = position[best]
+                full += 1
+            elif len(r.axes) == spec.ndim:
+                self.partials[full][0][c] = getattr(np, r.op).reduce(value, axis=None, dtype=dtype_of(r.dtype))
+                full += 1
+            else:
+                view = views[r.operand]
+                target = view[tuple(slice(0, 1) if k in r.axes else slice(None) for k in range(spec.ndim))]
+                part = getattr(np, r.op).reduce(value, axis=r.axes, keepdims=True, dtype=dtype_of(r.dtype))
+                target[...] = getattr(np, r.op)(target, part)
