@@ -20,6 +20,8 @@ ORDER = [
     "__init__",
     "functions",
     "array",
+    "ndarray",
+    "applying",
     "views",
     "interchange",
     "dataflow",
