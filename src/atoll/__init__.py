@@ -6,6 +6,10 @@ from .comm.world import World as World
 from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
+from .functions.foreign import from_distarray as from_distarray
+from .functions.foreign import from_local as from_local
+from .interchange.distarray import check_distarray as check_distarray
+from .interchange.distarray import to_distarray as to_distarray
 from .layout import Block as Block
 from .layout import Cyclic as Cyclic
 from .layout import Layout as Layout

@@ -65,8 +65,16 @@ class ProtocolError(AtollError, ValueError):
         self.violations = tuple(violations)
 
 
+class BufferTypeError(ProtocolError, TypeError):
+    """A buffer, or the dtype of an array, cannot be shown as memory to others."""
+
+
 class PendingError(AtollError, RuntimeError):
     """A process-local call met pending work that needs the other ranks."""
+
+
+class OutOfMemoryError(AtollError, MemoryError):
+    """A buffer does not fit into the memory that is left; the message says who asked for it."""
 
 
 class FallbackWarning(UserWarning):

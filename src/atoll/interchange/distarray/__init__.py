@@ -11,6 +11,7 @@ way out is `exporting`. `counting` holds the protocol's own utilities.
 """
 
 from .checking import Examination as Examination
+from .checking import check_distarray as check_distarray
 from .checking import examine as examine
 from .counting import num_owned_indices as num_owned_indices
 from .counting import num_owned_indices_from_block as num_owned_indices_from_block
@@ -18,3 +19,6 @@ from .counting import num_owned_indices_from_cyclic as num_owned_indices_from_cy
 from .counting import num_owned_indices_from_unstructured as num_owned_indices_from_unstructured
 from .description import RULES as RULES
 from .description import Violation as Violation
+from .exporting import to_distarray as to_distarray
+from .importing import Imported as Imported
+from .importing import import_distarray as import_distarray

@@ -17,10 +17,25 @@ import numpy.typing as npt
 
 from ...comm.communicator import Communicator
 from ...errors import ProtocolWarning
+from ..worlds import world_of
 from .description import Dimension, Section, Violation
 from .reading import read
 from .repairs import reordered, repaired
 from .rules import cross_violations, local_violations
+
+
+def check_distarray(source: object, *, strict: bool = True, comm: Any = None) -> list[Violation]:
+    """Every rule of the Distributed Array Protocol that ``source`` breaks. Collective.
+
+    ``source`` is a producer (anything with ``__distarray__``) or the dictionary itself; each
+    process gives its own. All get the same list: empty if the array is right. With
+    ``strict=False`` deviations with a clear meaning are repaired and warned about instead
+    (:class:`~atoll.errors.ProtocolWarning`). ``comm`` is the world, or the mpi4py
+    communicator, of the processes that hold the array.
+    """
+    examination = examine(source, world_of(comm).communicator, strict)
+    warn(examination.notes, stacklevel=2)
+    return list(examination.violations)
 
 
 @dataclass(frozen=True, slots=True)

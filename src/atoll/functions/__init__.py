@@ -1,0 +1,1 @@
+"""The names of NumPy, and the few that only a distributed array needs."""

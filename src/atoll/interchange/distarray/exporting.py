@@ -1,0 +1,267 @@
+"""From a layout to dimension dictionaries, for one process and without asking any other.
+
+The protocol knows grids of all processes in row-major order only. A layout knows more: ranks
+in any order, on part of the world, with copies. So the first question is which grid of the
+protocol's kind says the same: one in which, on each axis, what a process holds depends on
+its coordinate there alone. The layout's own grid is tried first, then every other way to
+write the number of processes as a product. Along each axis of the grid found, a process
+shows the first of these that is true:
+
+``b``
+    if what the processes hold follows each other, empty sections included; with padding
+    and periodicity where the grid is the layout's own;
+``c``
+    if blocks of one size go round, from whichever process on;
+``u``
+    the list of indices, for everything else. Indices held twice are legal there.
+
+1.0 counts communication padding into ``start`` and ``stop``, and lets it be no different on the
+two sides of a border; the outer padding of a periodic axis would count into its size. What
+does not fit is left out of the buffer, which stays a view. 0.9 has room for all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import BufferTypeError, ProtocolError
+from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis
+from ...layout.grids import factorisations
+from ...run.halo import wrapped
+
+EMPTY = -1
+"""In an order: the process at this coordinate holds nothing of the axis."""
+
+DEFAULT_VERSION = "1.0.0"
+
+
+class Exportable(Protocol):
+    """What this module asks of an array."""
+
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def world(self) -> Any: ...
+    @property
+    def local_padded(self) -> npt.NDArray[Any]: ...
+    def _evaluate(self) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One process's dictionaries, and how the buffer is cut out of the padded block."""
+
+    dictionaries: tuple[dict[str, Any], ...]
+    key: tuple[slice, ...]
+    shape: tuple[int, ...]
+
+
+def to_distarray(array: Exportable, version: str = DEFAULT_VERSION) -> dict[str, Any]:
+    """What ``array`` shows by the Distributed Array Protocol of ``version``: 1.x.y, 0.10.x or 0.9.x.
+
+    The buffer is the array's own memory on this process. With nothing pending this
+    communicates nothing.
+    """
+    array._evaluate()
+    found = description(array.layout, array.world.rank, is_legacy(version))
+    block = array.local_padded
+    buffer = block if found.key == () else block[found.key]
+    if buffer.shape != found.shape:
+        # An empty section; which of its extents is 0 is the grid's to say.
+        buffer = buffer.reshape(found.shape)
+    try:
+        memoryview(buffer.data)
+    except (ValueError, TypeError, BufferError) as error:
+        raise BufferTypeError(
+            f"__distarray__: dtype {buffer.dtype} has no buffer export ({error}); view the array as one "
+            "that has, such as int64"
+        ) from None
+    return {
+        "__version__": version,
+        "buffer": buffer,
+        "dim_data": tuple([dictionary.copy() for dictionary in found.dictionaries]),
+    }
+
+
+def is_legacy(version: str) -> bool:
+    """Whether ``version`` follows the rules of 0.9; an error if atoll does not write it."""
+    parts = version.split(".") if isinstance(version, str) else []
+    if len(parts) == 3 and all(part.isdecimal() for part in parts):
+        if parts[:2] == ["0", "9"]:
+            return True
+        if parts[0] == "1" or parts[:2] == ["0", "10"]:
+            return False
+    raise ProtocolError(
+        f"to_distarray: version is {version!r}; atoll writes 1.x.y, 0.10.x and 0.9.x"
+    )
+
+
+@lru_cache(maxsize=256)
+def description(layout: Layout, rank: int, legacy: bool) -> Description:
+    """What ``rank`` says of a layout."""
+    grid, orders = _grid(layout)
+    cell = layout.coordinates(rank)
+    place = _unravel(rank, grid) if len(orders) else ()
+    dictionaries: list[dict[str, Any]] = []
+    key: list[slice] = []
+    shape: list[int] = []
+    for number, (axis, order, here) in enumerate(zip(layout.axes, orders, place)):
+        common = {"size": axis.size, "proc_grid_size": len(order), "proc_grid_rank": here}
+        natural = order == tuple(range(axis.processes))
+        if isinstance(axis, BlockAxis) and natural:
+            said, cut = _block(axis, here, common, legacy)
+            kept = axis.count(here) + sum(axis.padding(here))
+            extent = len(range(kept)[cut])
+        else:
+            said = _plain(axis, order, here, common)
+            extent = 0 if order[here] == EMPTY else axis.count(order[here])
+            left = 0 if cell is None else axis.padding(cell[number])[0]
+            cut = slice(left, left + (0 if cell is None else axis.count(cell[number])))
+        dictionaries.append(said)
+        key.append(cut)
+        shape.append(extent)
+    whole = [slice(0, extent) for extent in layout.padded_shape(rank)]
+    return Description(tuple(dictionaries), () if key == whole else tuple(key), tuple(shape))
+
+
+# -- the grid ------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _grid(layout: Layout) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """A row-major grid of all processes, and on each of its axes the layout's coordinates in order."""
+    processes, own = layout.processes, layout.grid
+    if layout.is_replicated or (
+        layout.is_row_major and layout.copies == 1 and layout.cells == processes
+    ):
+        return own, tuple(tuple(range(count)) for count in own)
+    cells = np.full((processes, len(own)), EMPTY, np.int64)
+    cells[layout.table.reshape(-1)] = np.repeat(
+        np.indices(own).reshape(len(own), -1).T, layout.copies, axis=0
+    )
+    for grid in _candidates(own, processes):
+        orders = _orders(cells, grid)
+        if orders is not None:
+            return grid, orders
+    raise ProtocolError(
+        f"__distarray__: the ranks {list(layout.ranks)} of the grid {own} are not in row-major order, and no "
+        f"other grid of {processes} processes tells where the blocks lie; redistribute the array first"
+    )
+
+
+def _candidates(own: tuple[int, ...], processes: int) -> Iterator[tuple[int, ...]]:
+    """Grids of all processes: the layout's own first, then those that keep most of its extents."""
+    if prod(own) == processes:
+        yield own
+    others = [grid for grid in factorisations(processes, len(own)) if grid != own]
+    yield from sorted(others, key=lambda grid: sum(a != b for a, b in zip(grid, own)))
+
+
+def _orders(
+    cells: npt.NDArray[np.int64], grid: tuple[int, ...]
+) -> tuple[tuple[int, ...], ...] | None:
+    """On each axis, the layout's coordinate by the grid's; ``None`` if there is no such function."""
+    places = np.indices(grid).reshape(len(grid), -1)
+    members = cells[:, 0] != EMPTY if len(grid) else np.ones(len(cells), bool)
+    idle = np.zeros(len(cells), bool)
+    orders = []
+    for axis, count in enumerate(grid):
+        order = np.full(count, EMPTY, np.int64)
+        order[places[axis][members]] = cells[members, axis]
+        mapped = order[places[axis]]
+        if (mapped[members] != cells[members, axis]).any():
+            return None
+        idle |= mapped == EMPTY
+        orders.append(tuple(order.tolist()))
+    return tuple(orders) if idle[~members].all() else None
+
+
+def _unravel(rank: int, grid: tuple[int, ...]) -> tuple[int, ...]:
+    place = []
+    for count in reversed(grid):
+        rank, coordinate = divmod(rank, count)
+        place.append(coordinate)
+    return tuple(reversed(place))
+
+
+# -- one axis ------------------------------------------------------------------------------
+
+
+def _block(
+    axis: BlockAxis, here: int, common: dict[str, Any], legacy: bool
+) -> tuple[dict[str, Any], slice]:
+    """A block axis in its natural order, padding and periodicity included, and the cut to make."""
+    if legacy:
+        axis = wrapped(axis)
+    start, stop = axis.bounds[here], axis.bounds[here + 1]
+    before, after = axis.padding(here)
+    padded = axis.halos is not None or axis.ends != (0, 0)
+    ends = axis.boundary(here)
+    if legacy:
+        widths = (before + ends[0], after + ends[1])
+        cut = slice(0, before + stop - start + after)
+    else:
+        left, right = _agreed(axis, here)
+        widths = (left + ends[0], right + ends[1])
+        cut = slice(before - left, before + stop - start + right)
+        start, stop = start - left, stop + right
+    if legacy and axis.processes == 1:
+        said: dict[str, Any] = {"dist_type": "n", "size": axis.size}
+    else:
+        said = {"dist_type": "b", **common, "size": axis.size, "start": start, "stop": stop}
+    if padded:
+        said["padding"] = widths
+    if axis.periodic:
+        said["periodic"] = True
+    return said, cut
+
+
+def _agreed(axis: BlockAxis, here: int) -> tuple[int, int]:
+    """The communication widths that 1.0 can say: inner ones, equal on both sides of a border."""
+    left = min(axis.padding(here)[0], axis.padding(here - 1)[1]) if here else 0
+    last = here == axis.processes - 1
+    right = 0 if last else min(axis.padding(here)[1], axis.padding(here + 1)[0])
+    return left, right
+
+
+def _plain(axis: Axis, order: tuple[int, ...], here: int, common: dict[str, Any]) -> dict[str, Any]:
+    """An axis whose processes stand in any order, without padding."""
+    mine = order[here]
+    if (
+        isinstance(axis, CyclicAxis)
+        and axis.offset == 0
+        and sorted(order) == list(range(axis.processes))
+    ):
+        said = {"dist_type": "c", **common, "start": mine * axis.block_size}
+        return said if axis.block_size == 1 else {**said, "block_size": axis.block_size}
+    if not isinstance(axis, UnstructuredAxis):
+        bounds = _bounds(axis, order)
+        if bounds is not None:
+            return {"dist_type": "b", **common, "start": bounds[here], "stop": bounds[here + 1]}
+    indices = np.empty(0, np.int64) if mine == EMPTY else axis.owned(mine).array().view()
+    indices.flags.writeable = False
+    present = [coordinate for coordinate in order if coordinate != EMPTY]
+    exclusive = len(set(present)) == len(present) and not axis.overlaps
+    if isinstance(axis, UnstructuredAxis):
+        exclusive = exclusive and axis.one_to_one
+    return {"dist_type": "u", **common, "indices": indices, "one_to_one": exclusive}
+
+
+def _bounds(axis: Axis, order: tuple[int, ...]) -> list[int] | None:
+    """Where each section starts, if all are contiguous and follow each other."""
+    bounds = [0]
+    for coordinate in order:
+        held = () if coordinate == EMPTY else axis.owned(coordinate)
+        if len(held):
+            assert not isinstance(held, tuple)
+            if not held.is_contiguous or held.lowest != bounds[-1]:
+                return None
+        bounds.append(bounds[-1] + len(held))
+    return bounds

@@ -1,0 +1,115 @@
+"""From judged sections to a layout: the same on every process, for all have the same sections.
+
+Each axis of the process grid gives one axis map. Communication padding becomes halo widths,
+boundary padding stays owned. Blocks of a cyclic axis may be dealt out from any process on:
+then the ranks take other places in the grid, and the map is the canonical one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...comm.world import World
+from ...errors import BufferTypeError, ProtocolError
+from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis, listed
+from ..worlds import world_of
+from .checking import examine, warn
+from .description import Dimension, Section, Violation
+from .rules import coordinates, is_replicated, representatives
+
+
+class Imported(NamedTuple):
+    """What an array is made of: this rank's block with its padding, the layout, the world."""
+
+    block: npt.NDArray[Any]
+    layout: Layout
+    world: World
+
+
+def import_distarray(
+    source: object, *, strict: bool = False, comm: Any = None, stacklevel: int = 2
+) -> Imported:
+    """The block, layout and world of what ``source`` shows by the protocol. Collective.
+
+    The block is the producer's memory. Raises :class:`~atoll.errors.ProtocolError` with every
+    rule broken, on all processes alike; nothing is imported half.
+    """
+    world = world_of(comm)
+    examination = examine(source, world.communicator, strict)
+    if examination.violations:
+        raise _refusal(examination.violations)
+    assert examination.block is not None
+    layout = layout_of(examination.sections)
+    warn(examination.notes, stacklevel=stacklevel + 1)
+    return Imported(examination.block, layout, world)
+
+
+def _refusal(violations: Sequence[Violation]) -> ProtocolError:
+    if len(violations) == 1:
+        message = f"from_distarray: {violations[0]}"
+    else:
+        shown = [f"  {violation}" for violation in violations[:20]]
+        if len(violations) > len(shown):
+            shown.append(f"  and {len(violations) - len(shown)} more")
+        message = "\n".join(
+            [
+                f"from_distarray: the Distributed Array Protocol is broken in {len(violations)} places",
+                *shown,
+            ]
+        )
+    kind = BufferTypeError if any(v.rule == "T3" for v in violations) else ProtocolError
+    return kind(message, violations)
+
+
+def layout_of(sections: Sequence[Section]) -> Layout:
+    """The layout that sections without violations describe."""
+    processes = len(sections)
+    axes: list[Axis] = []
+    orders: list[list[int]] = []
+    for i in range(sections[0].ndim):
+        chosen = representatives([(section.rank, section.dimensions[i]) for section in sections])
+        axis, order = _axis([chosen[g][1] for g in range(len(chosen))])
+        axes.append(axis)
+        orders.append(order)
+    if is_replicated(sections):
+        return Layout.of(axes, processes, np.arange(processes).reshape(*[1] * len(axes), processes))
+    table = np.empty([axis.processes for axis in axes], np.int64)
+    for section in sections:
+        place = tuple(order[c] for order, c in zip(orders, coordinates(section)))
+        table[place] = section.rank
+    return Layout.of(axes, processes, table)
+
+
+def _axis(dimensions: Sequence[Dimension]) -> tuple[Axis, list[int]]:
+    """The map of one axis, and the coordinate in it of each grid rank."""
+    some, natural = dimensions[0], list(range(len(dimensions)))
+    if some.kind == "c":
+        return CyclicAxis(some.size, some.grid_size, some.block_size), _turns(dimensions)
+    if some.kind == "u":
+        return _unstructured(dimensions), natural
+    bounds = (0, *(d.owned[1] for d in dimensions))
+    halos = tuple(d.halo for d in dimensions)
+    ends = (dimensions[0].boundary[0], dimensions[-1].boundary[1])
+    padded = any(left or right for left, right in halos)
+    return BlockAxis(some.size, bounds, halos if padded else None, ends, some.periodic), natural
+
+
+def _turns(dimensions: Sequence[Dimension]) -> list[int]:
+    """Which block each grid rank holds first; those without any take the turns left over."""
+    turns = [d.start // d.block_size if d.owned_count else -1 for d in dimensions]
+    left = iter(sorted(set(range(len(turns))) - set(turns)))
+    return [turn if turn >= 0 else next(left) for turn in turns]
+
+
+def _unstructured(dimensions: Sequence[Dimension]) -> UnstructuredAxis:
+    size = dimensions[0].size
+    lists = [d.indices for d in dimensions if d.indices is not None]
+    held = np.unique(np.concatenate(lists))
+    dense = held.size == size and (not size or (held[0] == 0 and held[-1] == size - 1))
+    one_to_one = all(d.one_to_one for d in dimensions)
+    sets = tuple(listed(indices) for indices in lists)
+    return UnstructuredAxis(size, sets, one_to_one, labels=not dense)

@@ -1,0 +1,87 @@
+"""Fill communication padding from the owners: one message per neighbour, corners included.
+
+The layout knows who owns what the padding mirrors (`halo_transfer`); here the messages are
+posted, all at once and without blocking, and what a rank is its own neighbour for is copied.
+
+Version 1.0 of the Distributed Array Protocol counts the outer padding of a periodic axis
+into the axis. Such an axis is periodic *and* has boundary widths here. An exchange sees it
+as what it means, :func:`wrapped`: a shorter periodic axis between the two pads, which are its
+communication padding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..comm.communicator import Communicator
+from ..errors import LayoutError
+from ..layout import BlockAxis, HaloTransfer, Layout, halo_transfer
+
+TAG = 8191
+WHAT = "halo exchange"
+
+
+def counts_its_wrap(axis: object) -> bool:
+    """Whether the outer padding of a periodic axis is counted into the axis itself."""
+    return isinstance(axis, BlockAxis) and axis.periodic and axis.ends != (0, 0)
+
+
+def wrapped(axis: BlockAxis) -> BlockAxis:
+    """The same blocks, with counted outer padding taken off the axis and made halo."""
+    if not counts_its_wrap(axis):
+        return axis
+    left, right = axis.ends
+    size = axis.size - left - right
+    inner = [bound - left for bound in axis.bounds[1:-1]]
+    bounds = (0, *inner, size)
+    halos = list(axis.halos or [(0, 0)] * axis.processes)
+    halos[0] = (left, halos[0][1])
+    halos[-1] = (halos[-1][0], right)
+    owned = [stop - start for start, stop in pairwise(bounds)]
+    if min(owned) < 0 or left > owned[-1] or right > owned[0]:
+        raise LayoutError(
+            f"halo exchange: a periodic axis of size {axis.size} has outer padding {axis.ends}, more "
+            "than the processes at its ends own besides"
+        )
+    return replace(axis, size=size, bounds=bounds, halos=tuple(halos), ends=(0, 0))
+
+
+@lru_cache(maxsize=64)
+def planned(layout: Layout, rank: int) -> HaloTransfer:
+    """What ``rank`` sends, receives and copies in an exchange."""
+    if any(counts_its_wrap(axis) for axis in layout.axes):
+        axes = [wrapped(axis) if isinstance(axis, BlockAxis) else axis for axis in layout.axes]
+        layout = Layout.of(axes, layout.processes, layout.table)
+    return halo_transfer(layout, rank)
+
+
+def exchange_halos(
+    padded: npt.NDArray[Any], layout: Layout, communicator: Communicator
+) -> npt.NDArray[Any]:
+    """Fill the communication padding of this rank's block, in place. Collective.
+
+    ``padded`` is the block with its communication padding. All ranks of the layout call this.
+    """
+    transfer = planned(layout, communicator.rank)
+    incoming = []
+    for record in transfer.receives:
+        buffer = np.empty([len(part) for part in record.region], padded.dtype)
+        request = communicator.irecv(buffer, record.peer, TAG, WHAT)
+        incoming.append((request, buffer, record.target_key))
+    outgoing = [
+        communicator.isend(padded[record.source_key], record.peer, TAG, WHAT)
+        for record in transfer.sends
+    ]
+    for record in transfer.local:
+        padded[record.target_key] = padded[record.source_key]
+    for request, buffer, key in incoming:
+        request.wait()
+        padded[key] = buffer
+    communicator.wait_all(outgoing)
+    return padded
