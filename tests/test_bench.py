@@ -20,9 +20,8 @@ INNER = """
     from hypothesis import assume, given, settings, strategies as st
     from atoll.config import config
     from atoll.run import statistics
-    from tests.bench import plugin, pool
+    from tests.bench import pool
 
-    plugin.ARRAYS_EXIST = True
     pool.AFTER_FAILURE = 1.0
 
     on_ranks = pytest.mark.ranks(2, distributes=False)

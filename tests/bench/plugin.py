@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -39,8 +38,6 @@ class EachRank:
 
 
 EACH_RANK = EachRank()
-ARRAYS_EXIST = importlib.util.find_spec("atoll.array") is not None
-"""While there is no array, there is nothing that a test could distribute."""
 DEADLINE = pytest.StashKey[float]()
 RANK_WORKER = pytest.StashKey[Worker]()
 BENCH = pytest.StashKey["Bench"]()
@@ -285,7 +282,7 @@ def _of_rank(value: Any, number: int) -> Any:
 
 
 def _must_distribute(place: Place) -> bool:
-    return ARRAYS_EXIST and place.distributes and place.size > 1
+    return place.distributes and place.size > 1
 
 
 def run_on_pool(item: pytest.Item, place: Place, bench: Bench) -> list[pytest.TestReport]:
