@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 from ..errors import CommunicationError, WorldError
 
 Array = NDArray[Any]
-_NUMBERS = frozenset("?bBhHiIlLqQefdgFDG")
+PLAIN = frozenset("?bBhHiIlLqQefdgFDG")
+"""The numeric dtypes, by their characters: what every transport can carry as it is."""
 
 
 @dataclass(slots=True)
@@ -123,7 +124,7 @@ def check_array(array: Array, *, receiving: bool) -> None:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a message is a NumPy array, not {type(array).__name__}")
     dtype = array.dtype
-    if dtype.char not in _NUMBERS and (dtype.hasobject or dtype.kind == "T"):
+    if dtype.char not in PLAIN and (dtype.hasobject or dtype.kind == "T"):
         raise TypeError(
             f"an array of dtype {dtype} refers to memory of this process; "
             "send Python objects by the object collectives"

@@ -4,11 +4,8 @@ atoll talks on a duplicate of the communicator it is given, so its messages and 
 program never meet. Everything is posted non-blocking, and every wait is a loop of tests (see
 ``waiting``): a blocking MPI call could neither be interrupted nor be limited in time.
 
-All data travels as bytes, whatever its dtype: a contiguous array as it lies there, one that
-consists of long runs by a derived datatype, built once per shape and strides, and any other
-through a packed copy, for NumPy gathers scattered elements faster than MPI does. Reductions
-use MPI's operations where these do what NumPy's ufunc does, and otherwise a few of our own
-that call the ufunc, or gather all contributions and reduce them here.
+How arrays are told to MPI, and which of its operations do what NumPy's ufuncs do, is settled
+in ``mpi_data``; where there is none, all contributions are gathered and reduced here.
 
 Nothing collective happens when an object is collected, for ranks collect at different times.
 What a pending operation needs is kept alive until MPI is done with it, even if its request
@@ -21,7 +18,6 @@ import os
 import pickle
 import sys
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -30,16 +26,11 @@ import numpy as np
 from mpi4py import MPI
 
 from ..errors import CommunicationError, WorldError
-from .communicator import Array, Communicator, Request, Traffic, check_array, describe_all
-from .reduction import UFUNCS, combine, contribution
+from .communicator import PLAIN, Array, Communicator, Request, Traffic, check_array, describe_all
+from .mpi_data import Datatypes, Operations
+from .reduction import combine, contribution
 from .single import check_rows
 from .waiting import SPINS, Patience
-
-LARGE = 2**31 - 1
-"""More elements than this do not fit a count of MPI 3, and travel as one large datatype."""
-
-_LONG_RUN = 2048
-"""From this many contiguous bytes on, MPI walks strides faster than NumPy packs them."""
 
 _INLINE = 120
 """Pickled objects up to this many bytes travel together with their length."""
@@ -170,9 +161,9 @@ class MpiCommunicator(Communicator):
             self.check_tag(tag)
         if self._abandoned:
             self._sweep()
-        if type(array) is not np.ndarray or array.dtype.char not in _SIMPLE:
+        if type(array) is not np.ndarray or array.dtype.char not in PLAIN:
             check_array(array, receiving=False)
-        message = _message(array)
+        message = datatypes.message(array)
         try:
             handle = self._mpi.Isend(message, dest, tag)
         except MPI.Exception as error:
@@ -186,8 +177,8 @@ class MpiCommunicator(Communicator):
             self.check_peer(source)
             self.check_tag(tag)
         check_array(array, receiving=True)
-        target = _receivable(array)
-        message = _message(target)
+        target = datatypes.receivable(array)
+        message = datatypes.message(target)
         try:
             handle = self._mpi.Irecv(message, source, tag)
         except MPI.Exception as error:
@@ -267,7 +258,7 @@ class MpiCommunicator(Communicator):
 
     def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
         given = contribution(array, op)
-        native = _native_operation(op, given.dtype)
+        native = operations.find(op, given.dtype)
         if native is None:
             request = self.iallgather(given, what)
             request.operation = f"allreduce({op})"
@@ -280,7 +271,7 @@ class MpiCommunicator(Communicator):
 
     def allreduce(self, array: Array, op: str = "sum", what: str = "") -> Array:
         # The same as iallreduce and a wait, but without a request while the answer is quick.
-        native = _operations.get((op, array.dtype)) if type(array) is np.ndarray else None
+        native = operations.known((op, array.dtype)) if type(array) is np.ndarray else None
         if native is None:
             return super().allreduce(array, op, what)
         datatype, operation = native
@@ -304,9 +295,9 @@ class MpiCommunicator(Communicator):
         given = np.asarray(array, order="C")
         check_array(given, receiving=False)
         result = np.empty((self.size, *given.shape), given.dtype)
-        count, datatype = _count(given.nbytes)
+        contiguous = datatypes.contiguous
         handle = self._mpi.Iallgather(
-            (_bytes(given), count, datatype), (_bytes(result), count, datatype)
+            contiguous(given, given.nbytes), contiguous(result, given.nbytes)
         )
         return self._collective(handle, "allgather", what, given.nbytes, result, given)
 
@@ -315,18 +306,17 @@ class MpiCommunicator(Communicator):
         given = np.asarray(array, order="C")
         check_array(given, receiving=False)
         result = np.empty_like(given)
-        count, datatype = _count(given.nbytes // self.size)
+        row = given.nbytes // self.size
         handle = self._mpi.Ialltoall(
-            (_bytes(given), count, datatype),
-            (_bytes(result), count, datatype),
+            datatypes.contiguous(given, row), datatypes.contiguous(result, row)
         )
         return self._collective(handle, "alltoall", what, given.nbytes, result, given)
 
     def ibcast(self, array: Array, root: int, what: str = "") -> Request:
         self.check_peer(root)
         check_array(array, receiving=self.rank != root)
-        target = array if self.rank == root else _receivable(array)
-        handle = self._mpi.Ibcast(_message(target), root)
+        target = array if self.rank == root else datatypes.receivable(array)
+        handle = self._mpi.Ibcast(datatypes.message(target), root)
         request = self._collective(handle, f"bcast from rank {root}", what, array.nbytes, array)
         if target is not array:
             request._finish = partial(_unpack, target)
@@ -461,90 +451,13 @@ class MpiCommunicator(Communicator):
 
 # Data ---------------------------------------------------------------------------------------
 
-_SIMPLE = frozenset("?bBhHiIlLqQefdgFDG")
-_types: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-
-
-def _bytes(array: Array) -> Array:
-    """The memory of a contiguous array, in a dtype that the buffer protocol can describe."""
-    return array if array.dtype.char in _SIMPLE else array.reshape(-1).view(np.uint8)
-
-
-def _message(array: Array) -> tuple[Any, int, Any]:
-    """The elements of ``array`` in C order, as MPI wants them told: memory, count, datatype."""
-    if array.flags.c_contiguous:
-        return (_bytes(array), *_count(array.nbytes))
-    datatype = _strided_type(array.itemsize, array.shape, array.strides)
-    if datatype is None:
-        packed = array.copy()
-        return (_bytes(packed), *_count(packed.nbytes))
-    address = array.__array_interface__["data"][0]
-    memory = MPI.buffer.fromaddress(address, array.nbytes, not array.flags.writeable)
-    return (memory, 1, datatype)
-
-
-def _receivable(array: Array) -> Array:
-    """``array`` if MPI can fill it as it lies there, or else a packed array to receive into."""
-    if array.flags.c_contiguous:
-        return array
-    datatype = _strided_type(array.itemsize, array.shape, array.strides)
-    return np.empty(array.shape, array.dtype) if datatype is None else array
+datatypes = Datatypes(MPI)
+operations = Operations(MPI)
 
 
 def _unpack(packed: Array, array: Array) -> Array:
     array[...] = packed
     return array
-
-
-def _count(nbytes: int) -> tuple[int, Any]:
-    """How to say ``nbytes`` contiguous bytes: a count of bytes, or one large datatype."""
-    return (nbytes, MPI.BYTE) if nbytes <= LARGE else (1, _large_type(nbytes))
-
-
-def _remembered(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """A committed datatype, made when it is first used and freed when long not used."""
-    try:
-        datatype = _types[key]
-        _types.move_to_end(key)
-    except KeyError:
-        datatype = _types[key] = make()
-        if len(_types) > 512:
-            freed = _types.popitem(last=False)[1]
-            if freed is not None:
-                freed.Free()
-    return datatype
-
-
-def _large_type(nbytes: int) -> Any:
-    def make() -> Any:
-        chunk = min(1 << 30, LARGE)
-        chunks, rest = divmod(nbytes, chunk)
-        block = MPI.BYTE.Create_contiguous(chunk)
-        parts = [block, MPI.BYTE]
-        made = MPI.Datatype.Create_struct([chunks, rest], [0, chunks * chunk], parts)
-        block.Free()
-        return made.Commit()
-
-    return _remembered((nbytes,), make)
-
-
-def _strided_type(itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """The datatype that walks these strides, or ``None`` where packing is faster."""
-
-    def make() -> Any:
-        axes = [(n, stride) for n, stride in zip(shape, strides) if n > 1]
-        run = itemsize
-        while axes and axes[-1][1] == run:
-            run *= axes.pop()[0]
-        if run < _LONG_RUN:
-            return None
-        made = _large_type(run).Dup() if run > LARGE else MPI.BYTE.Create_contiguous(run)
-        for n, stride in reversed(axes):
-            inner, made = made, made.Create_hvector(n, 1, stride)
-            inner.Free()
-        return made.Commit()
-
-    return _remembered((itemsize, shape, strides), make)
 
 
 def _slot(data: bytes, room: int) -> Array:
@@ -562,80 +475,6 @@ def _starts(lengths: Array) -> Array:
 
 def _loads(data: Any, lengths: Array, starts: Array) -> list[Any]:
     return [pickle.loads(data[i : i + n]) for i, n in zip(starts.tolist(), lengths.tolist())]
-
-
-# Reductions -----------------------------------------------------------------------------------
-
-_DATATYPES = {
-    np.dtype(code): datatype
-    for code, datatype in {
-        "?": MPI.C_BOOL,
-        "i1": MPI.INT8_T,
-        "i2": MPI.INT16_T,
-        "i4": MPI.INT32_T,
-        "i8": MPI.INT64_T,
-        "u1": MPI.UINT8_T,
-        "u2": MPI.UINT16_T,
-        "u4": MPI.UINT32_T,
-        "u8": MPI.UINT64_T,
-        "f": MPI.FLOAT,
-        "d": MPI.DOUBLE,
-        "g": MPI.LONG_DOUBLE,
-        "F": MPI.C_FLOAT_COMPLEX,
-        "D": MPI.C_DOUBLE_COMPLEX,
-    }.items()
-}
-_BOOLEAN = {
-    "sum": MPI.LOR,
-    "prod": MPI.LAND,
-    "max": MPI.LOR,
-    "min": MPI.LAND,
-    "land": MPI.LAND,
-    "lor": MPI.LOR,
-    "band": MPI.LAND,
-    "bor": MPI.LOR,
-}
-_INTEGER = {"sum": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
-_INTEGER |= {"band": MPI.BAND, "bor": MPI.BOR}
-_INEXACT = {"sum": MPI.SUM, "prod": MPI.PROD}
-_FLOATS = {np.dtype(code).itemsize: np.dtype(code) for code in "fdg"}
-_operations: dict[tuple[str, np.dtype[Any]], tuple[Any, Any] | None] = {}
-
-
-def _native_operation(op: str, dtype: np.dtype[Any]) -> tuple[Any, Any] | None:
-    """MPI's datatype and operation that do what the ufunc does, if there are such."""
-    try:
-        return _operations[op, dtype]
-    except KeyError:
-        found = _operations[op, dtype] = _find_operation(op, dtype)
-        return found
-
-
-def _find_operation(op: str, dtype: np.dtype[Any]) -> tuple[Any, Any] | None:
-    datatype = _DATATYPES.get(dtype)
-    if datatype is None or datatype == MPI.DATATYPE_NULL:
-        return None
-    if dtype.kind == "f" and op in ("max", "min"):
-        return datatype, _nan_keeping(op)
-    table = {"b": _BOOLEAN, "i": _INTEGER, "u": _INTEGER}.get(dtype.kind, _INEXACT)
-    return (datatype, table[op]) if op in table else None
-
-
-_made: dict[str, Any] = {}
-
-
-def _nan_keeping(op: str) -> Any:
-    """max or min as NumPy has it: MPI's own may lose NaN, depending on the order of ranks."""
-    if op not in _made:
-        ufunc = UFUNCS[op]
-
-        def reduce(incoming: Any, result: Any, datatype: Any) -> None:
-            dtype = _FLOATS[datatype.Get_size()]
-            total = np.frombuffer(result, dtype)
-            ufunc(np.frombuffer(incoming, dtype), total, out=total)
-
-        _made[op] = MPI.Op.Create(reduce, commute=True)
-    return _made[op]
 
 
 def _post_error(operation: str, error: Any) -> CommunicationError:
