@@ -136,7 +136,10 @@ class IndexSet(ABC):
 
     @abstractmethod
     def image(self, selected: range) -> IndexSet:
-        """The ``j`` for which ``selected[j]`` is in the set, ascending for closed forms."""
+        """The ``j`` for which ``selected[j]`` is in the set, in the order of the sliced set.
+
+        Ascending sets give ascending images; lists and descending ranges keep their order.
+        """
 
     @abstractmethod
     def positions(self, subset: IndexSet) -> IndexSet:
@@ -353,7 +356,9 @@ class Range(IndexSet):
             return EMPTY
         start = (common[0] - selected.start) // selected.step
         stride = common.step // selected.step
-        return Range.of(ascending(range(start, start + stride * len(common), stride)))
+        image = Range.of(ascending(range(start, start + stride * len(common), stride)))
+        # What is held backwards is an explicit order: like a list, it keeps it.
+        return image.reversed() if self.step < 0 < selected.step else image
 
     def positions(self, subset: IndexSet) -> IndexSet:
         if not len(subset):
