@@ -33,42 +33,38 @@ def _linearise(roots: Sequence[Node]) -> tuple[list[Any], list[Node], list[Any],
     number: dict[int, int] = {}
     uses: dict[int, int] = {}
     stack: list[Node] = list(reversed(roots))
+    push, pop, append = stack.append, stack.pop, key.append
     while stack:
         node = stack[-1]
         identity = id(node)
         if identity in number:
-            stack.pop()
+            pop()
             continue
         if node.value is not None:
             number[identity] = len(number)
             leaves.append(node)
-            key.append(node.geometry.number)
-            stack.pop()
+            append(node.geometry.number)
+            pop()
             continue
+        args = node.args
         ready = True
-        for arg in node.args:
+        for arg in args:
             if type(arg) is Node and id(arg) not in number:
-                stack.append(arg)
+                push(arg)
                 ready = False
         if not ready:
             continue
-        stack.pop()
-        entry: list[Any] = [node.kind, node.geometry.number]
-        for part in node.params:
-            entry.append(getattr(part, "number", part))
-        if node.name:
-            entry.append(node.name)
-        for arg in node.args:
+        pop()
+        append(node.code or node.identify())
+        for arg in args:
             if type(arg) is Node:
                 identity_of_arg = id(arg)
-                entry.append(-1 - number[identity_of_arg])
+                append(-1 - number[identity_of_arg])
                 uses[identity_of_arg] = uses.get(identity_of_arg, 0) + 1
             else:
-                entry.append(None)
                 scalars.append(arg)
         number[identity] = len(number)
         order.append(node)
-        key.append(tuple(entry))
     return key, leaves, scalars, order, uses
 
 

@@ -47,9 +47,13 @@ class Value:
 
 
 class Node:
-    """One operation; see the module's table. ``weight`` counts the pending nodes below it."""
+    """One operation; see the module's table.
 
-    __slots__ = ("__weakref__", "args", "geometry", "kind", "name", "params", "site", "value", "weight")
+    ``weight`` counts the pending nodes below it; ``code`` is what identifies the operation in
+    the key of a plan, operands aside.
+    """
+
+    __slots__ = ("args", "code", "geometry", "kind", "name", "params", "site", "value", "weight")
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class Node:
         params: tuple[Any, ...] = (),
         name: str = "",
         site: Site | None = None,
+        code: object = None,
     ) -> None:
         self.kind = kind
         self.args = args
@@ -67,11 +72,20 @@ class Node:
         self.name = name
         self.site = site
         self.value: Value | None = None
+        self.code = code
         weight = 1
         for arg in args:
             if type(arg) is Node:
                 weight += arg.weight
         self.weight = weight
+
+    def identify(self) -> object:
+        """The ``code``, made when it is first asked for."""
+        code = self.code
+        if code is None:
+            params = [getattr(part, "number", part) for part in self.params]
+            code = self.code = (self.kind, self.geometry.number, self.name, *params)
+        return code
 
     def settle(self, value: Value) -> None:
         """Take the value that was computed, and let go of the operands."""

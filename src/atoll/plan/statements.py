@@ -260,6 +260,8 @@ def choose_stored(trace: Trace) -> tuple[set[int], set[int]]:
             modes.setdefault(id(arg), set()).add(mode)
         if node.kind == "update" and (box_of(node.params[0]) is None or len(node.args) == 3):
             stored.add(id(node))
+            if node.args[0].value is None:
+                stored.add(id(node.args[0]))
     for node in order:
         if len(modes.get(id(node), ())) > 1 and not is_trivial(node):
             stored.add(id(node))
@@ -341,6 +343,7 @@ def make_statements(trace: Trace) -> list[Statement]:
     trace.order = unshape_reductions(trace)
     stored, by_numpy = choose_stored(trace)
     statements: list[Statement] = []
+    _keep_sources(trace, stored)
     chosen = [node for node in trace.order if id(node) in stored]
     for node in chosen:
         if id(node) in by_numpy:
@@ -362,6 +365,15 @@ def make_statements(trace: Trace) -> list[Statement]:
         statements.append(statement)
     _place_updates(trace, statements, stored)
     return statements
+
+
+def _keep_sources(trace: Trace, stored: set[int]) -> None:
+    """What a value needs that stays pending, stays alive: its sources must not be overwritten."""
+    kept = set(trace.alive)
+    for node in reversed(trace.order):
+        if id(node) in kept and id(node) not in stored:
+            kept.update(id(arg) for arg in node.args if type(arg) is Node)
+    trace.alive = frozenset(kept)
 
 
 def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) -> None:

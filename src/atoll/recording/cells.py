@@ -24,7 +24,7 @@ from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..ops.elementwise import read, update
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 WEIGHT_LIMIT = 600
 
 
@@ -33,7 +33,7 @@ def user_site() -> Site | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_ROOT):
+        if not code.co_filename.startswith(ROOT):
             return code, frame.f_lasti
         frame = frame.f_back
     return None

@@ -8,6 +8,7 @@ is computed by NumPy on the data, so that NumPy's answer is the answer.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from ..evaluate import evaluate
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, source
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read
-from .cells import WEIGHT_LIMIT, Cell, Handle, user_site
+from .cells import ROOT, WEIGHT_LIMIT, Cell, Handle, user_site
 from .making import of_node, of_small, plain, returned
 
 FAST_SCALARS = frozenset(
@@ -135,6 +136,8 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         nodes = record(ufunc, operands, loops, user_site())
     except (TypeError, OverflowError):
         return NotImplemented  # NumPy raises it, or knows better
+    if len(nodes) == 1:
+        _remember(ufunc, operands, nodes[0])
     if now or nodes[0].weight > WEIGHT_LIMIT:
         del operands
         evaluate(nodes)
@@ -217,25 +220,91 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
 
 
 def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The two methods of an operator: ``a + b`` and its reflection.
+
+    What they know of pairs of geometries that were met before spares the common cases every
+    question about dtypes, shapes and memory order.
+    """
+    known = _known.setdefault(ufunc, {})
+
     def forward(self: Handle, other: Any) -> Any:
         small = self._np
+        kind = type(other)
         if small is not None:
-            kind = type(other)
             if kind in FAST_SCALARS:
                 return of_small(ufunc(small, other))
             if kind is Handle.array_type:
                 second = other._np
                 if second is not None:
                     return of_small(ufunc(small, second))
+        elif kind is Handle.array_type:
+            if other._np is None:
+                mine, theirs = self._geometry, other._geometry
+                found = known.get((mine.number, theirs.number))
+                if found is not None:
+                    return _recorded(found, self._node(), other._node(), self._cell.pins or other._cell.pins)
+        elif kind is float or kind is int:
+            found = known.get((self._geometry.number, kind))
+            if found is not None:
+                try:
+                    number = found[3](other)
+                except OverflowError:
+                    return general(ufunc, self, other)
+                return _recorded(found, self._node(), number, self._cell.pins)
         return general(ufunc, self, other)
 
     def backward(self: Handle, other: Any) -> Any:
         small = self._np
-        if small is not None and type(other) in FAST_SCALARS:
-            return of_small(ufunc(other, small))
+        kind = type(other)
+        if small is not None:
+            if kind in FAST_SCALARS:
+                return of_small(ufunc(other, small))
+        elif kind is float or kind is int:
+            found = known.get((kind, self._geometry.number))
+            if found is not None:
+                try:
+                    number = found[3](other)
+                except OverflowError:
+                    return general(ufunc, other, self)
+                return _recorded(found, number, self._node(), self._cell.pins)
         return general(ufunc, other, self)
 
     return forward, backward
+
+
+_known: dict[np.ufunc, dict[Any, tuple[Loop, Geometry, object, Callable[[Any], Any] | None]]] = {}
+
+
+def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
+    known = _known.get(ufunc)
+    if known is None or len(operands) != 2:
+        return
+    if len(known) > 4096:
+        known.clear()
+    loop: Loop = node.params[0]
+    convert = None
+    key: list[Any] = []
+    for operand, dtype in zip(operands, loop.inputs, strict=True):
+        if operand.geometry is not None:
+            key.append(operand.geometry.number)
+        elif operand.kind is float or operand.kind is int:
+            key.append(operand.kind)
+            convert = dtype.type
+        else:
+            return
+    known[tuple(key)] = (loop, node.geometry, node.identify(), convert)
+
+
+def _recorded(found: tuple[Loop, Geometry, object, Any], a: Any, b: Any, now: int) -> Any:
+    loop, geometry, code, _ = found
+    frame = sys._getframe(2)
+    name = frame.f_code
+    site = user_site() if name.co_filename.startswith(ROOT) else (name, frame.f_lasti)
+    node = Node("call", (a, b), geometry, (loop,), loop.name, site, code)
+    if now or eager.depth or node.weight > WEIGHT_LIMIT:
+        del a, b
+        evaluate((node,))
+    return of_node(node)
 
 
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:
