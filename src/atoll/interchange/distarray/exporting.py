@@ -142,10 +142,14 @@ def _grid(layout: Layout) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
         layout.is_row_major and layout.copies == 1 and layout.cells == processes
     ):
         return own, tuple(tuple(range(count)) for count in own)
+    if not own:
+        raise ProtocolError(
+            f"__distarray__: the one element lies on the ranks {list(layout.ranks)} of {processes}; the "
+            "protocol has no empty section for an array without dimensions"
+        )
     cells = np.full((processes, len(own)), EMPTY, np.int64)
-    cells[layout.table.reshape(-1)] = np.repeat(
-        np.indices(own).reshape(len(own), -1).T, layout.copies, axis=0
-    )
+    seats = np.array(list(np.ndindex(own)), np.int64).reshape(-1, len(own))
+    cells[layout.table.reshape(-1)] = np.repeat(seats, layout.copies, axis=0)
     for grid in _candidates(own, processes):
         orders = _orders(cells, grid)
         if orders is not None:
@@ -169,7 +173,7 @@ def _orders(
 ) -> tuple[tuple[int, ...], ...] | None:
     """On each axis, the layout's coordinate by the grid's; ``None`` if there is no such function."""
     places = np.indices(grid).reshape(len(grid), -1)
-    members = cells[:, 0] != EMPTY if len(grid) else np.ones(len(cells), bool)
+    members = cells[:, 0] != EMPTY
     idle = np.zeros(len(cells), bool)
     orders = []
     for axis, count in enumerate(grid):
