@@ -69,6 +69,10 @@ def exchange_halos(
     ``padded`` is the block with its communication padding. All ranks of the layout call this.
     """
     transfer = planned(layout, communicator.rank)
+    if (transfer.receives or transfer.local) and not padded.flags.writeable:
+        raise LayoutError(
+            "halo exchange: the block is read-only memory; its padding cannot be filled"
+        )
     incoming = []
     for record in transfer.receives:
         buffer = np.empty([len(part) for part in record.region], padded.dtype)
