@@ -16,6 +16,7 @@ from ..errors import ConfigError, LaunchError
 COMMANDS = {
     "run": "run a program on several ranks",
     "doctor": "say what this machine has, and what is wrong with it",
+    "check-distarray": "check a library's arrays by the Distributed Array Protocol",
 }
 
 
@@ -25,7 +26,7 @@ class UsageError(Exception):
 
 def help_text() -> str:
     """What ``atoll --help`` prints."""
-    lines = [f"  atoll {name:<10} {words}" for name, words in COMMANDS.items()]
+    lines = [f"  atoll {name:<16} {words}" for name, words in COMMANDS.items()]
     return "\n".join(
         [
             f"atoll {__version__}: NumPy on every core of a machine and every machine of a cluster",

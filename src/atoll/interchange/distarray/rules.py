@@ -392,13 +392,9 @@ def _blocks(
                 to_right,
             )
         if left.owned[1] != right.owned[0]:
-            if left.legacy:
-                text = f"stop is {left.stop}, start of the next process, rank {neighbour}, is {right.start}"
-            else:
-                text = (
-                    f"stop is {left.stop}, start of the next process, rank {neighbour}, is {right.start}; "
-                    f"they must overlap by {to_right + to_left}"
-                )
+            text = f"stop is {left.stop}, start of the next process, rank {neighbour}, is {right.start}"
+            if not left.legacy and to_right + to_left:
+                text += f"; they must overlap by {to_right + to_left}"
             record("X6", text, i, rank, left.stop)
 
 

@@ -1,0 +1,152 @@
+"""``atoll check-distarray``: does a library speak the Distributed Array Protocol?
+
+The command makes the producer on each rank, runs the checker on all of them together, and
+prints every rule broken. With ``-n N`` it first starts itself on N ranks by `atoll run`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ..comm.world import current_world
+from ..interchange.distarray import RULES, Examination, examine
+from . import UsageError, run
+
+HELP = """\
+usage: atoll check-distarray [-n N] [--lenient] module:factory
+
+Calls factory() on every rank and checks what it returns, an object with __distarray__ or
+the dictionary itself, by every rule of the Distributed Array Protocol (1.0 and 0.9).
+Without parentheses to call, module:name may also be such an object.
+
+  -n N        start N ranks (default: this process, or the ranks that are there already)
+  --lenient   repair what has a clear meaning, and say what was met
+
+The exit code is 0 if every rule holds, 1 if one is broken, 2 if nothing could be checked.
+"""
+
+
+@dataclass(slots=True)
+class Request:
+    """What a command line asks for."""
+
+    ranks: int | None = None
+    lenient: bool = False
+    target: str = ""
+
+
+def main(words: Sequence[str]) -> int:
+    """Check what ``words`` name; the exit code."""
+    if words and words[0] in ("-h", "--help"):
+        print(HELP, end="")
+        return 0
+    request = parsed(list(words))
+    if request.ranks is not None:
+        again = [word for word in ("--lenient",) if request.lenient]
+        program = ["-m", "atoll", "check-distarray", *again, request.target]
+        return run.main(["-n", str(request.ranks), *program])
+    return check(request)
+
+
+def parsed(words: list[str]) -> Request:
+    """The request that a command line makes."""
+    request = Request()
+    while words and words[0].startswith("-"):
+        name, equals, value = words.pop(0).partition("=")
+        if name == "--lenient" and not equals:
+            request.lenient = True
+        elif name == "-n":
+            if not equals and not words:
+                raise UsageError("-n needs a value after it")
+            given = value if equals else words.pop(0)
+            request.ranks = run.positive(name, given, "the number of ranks")
+        else:
+            raise UsageError(
+                f"there is no option {name!r}; `atoll check-distarray --help` lists them"
+            )
+    if len(words) != 1 or not all(words[0].partition(":")):
+        said = " ".join(words) or "nothing"
+        raise UsageError(f"write one module:factory, such as mylibrary.arrays:make, not {said!r}")
+    request.target = words[0]
+    return request
+
+
+def found(target: str) -> Any:
+    """What ``module:name`` names."""
+    module_name, _, name = target.partition(":")
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        value: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise UsageError(
+            f"there is no module {module_name!r}; check its name and the folder"
+        ) from None
+    for part in name.split("."):
+        if not hasattr(value, part):
+            raise UsageError(f"{module_name!r} has no {name!r}")
+        value = getattr(value, part)
+    return value
+
+
+class Unmade:
+    """Stands for a producer that its factory could not make; the checker reports why."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __distarray__(self) -> NoReturn:
+        raise RuntimeError(f"the factory raised {type(self.error).__name__}: {self.error}")
+
+
+def made(value: Any) -> object:
+    """The producer: what a factory returns, or the value itself if it is one."""
+    if isinstance(value, dict) or (hasattr(value, "__distarray__") and not isinstance(value, type)):
+        return value
+    if not callable(value):
+        raise UsageError(f"a {type(value).__name__} is neither a factory nor a producer")
+    factory: Callable[[], object] = value
+    try:
+        return factory()
+    except Exception as error:
+        traceback.print_exc()
+        return Unmade(error)
+
+
+def check(request: Request) -> int:
+    """Check on the ranks that are there; rank 0 prints."""
+    source = made(found(request.target))
+    world = current_world()
+    examination = examine(source, world.communicator, not request.lenient)
+    if world.rank == 0:
+        print(report(request, examination))
+    world.barrier()
+    return 1 if examination.violations else 0
+
+
+def report(request: Request, examination: Examination) -> str:
+    """The findings, line by line."""
+    count = len(examination.sections)
+    readable = [section for section in examination.sections if section.readable]
+    section = readable[0] if readable else examination.sections[0]
+    lines = [f"{request.target} on {count} rank{'s' if count > 1 else ''}"]
+    sizes = [d.size for d in section.dimensions if d is not None]
+    if readable:
+        shape = f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+        kinds = ", ".join(d.kind for d in section.dimensions if d is not None) or "no dimensions"
+        lines[0] += f": version {section.version}, shape {shape}, dtype {section.dtype}, {kinds}"
+    lines += [f"  note: {note}" for note in examination.notes]
+    lines += [f"  {violation}" for violation in examination.violations]
+    broken = {violation.rule for violation in examination.violations}
+    lines += [f"rule {rule}: {words}" for rule, words in RULES.items() if rule in broken]
+    if not broken:
+        lines.append("every rule holds" + (", as repaired" if request.lenient else ""))
+    return "\n".join(lines)
