@@ -163,12 +163,17 @@ INNER = """
         except Exception:
             pytest.skip("the time limit is no Exception")
 
+    @pytest.mark.timeout(1)
+    @given(st.integers())
+    def test_plain_example_hangs(number):
+        time.sleep(20)
+
     def test_plain_wants_rank(rank):
         raise NotImplementedError
 """
 
 
-def run_pytest(folder: Path, source: str, *options: str, seconds: float = 100) -> str:
+def run_pytest(folder: Path, source: str, *options: str, seconds: float = 200) -> str:
     (folder / "conftest.py").write_text('pytest_plugins = ["tests.bench.plugin"]\n')
     (folder / "test_inner.py").write_text(textwrap.dedent(source))
     environment = dict(os.environ, PYTHONPATH=str(ROOT), COLUMNS="200")
@@ -218,7 +223,7 @@ def inner(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return outcome
 
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 
 def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
@@ -251,6 +256,7 @@ def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
         "test_simulated_hangs[2simulated]": "FAILED",
         "test_plain_hangs": "FAILED",
         "test_plain_swallows": "FAILED",
+        "test_plain_example_hangs": "FAILED",
         "test_plain_wants_rank": "ERROR",
     }
     assert inner.outcomes == expected
@@ -293,6 +299,7 @@ def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
             ["ran past the limit of 1 s", "in test_simulated_hangs"],
         ),
         ("test_plain_hangs", ["ran past the limit of 1 s", "in test_plain_hangs"]),
+        ("test_plain_example_hangs", ["ran past the limit of 1 s", "in test_plain_example_hangs"]),
         ("test_plain_wants_rank", ["needs @pytest.mark.ranks"]),
     ],
 )

@@ -15,8 +15,6 @@ import time
 from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
-import pytest
-
 GRACE = 20.0
 """Seconds from the alarm to the end of the whole process."""
 
@@ -24,8 +22,15 @@ TEARDOWN = 10.0
 """Seconds that a teardown has even where the test has used up its time."""
 
 
-class TimeLimitExceeded(pytest.fail.Exception):
-    """Raised in the main thread by the alarm; no ``except Exception`` catches it."""
+AGAIN = 5.0
+"""Seconds to the next alarm, where a test has swallowed the first."""
+
+
+class TimeLimitExceeded(BaseException):
+    """Raised in the main thread by the alarm.
+
+    No ``except Exception`` catches it, nor does Hypothesis, which would begin to shrink.
+    """
 
 
 def stacks_of_threads() -> str:
@@ -76,7 +81,7 @@ def alarm(deadline: float, seconds: float, phase: str) -> Iterator[None]:
         )
 
     before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0.001))
+    signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 0.001), AGAIN)
     try:
         yield
     finally:
