@@ -14,18 +14,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Value
+from ..graph.node import Node, Value
 from .arrays import allocate_array
 
 
 class State:
     """What one run has in hand."""
 
-    __slots__ = ("registers", "scalars")
+    __slots__ = ("flags", "registers", "scalars")
 
     def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
         self.registers = registers
         self.scalars = scalars
+        self.flags: list[tuple[int, list[Node]]] = []
+        """Floating-point flags that kernels raised, and the nodes that may have raised them."""
 
 
 class Step(Protocol):

@@ -1,0 +1,250 @@
+"""Casts, comparisons, extremes and complex arithmetic, as NumPy does them on this machine."""
+
+from __future__ import annotations
+
+from .builder import Code, Value, is_signed
+from .probe import complex_product
+from .types import COMPONENT, KIND, SIGNED_BITS, bits, itemsize
+
+# casts
+
+
+def cast(code: Code, value: Value, dtype: str) -> Value:
+    """``astype(dtype, casting='unsafe')``."""
+    source = value.dtype
+    if source == dtype:
+        return value
+    kind, source_kind = KIND[dtype], KIND[source]
+    if kind == "c":
+        part = COMPONENT[dtype]
+        if source_kind == "c":
+            return code.complex(cast(code, code.real(value), part), cast(code, code.imag(value), part))
+        return code.complex(cast(code, value, part), code.const(part, 0.0))
+    if kind == "b":
+        return nonzero(code, value)
+    if source_kind == "c":
+        return cast(code, code.real(value), dtype)
+    if source_kind == "b":
+        if kind == "f":
+            return code.select(value, code.const(dtype, 1.0), code.const(dtype, 0.0))
+        return code.convert("zext", value, dtype)
+    if source_kind == "f":
+        return _float_to_float(code, value, dtype) if kind == "f" else _float_to_integer(code, value, dtype)
+    if kind == "f":
+        wide = "f4" if dtype == "f2" else dtype
+        result = code.convert("sitofp" if is_signed(source) else "uitofp", value, wide)
+        return code.half(result) if dtype == "f2" else result
+    if itemsize(source) == itemsize(dtype):
+        return Value(dtype, value.name)
+    if itemsize(source) > itemsize(dtype):
+        return code.convert("trunc", value, dtype)
+    return code.convert("sext" if is_signed(source) else "zext", value, dtype)
+
+
+def nonzero(code: Code, value: Value) -> Value:
+    """The truth value of a number; NaN is true."""
+    kind = KIND[value.dtype]
+    if kind == "b":
+        return value
+    if kind == "c":
+        return code.op("or", nonzero(code, code.real(value)), nonzero(code, code.imag(value)))
+    if kind == "f":
+        return code.fcmp("une", value, code.const(value.dtype, 0.0))
+    return code.icmp("ne", value, code.const(value.dtype, 0))
+
+
+def _float_to_float(code: Code, value: Value, dtype: str) -> Value:
+    if itemsize(value.dtype) < itemsize(dtype):
+        return code.convert("fpext", value, dtype)
+    if (value.dtype, dtype) != ("f8", "f2"):
+        return code.convert("fptrunc", value, dtype)
+    # Rounding twice would be wrong: the first rounding is made one to odd, after which the
+    # second is right.
+    near = code.convert("fptrunc", value, "f4")
+    back = code.convert("fpext", near, "f8")
+    pattern = code.retype(near, "i4")
+    above = code.fcmp("ogt", code.intrinsic("fabs", back), code.intrinsic("fabs", value))
+    below = code.op("sub", pattern, code.const("i4", 1))
+    odd = code.op("or", code.select(above, below, pattern), code.const("i4", 1))
+    exact = code.fcmp("ueq", back, value)
+    return code.half(code.retype(code.select(exact, pattern, odd), "f4"))
+
+
+def _float_to_integer(code: Code, value: Value, dtype: str) -> Value:
+    """Out of range, what the processor's conversion gives, by way of the size that C takes."""
+    value = code.single(value)
+    if dtype == "u8":
+        limit = code.const(value.dtype, 2.0**63)
+        large = code.fcmp("oge", value, limit)
+        reduced = code.op("fsub", value, code.select(large, limit, code.const(value.dtype, 0.0)))
+        result = code.freeze(code.convert("fptosi", reduced, "i8"))
+        top = code.select(large, code.const("i8", -(1 << 63)), code.const("i8", 0))
+        return Value("u8", code.op("xor", result, top).name)
+    via = "i8" if dtype in ("i8", "u4") else "i4"
+    result = code.freeze(code.convert("fptosi", value, via))
+    if itemsize(via) == itemsize(dtype):
+        return Value(dtype, result.name)
+    return code.convert("trunc", result, dtype)
+
+
+# comparisons
+
+_SIGNED = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne": "ne"}
+_UNSIGNED = {"lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge", "eq": "eq", "ne": "ne"}
+_FLOATING = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+
+
+def compare(code: Code, relation: str, a: Value, b: Value) -> Value:
+    """``a relation b`` with NumPy's order of complex numbers and of mixed 64-bit integers."""
+    kind = KIND[a.dtype]
+    if kind == "c":
+        return _compare_complex(code, relation, a, b)
+    if kind == "f":
+        return code.fcmp(_FLOATING[relation], a, b)
+    if is_signed(a.dtype) != is_signed(b.dtype) and "b" not in (kind, KIND[b.dtype]):
+        return _compare_mixed(code, relation, a, b)
+    return code.icmp((_SIGNED if kind == "i" else _UNSIGNED)[relation], a, b)
+
+
+def _compare_mixed(code: Code, relation: str, a: Value, b: Value) -> Value:
+    plain = code.icmp(_UNSIGNED[relation], a, b)
+    first_signed = is_signed(a.dtype)
+    signed = a if first_signed else b
+    negative = code.icmp("slt", signed, code.const(signed.dtype, 0))
+    answer = relation == "ne" or relation in (("lt", "le") if first_signed else ("gt", "ge"))
+    return code.select(negative, code.const("b1", answer), plain)
+
+
+def _compare_complex(code: Code, relation: str, a: Value, b: Value) -> Value:
+    ar, ai, br, bi = code.real(a), code.imag(a), code.real(b), code.imag(b)
+    if relation == "eq":
+        return code.op("and", code.fcmp("oeq", ar, br), code.fcmp("oeq", ai, bi))
+    if relation == "ne":
+        return code.op("or", code.fcmp("une", ar, br), code.fcmp("une", ai, bi))
+    strict = _FLOATING[relation[0] + "t"]
+    ordered = code.op("and", code.fcmp("ord", ai, bi), code.fcmp(strict, ar, br))
+    tie = code.op("and", code.fcmp("oeq", ar, br), code.fcmp(_FLOATING[relation], ai, bi))
+    return code.op("or", ordered, tie)
+
+
+def is_nan(code: Code, value: Value) -> Value:
+    """Whether a value is not a number."""
+    if KIND[value.dtype] == "c":
+        return code.fcmp("uno", code.real(value), code.imag(value))
+    if KIND[value.dtype] == "f":
+        return code.fcmp("uno", value, value)
+    return code.const("b1", 0)
+
+
+# extremes
+
+
+def _extreme(code: Code, relation: str, a: Value, b: Value, winner: str) -> Value:
+    mask = compare(code, relation, a, b)
+    if KIND[a.dtype] in "fc":
+        mask = code.op("or", mask, is_nan(code, a if winner == "nan" else b))
+    return code.select(mask, a, b)
+
+
+def minimum(code: Code, a: Value, b: Value) -> Value:
+    """The smaller value; NaN if either is."""
+    return _extreme(code, "lt", a, b, "nan")
+
+
+def maximum(code: Code, a: Value, b: Value) -> Value:
+    """The greater value; NaN if either is."""
+    return _extreme(code, "gt", a, b, "nan")
+
+
+def fmin(code: Code, a: Value, b: Value) -> Value:
+    """The smaller value; the other one if one is NaN."""
+    return _extreme(code, "le", a, b, "number")
+
+
+def fmax(code: Code, a: Value, b: Value) -> Value:
+    """The greater value; the other one if one is NaN."""
+    return _extreme(code, "ge", a, b, "number")
+
+
+def combine_position(code: Code, op: str, old: list[Value], new: list[Value]) -> list[Value]:
+    """The better of two (value, position) pairs: NaN first, then the extreme, then the earlier."""
+    value, position = new
+    best, at = old
+    take = compare(code, "lt" if op == "argmin" else "gt", value, best)
+    tie = compare(code, "eq", value, best)
+    if KIND[value.dtype] == "f":
+        nan, best_nan = is_nan(code, value), is_nan(code, best)
+        take = code.op("or", take, code.op("and", nan, code.negate(best_nan)))
+        tie = code.op("or", tie, code.op("and", nan, best_nan))
+    earlier = code.icmp("slt", position, at)
+    take = code.op("or", take, code.op("and", tie, earlier))
+    return [code.select(take, value, best), code.select(take, position, at)]
+
+
+# complex arithmetic
+
+
+def multiply_complex(code: Code, a: Value, b: Value) -> Value:
+    """The product, with the roundings of the installed NumPy."""
+    ar, ai, br, bi = code.real(a), code.imag(a), code.real(b), code.imag(b)
+    form = complex_product(a.dtype)
+    if form == "plain":
+        real = code.op("fsub", code.op("fmul", ar, br), code.op("fmul", ai, bi))
+        imag = code.op("fadd", code.op("fmul", ar, bi), code.op("fmul", ai, br))
+    else:
+        cross = code.op("fneg", code.op("fmul", ai, bi))
+        real = code.intrinsic("fma", ar, br, cross)
+        imag = code.intrinsic("fma", ar, bi, code.op("fmul", ai, br))
+    return code.complex(real, imag)
+
+
+def square_complex(code: Code, a: Value) -> Value:
+    """The square, with the roundings of the installed NumPy."""
+    return multiply_complex(code, a, a)
+
+
+def divide_complex(code: Code, a: Value, b: Value) -> Value:
+    """The quotient by Smith's method; dividing by zero divides both parts by zero."""
+    part = COMPONENT[a.dtype]
+    ar, ai, br, bi = code.real(a), code.imag(a), code.real(b), code.imag(b)
+    size_r, size_i = code.intrinsic("fabs", br), code.intrinsic("fabs", bi)
+    nil, one = code.const(part, 0.0), code.const(part, 1.0)
+    by_real = code.fcmp("oge", size_r, size_i)
+    zero = code.op("and", code.fcmp("oeq", size_r, nil), code.fcmp("oeq", size_i, nil))
+    large = code.select(zero, one, code.select(by_real, br, bi))
+    small = code.select(by_real, bi, br)
+    ratio = code.op("fdiv", small, large)
+    scale = code.op("fdiv", one, code.op("fadd", large, code.op("fmul", small, ratio)))
+    x, y = code.select(by_real, ar, ai), code.select(by_real, ai, ar)
+    real = code.op("fmul", code.op("fadd", x, code.op("fmul", y, ratio)), scale)
+    product = code.op("fmul", x, ratio)
+    minuend, subtrahend = code.select(by_real, y, product), code.select(by_real, product, y)
+    imag = code.op("fmul", code.op("fsub", minuend, subtrahend), scale)
+    divisor = code.select(zero, nil, one)
+    real = code.select(zero, code.op("fdiv", ar, divisor), real)
+    imag = code.select(zero, code.op("fdiv", ai, divisor), imag)
+    return code.complex(real, imag)
+
+
+# bits of floating-point values
+
+
+def pattern(code: Code, value: Value) -> Value:
+    """The bits of a floating-point value as a signed integer."""
+    return code.retype(value, SIGNED_BITS[value.dtype])
+
+
+def sign_bit(code: Code, value: Value) -> Value:
+    """Whether the sign bit is set."""
+    whole = pattern(code, value)
+    return code.icmp("slt", whole, code.const(whole.dtype, 0))
+
+
+def copysign(code: Code, value: Value, sign: Value) -> Value:
+    """``value`` with the sign of ``sign``."""
+    return code.intrinsic("copysign", value, sign)
+
+
+def mantissa_mask(dtype: str) -> int:
+    """All bits of a floating-point value but its sign."""
+    return (1 << (bits(dtype) - 1)) - 1

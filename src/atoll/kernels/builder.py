@@ -1,0 +1,362 @@
+"""Writing LLVM IR as text: a module, and code at some vector width.
+
+Kernels are vectorised here, by hand so to speak, not by LLVM's loop vectoriser: a
+:class:`Code` of width ``w`` turns every operation on a value into one on ``w`` lanes, each
+lane being one element. That makes the code independent of cost models and of run-time checks
+for overlap, fixes the order of every sum, gives the last elements of a row the same
+instructions as all others, and compiles in a fraction of the time.
+
+A :class:`Value` is what the body of a kernel computes with; it carries a dtype and the
+names of its LLVM values (two for a complex one). Widths are not part of a value: code of
+width 1 is used where a value is the same for a whole row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .machine import Machine, vector_lanes, vector_name
+from .types import COMPONENT, KIND, VALUE_TYPE, itemsize, literal
+
+DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
+"""Bits of a flag word: NumPy's own numbers."""
+
+NEGATIVE_POWER = 16
+"""Bit of a flag word: an integer was raised to a negative integer power."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """``name`` holds the lanes of a value of ``dtype``; ``imag`` those of its imaginary part.
+
+    ``number`` is the value itself where it is a constant of the kernel.
+    """
+
+    dtype: str
+    name: str
+    imag: str = ""
+    number: int | float | complex | None = None
+
+
+@dataclass(slots=True)
+class Module:
+    """The text of one LLVM module."""
+
+    machine: Machine
+    declarations: dict[str, str] = field(default_factory=dict)
+    definitions: dict[str, str] = field(default_factory=dict)
+
+    def declare(self, name: str, result: str, arguments: str, attributes: str = "") -> None:
+        """Declare the external function or intrinsic ``name``."""
+        self.declarations[name] = f"declare {result} @{name}({arguments}) {attributes}"
+
+    def text(self) -> str:
+        """The module as LLVM reads it."""
+        head = f'target triple = "{self.machine.triple}"\n'
+        return head + "\n".join([*self.declarations.values(), "", *self.definitions.values()]) + "\n"
+
+
+class Function:
+    """A function under construction: its lines, the block being written, and its stack."""
+
+    def __init__(self, module: Module, header: str) -> None:
+        self.module = module
+        self.header = header
+        self.stack: list[str] = []
+        self.lines: list[str] = []
+        self.block = "entry"
+        self._count = 0
+
+    def name(self, hint: str = "v") -> str:
+        """A fresh name for a value or a block, without its sigil."""
+        self._count += 1
+        return f"{hint}{self._count}"
+
+    def line(self, text: str) -> None:
+        """Append one instruction without a result."""
+        self.lines.append("  " + text)
+
+    def op(self, text: str) -> str:
+        """Append one instruction; the name of its result."""
+        name = "%" + self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Begin the block ``name``."""
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    def jump(self, target: str) -> None:
+        """End the block by going to ``target``."""
+        self.line(f"br label %{target}")
+
+    def branch(self, condition: str, target: str, otherwise: str) -> None:
+        """End the block by going to one of two others."""
+        self.line(f"br i1 {condition}, label %{target}, label %{otherwise}")
+
+    def allocate(self, type_: str, align: int = 64) -> str:
+        """Memory of the function's own, taken once at its entry."""
+        name = "%" + self.name("stack")
+        self.stack.append(f"  {name} = alloca {type_}, align {align}")
+        return name
+
+    def text(self) -> str:
+        """The whole definition."""
+        return "\n".join([self.header + " {", "entry:", *self.stack, *self.lines, "}"])
+
+
+class Code:
+    """Operations on values of ``width`` lanes, appended to a function."""
+
+    def __init__(self, function: Function, width: int, soft_flags: str = "") -> None:
+        self.function = function
+        self.module = function.module
+        self.machine = function.module.machine
+        self.width = width
+        self._soft_flags = soft_flags
+
+    # types and constants
+
+    def lanes(self, scalar: str) -> str:
+        """The LLVM type of ``width`` lanes of the type ``scalar``."""
+        return scalar if self.width == 1 else f"<{self.width} x {scalar}>"
+
+    def type(self, dtype: str) -> str:
+        """The LLVM type of a value (or of a part of a complex one)."""
+        return self.lanes(VALUE_TYPE[dtype])
+
+    def spread(self, scalar: str, text: str) -> str:
+        """The constant ``text`` of LLVM type ``scalar`` in all lanes."""
+        return text if self.width == 1 else f"splat ({scalar} {text})"
+
+    def const(self, dtype: str, number: int | float | complex) -> Value:
+        """A constant."""
+        if dtype in COMPONENT:
+            part = COMPONENT[dtype]
+            whole = complex(number)
+            real, imag = self.const(part, whole.real), self.const(part, whole.imag)
+            return Value(dtype, real.name, imag.name, whole)
+        assert not isinstance(number, complex)
+        text = literal(dtype, number)
+        return Value(dtype, self.spread(VALUE_TYPE[dtype], text), "", number)
+
+    def broadcast(self, value: Value) -> Value:
+        """``width`` copies of a value of one lane."""
+        if value.number is not None:
+            return self.const(value.dtype, value.number)
+        if self.width == 1:
+            return value
+        imag = self.broadcast_name(VALUE_TYPE[value.dtype], value.imag) if value.imag else ""
+        return Value(value.dtype, self.broadcast_name(VALUE_TYPE[value.dtype], value.name), imag)
+
+    def broadcast_name(self, scalar: str, name: str) -> str:
+        """``width`` copies of the LLVM value ``name``."""
+        if self.width == 1:
+            return name
+        kind = self.lanes(scalar)
+        first = self.function.op(f"insertelement {kind} poison, {scalar} {name}, i64 0")
+        return self.function.op(
+            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
+        )
+
+    # operations
+
+    def op(self, instruction: str, *values: Value, dtype: str = "") -> Value:
+        """A plain LLVM instruction on values of one dtype, such as ``fadd``."""
+        names = ", ".join(value.name for value in values)
+        text = f"{instruction} {self.type(values[0].dtype)} {names}"
+        return Value(dtype or values[0].dtype, self.function.op(text))
+
+    def icmp(self, relation: str, a: Value, b: Value) -> Value:
+        """Compare integers."""
+        return self.op(f"icmp {relation}", a, b, dtype="b1")
+
+    def fcmp(self, relation: str, a: Value, b: Value) -> Value:
+        """Compare floating-point values; a quiet NaN raises no flag, as in NumPy.
+
+        An ordinary ordered comparison becomes a signalling instruction, so those take the
+        constrained form, whose quietness is part of its meaning.
+        """
+        if relation in ("oeq", "une", "ord", "uno", "one", "ueq"):
+            return self.op(f"fcmp {relation}", a, b, dtype="b1")
+        a, b = self.single(a), self.single(b)
+        kind, mask = self.type(a.dtype), self.lanes("i1")
+        name = f"llvm.experimental.constrained.fcmp.{self.suffix(a.dtype)}"
+        self.module.declare(name, mask, f"{kind}, {kind}, metadata, metadata")
+        text = f'{kind} {a.name}, {kind} {b.name}, metadata !"{relation}", metadata !"fpexcept.strict"'
+        return Value("b1", self.function.op(f"call {mask} @{name}({text})"))
+
+    def select(self, mask: Value, a: Value, b: Value) -> Value:
+        """``a`` where the mask is true, else ``b``."""
+        kind = self.type(a.dtype)
+
+        def one(x: str, y: str) -> str:
+            return self.function.op(f"select {self.lanes('i1')} {mask.name}, {kind} {x}, {kind} {y}")
+
+        return Value(a.dtype, one(a.name, b.name), one(a.imag, b.imag) if a.imag else "")
+
+    def convert(self, instruction: str, value: Value, dtype: str) -> Value:
+        """An LLVM conversion, such as ``sitofp``."""
+        text = f"{instruction} {self.type(value.dtype)} {value.name} to {self.type(dtype)}"
+        return Value(dtype, self.function.op(text))
+
+    def retype(self, value: Value, dtype: str) -> Value:
+        """The same bits as another dtype of the same size."""
+        if VALUE_TYPE[value.dtype] == VALUE_TYPE[dtype]:
+            return Value(dtype, value.name)
+        return self.convert("bitcast", value, dtype)
+
+    def freeze(self, value: Value) -> Value:
+        """Whatever the instruction gave, for results that LLVM leaves undefined."""
+        return self.op("freeze", value)
+
+    def suffix(self, dtype: str) -> str:
+        """The ending of an overloaded intrinsic's name."""
+        scalar = VALUE_TYPE[dtype]
+        scalar = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
+        return scalar if self.width == 1 else f"v{self.width}{scalar}"
+
+    def intrinsic(self, name: str, *values: Value, extra: str = "") -> Value:
+        """An overloaded LLVM intrinsic on values of one dtype; ``extra`` ends its arguments."""
+        kind = self.type(values[0].dtype)
+        full = f"llvm.{name}.{self.suffix(values[0].dtype)}"
+        ending = [extra] if extra else []
+        types = [kind] * len(values) + [text.split()[0] for text in ending]
+        self.module.declare(full, kind, ", ".join(types))
+        arguments = ", ".join([f"{kind} {value.name}" for value in values] + ending)
+        return Value(values[0].dtype, self.function.op(f"call {kind} @{full}({arguments})"))
+
+    def negate(self, mask: Value) -> Value:
+        """The other truth value."""
+        return Value("b1", self.function.op(f"xor {self.type('b1')} {mask.name}, {self.spread('i1', 'true')}"))
+
+    # parts of complex values, and half precision
+
+    def real(self, value: Value) -> Value:
+        """The real part of a complex value."""
+        number = None if value.number is None else complex(value.number).real
+        return Value(COMPONENT[value.dtype], value.name, "", number)
+
+    def imag(self, value: Value) -> Value:
+        """The imaginary part of a complex value."""
+        number = None if value.number is None else complex(value.number).imag
+        return Value(COMPONENT[value.dtype], value.imag, "", number)
+
+    def complex(self, real: Value, imag: Value) -> Value:
+        """A complex value."""
+        return Value({"f4": "c8", "f8": "c16"}[real.dtype], real.name, imag.name)
+
+    def single(self, value: Value) -> Value:
+        """A half-precision value in single precision; any other one as it is."""
+        if value.dtype != "f2":
+            return value
+        if value.number is not None:
+            return self.const("f4", float(value.number.real))
+        return self.convert("fpext", value, "f4")
+
+    def half(self, value: Value) -> Value:
+        """A single-precision value rounded to half precision."""
+        return self.convert("fptrunc", value, "f2")
+
+    # lanes
+
+    def slice(self, kind: str, name: str, width: int, start: int, count: int) -> str:
+        """Lanes ``start : start + count`` of an LLVM vector of ``width`` lanes of ``kind``.
+
+        Lanes past the end repeat the first one.
+        """
+        if width == 1:
+            if count == 1:
+                return name
+            return Code(self.function, count).broadcast_name(kind, name)
+        if count == 1:
+            return self.function.op(f"extractelement <{width} x {kind}> {name}, i64 {start}")
+        wanted = [start + lane if start + lane < width else start for lane in range(count)]
+        if wanted == list(range(width)):
+            return name
+        indices = ", ".join(f"i32 {lane}" for lane in wanted)
+        vector = f"<{width} x {kind}>"
+        return self.function.op(f"shufflevector {vector} {name}, {vector} poison, <{count} x i32> <{indices}>")
+
+    def join(self, kind: str, names: list[str], width: int) -> str:
+        """One LLVM vector from several of ``width`` lanes each."""
+        while len(names) > 1:
+            vector = f"<{width} x {kind}>" if width > 1 else kind
+            if width == 1:
+                names = [
+                    self.function.op(f"insertelement <2 x {kind}> {half}, {kind} {b}, i64 1")
+                    for half, b in [
+                        (self.function.op(f"insertelement <2 x {kind}> poison, {kind} {a}, i64 0"), b)
+                        for a, b in zip(names[::2], names[1::2])
+                    ]
+                ]
+            else:
+                indices = ", ".join(f"i32 {lane}" for lane in range(2 * width))
+                names = [
+                    self.function.op(f"shufflevector {vector} {a}, {vector} {b}, <{2 * width} x i32> <{indices}>")
+                    for a, b in zip(names[::2], names[1::2])
+                ]
+            width *= 2
+        return names[0]
+
+    def each(self, function: str, dtype: str, *values: Value) -> Value:
+        """The scalar function ``@function`` on every lane."""
+        result = VALUE_TYPE[dtype]
+        results = []
+        for lane in range(self.width):
+            arguments = []
+            for value in values:
+                kind = VALUE_TYPE[value.dtype]
+                name = value.name
+                if self.width > 1:
+                    name = self.function.op(f"extractelement {self.type(value.dtype)} {name}, i64 {lane}")
+                arguments.append(f"{kind} {name}")
+            results.append(self.function.op(f"call {result} @{function}({', '.join(arguments)})"))
+        return Value(dtype, self.join(result, results, 1))
+
+    def libm(self, name: str, *values: Value) -> Value:
+        """The mathematical function ``name`` of C, by its vector form where there is one.
+
+        The vector form serves every width, padded where it must be, so that a value does
+        not depend on its place.
+        """
+        dtype = values[0].dtype
+        size, kind = itemsize(dtype), VALUE_TYPE[dtype]
+        attributes = "nounwind willreturn memory(none)"
+        vector = vector_name(self.machine.isa, name, size, len(values)) if self.machine.isa else ""
+        if vector not in self.machine.functions:
+            scalar = name + ("f" if dtype == "f4" else "")
+            self.module.declare(scalar, kind, ", ".join([kind] * len(values)), attributes)
+            return self.each(scalar, dtype, *values)
+        count = vector_lanes(self.machine.isa, size)
+        packed = f"<{count} x {kind}>"
+        self.module.declare(vector, packed, ", ".join([packed] * len(values)), attributes)
+        pieces = []
+        for start in range(0, self.width, count):
+            inputs = [f"{packed} {self.slice(kind, v.name, self.width, start, count)}" for v in values]
+            pieces.append(self.function.op(f"call {packed} @{vector}({', '.join(inputs)})"))
+        if self.width < count:
+            return Value(dtype, self.slice(kind, pieces[0], count, 0, self.width))
+        return Value(dtype, self.join(kind, pieces, count))
+
+    def any(self, mask: Value) -> str:
+        """An ``i1``: whether the mask is true in any lane."""
+        if self.width == 1:
+            return mask.name
+        name = f"llvm.vector.reduce.or.v{self.width}i1"
+        self.module.declare(name, "i1", self.lanes("i1"))
+        return self.function.op(f"call i1 @{name}({self.lanes('i1')} {mask.name})")
+
+    def flag(self, mask: Value, flag: int) -> None:
+        """Report ``flag`` if the mask is true in any lane."""
+        found = self.any(mask)
+        wanted = self.function.op(f"select i1 {found}, i32 {flag}, i32 0")
+        old = self.function.op(f"load i32, ptr {self._soft_flags}")
+        new = self.function.op(f"or i32 {old}, {wanted}")
+        self.function.line(f"store i32 {new}, ptr {self._soft_flags}")
+
+
+def is_signed(dtype: str) -> bool:
+    """Whether ``dtype`` is a signed integer."""
+    return KIND[dtype] == "i"

@@ -1,0 +1,313 @@
+"""Reductions: accumulators in lanes, flushed pairwise.
+
+A :class:`Fold` keeps ``lanes`` accumulators in memory of the kernel's own. Element ``j`` of
+a row goes to accumulator ``j % lanes``, whatever the width of the code that computes it, so
+the order of additions depends on the shape of the data and nothing else: not on the
+processor, not on what was fused, not on which instructions handle the end of a row.
+
+Rounded sums would lose accuracy if the accumulators ran on: after every 16 additions to
+each, the accumulators as a vector are pushed on a stack, where they are added up pairwise,
+as a binary counter carries (:data:`STEPS` x ``lanes`` is 256 or 512 elements). At the end the
+stack, the accumulators and then their lanes are added up in a fixed tree. The number of
+roundings on the way of an element is the same as in NumPy's pairwise sum.
+"""
+
+from __future__ import annotations
+
+from .arithmetic import (
+    cast,
+    combine_position,
+    fmax,
+    fmin,
+    maximum,
+    minimum,
+    multiply_complex,
+)
+from .builder import Code, Function, Value
+from .spec import Reduction
+from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize, largest, smallest
+
+STEPS = 16
+_DEPTH = 56
+
+
+class Fold:
+    """The state of one reduction in registers and memory of the kernel's own."""
+
+    def __init__(self, reduction: Reduction, width: int) -> None:
+        dtype = reduction.dtype
+        self.reduction = reduction
+        self.op = reduction.op
+        self.rounds = KIND[dtype] in "fc" and self.op in ("add", "multiply")
+        self.blocked = self.rounds and self.op == "add"
+        self.dtype = {"f2": "f4", "b1": "u1"}.get(dtype, dtype)
+        part = COMPONENT.get(self.dtype, self.dtype)
+        self.lanes = 64 // max(itemsize(part), 2) * 2 if self.rounds else width
+        self.parts = (part, part) if part != self.dtype else (part,)
+        if self.op in ("argmin", "argmax"):
+            self.parts = (self.dtype, "i8")
+        self.accumulators: list[str] = []
+        self.steps = ""
+        self._stacks: list[str] = []
+        self._pushed = ""
+
+    def allocate(self, function: Function) -> None:
+        """Reserve the memory of the accumulators."""
+        for part in self.parts:
+            self.accumulators.append(function.allocate(f"[{self.lanes} x {MEMORY_TYPE[part]}]"))
+            if self.blocked:
+                self._stacks.append(function.allocate(f"[{_DEPTH * self.lanes} x {MEMORY_TYPE[part]}]"))
+        if self.blocked:
+            self.steps = function.allocate("i64", 8)
+            self._pushed = function.allocate("i64", 8)
+
+    # what the fold does
+
+    def identity(self, code: Code) -> list[Value]:
+        """The values that change nothing."""
+        op, dtype = self.op, self.dtype
+        if op in ("argmin", "argmax"):
+            extreme = largest(dtype) if op == "argmin" else smallest(dtype)
+            if self.reduction.dtype == "b1":
+                extreme = int(op == "argmin")
+            return [code.const(dtype, extreme), code.const("i8", largest("i8"))]
+        number: int | float | complex
+        if op == "add":
+            number = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(KIND[dtype], 0)
+        elif op == "multiply":
+            number = 1
+        elif op in ("fmin", "fmax") and KIND[dtype] == "f":
+            number = float("nan")
+        elif op in ("minimum", "fmin"):
+            number = largest(dtype)
+        elif op in ("maximum", "fmax"):
+            number = smallest(dtype)
+        elif op == "logical_and":
+            number = 1
+        elif op == "bitwise_and":
+            number = 1 if self.reduction.dtype == "b1" else -1
+        else:
+            number = 0
+        value = code.const(dtype, number)
+        return [value] if len(self.parts) == 1 else [code.real(value), code.imag(value)]
+
+    def prepare(self, code: Code, value: Value, position: Value | None) -> list[Value]:
+        """A body's value in the form that is folded."""
+        value = cast(code, value, self.reduction.dtype)
+        if self.reduction.dtype == "b1":
+            value = code.convert("zext", value, "u1")
+        if self.reduction.dtype == "f2":
+            value = code.single(value)
+        if position is not None:
+            return [value, position]
+        return [value] if len(self.parts) == 1 else [code.real(value), code.imag(value)]
+
+    def result(self, code: Code, parts: list[Value]) -> list[Value]:
+        """The inverse of :meth:`prepare`: the value, and the position if there is one."""
+        value = parts[0]
+        if self.reduction.dtype == "b1":
+            value = code.icmp("ne", value, code.const("u1", 0))
+        if self.reduction.dtype == "f2":
+            value = code.half(value)
+        if len(self.parts) == 2 and self.op not in ("argmin", "argmax"):
+            return [code.complex(parts[0], parts[1])]
+        return [value, *parts[1:]]
+
+    def combine(self, code: Code, old: list[Value], new: list[Value]) -> list[Value]:
+        """``old`` op ``new``."""
+        op, kind = self.op, KIND[self.dtype]
+        truth = self.reduction.dtype == "b1"
+        if op in ("argmin", "argmax"):
+            return combine_position(code, op, old, new)
+        if op == "add":
+            if truth:
+                return [code.op("or", old[0], new[0])]
+            return [code.op("fadd" if kind in "fc" else "add", a, b) for a, b in zip(old, new)]
+        if op == "multiply":
+            if kind == "c":
+                product = multiply_complex(code, code.complex(*old), code.complex(*new))
+                return [code.real(product), code.imag(product)]
+            return [code.op("fmul" if kind == "f" else "mul", old[0], new[0])]
+        if op in ("logical_and", "bitwise_and"):
+            return [code.op("and", old[0], new[0])]
+        if op in ("logical_or", "bitwise_or"):
+            return [code.op("or", old[0], new[0])]
+        if op == "bitwise_xor":
+            return [code.op("xor", old[0], new[0])]
+        function = {"minimum": minimum, "maximum": maximum, "fmin": fmin, "fmax": fmax}[op]
+        return [function(code, old[0], new[0])]
+
+    # accumulators
+
+    def begin(self, code: Code) -> None:
+        """Set all accumulators to the identity."""
+        self._reset(code)
+        if self.blocked:
+            code.function.line(f"store i64 0, ptr {self._pushed}")
+
+    def _reset(self, code: Code) -> None:
+        wide = Code(code.function, self.lanes)
+        for address, value in zip(self.accumulators, self.identity(wide)):
+            self._store(wide, address, value)
+        if self.blocked:
+            code.function.line(f"store i64 0, ptr {self.steps}")
+
+    @staticmethod
+    def _load(code: Code, part: str, address: str) -> Value:
+        return Value(part, code.function.op(f"load {code.type(part)}, ptr {address}, align 8"))
+
+    @staticmethod
+    def _store(code: Code, address: str, value: Value) -> None:
+        code.function.line(f"store {code.type(value.dtype)} {value.name}, ptr {address}, align 8")
+
+    def load(self, code: Code) -> list[Value]:
+        """All accumulators, as one vector for each part; ``code`` has ``lanes`` lanes."""
+        return [self._load(code, part, address) for part, address in zip(self.parts, self.accumulators)]
+
+    def store(self, code: Code, values: list[Value]) -> None:
+        """Put back what :meth:`load` gave."""
+        for address, value in zip(self.accumulators, values):
+            self._store(code, address, value)
+
+    def add_pieces(self, code: Code, old: list[Value], new: list[Value]) -> list[Value]:
+        """Fold ``code.width`` elements, a multiple of ``lanes``, into all accumulators."""
+        wide = Code(code.function, self.lanes)
+        for start in range(0, code.width, self.lanes):
+            pieces = [
+                Value(v.dtype, code.slice(VALUE_TYPE[v.dtype], v.name, code.width, start, self.lanes))
+                for v in new
+            ]
+            old = self.combine(wide, old, pieces)
+        return old
+
+    def add_in_memory(self, code: Code, index: str, new: list[Value], mask: Value | None) -> None:
+        """Fold ``code.width`` elements, at most ``lanes``, the first at ``index`` in its row."""
+        function = code.function
+        lane = function.op(f"and i64 {index}, {self.lanes - 1}")
+        addresses = [
+            function.op(f"getelementptr {MEMORY_TYPE[part]}, ptr {address}, i64 {lane}")
+            for part, address in zip(self.parts, self.accumulators)
+        ]
+        old = [self._load(code, part, address) for part, address in zip(self.parts, addresses)]
+        result = self.combine(code, old, new)
+        if mask is not None:
+            result = [code.select(mask, a, b) for a, b in zip(result, old)]
+        for address, value in zip(addresses, result):
+            self._store(code, address, value)
+
+    def advance(self, code: Code, steps: str) -> None:
+        """Count ``steps`` additions to every accumulator, and push if that is enough."""
+        function = code.function
+        old = function.op(f"load i64, ptr {self.steps}")
+        new = function.op(f"add i64 {old}, {steps}")
+        function.line(f"store i64 {new}, ptr {self.steps}")
+        full = function.op(f"icmp sge i64 {new}, {STEPS}")
+        push, after = function.name("push"), function.name("pushed")
+        function.branch(full, push, after)
+        function.label(push)
+        self._push(code)
+        function.jump(after)
+        function.label(after)
+
+    def _push(self, code: Code) -> None:
+        """Carry: level ``k`` of the stack holds the sum of ``2**k`` pushes where bit ``k`` is set."""
+        function = code.function
+        wide = Code(function, self.lanes)
+        count = function.op(f"load i64, ptr {self._pushed}")
+        values = self.load(wide)
+        start = function.block
+        carry, add, done = function.name("carry"), function.name("add"), function.name("carried")
+        function.jump(carry)
+        function.label(carry)
+        level = "%" + function.name()
+        names = ["%" + function.name() for _ in values]
+        at = len(function.lines)
+        function.lines.extend([""] * (1 + len(values)))
+        rest = function.op(f"lshr i64 {count}, {level}")
+        bit = function.op(f"trunc i64 {rest} to i1")
+        function.branch(bit, add, done)
+        function.label(add)
+        sums = self.combine(
+            wide, self._level(wide, level), [Value(part, name) for part, name in zip(self.parts, names)]
+        )
+        next_level = function.op(f"add i64 {level}, 1")
+        function.lines[at] = f"  {level} = phi i64 [ 0, %{start} ], [ {next_level}, %{add} ]"
+        for offset, (name, value, total) in enumerate(zip(names, values, sums), 1):
+            function.lines[at + offset] = (
+                f"  {name} = phi {wide.type(value.dtype)} [ {value.name}, %{start} ], [ {total.name}, %{add} ]"
+            )
+        function.jump(carry)
+        function.label(done)
+        for address, part, name in zip(self._stack_addresses(function, level), self.parts, names):
+            self._store(wide, address, Value(part, name))
+        function.line(f"store i64 {function.op(f'add i64 {count}, 1')}, ptr {self._pushed}")
+        self._reset(code)
+
+    def _stack_addresses(self, function: Function, level: str) -> list[str]:
+        offset = function.op(f"mul i64 {level}, {self.lanes}")
+        return [
+            function.op(f"getelementptr {MEMORY_TYPE[part]}, ptr {stack}, i64 {offset}")
+            for part, stack in zip(self.parts, self._stacks)
+        ]
+
+    def _level(self, wide: Code, level: str) -> list[Value]:
+        addresses = self._stack_addresses(wide.function, level)
+        return [self._load(wide, part, address) for part, address in zip(self.parts, addresses)]
+
+    def finish(self, code: Code) -> list[Value]:
+        """The fold of everything since :meth:`begin`, one lane, as :meth:`prepare` has it."""
+        function = code.function
+        wide = Code(function, self.lanes)
+        values = self.load(wide)
+        if self.blocked:
+            values = self._unwind(wide, values)
+        width = self.lanes
+        while width > 1:
+            half = width // 2
+            narrow = Code(function, half)
+            parts = [
+                [
+                    Value(v.dtype, code.slice(VALUE_TYPE[v.dtype], v.name, width, start, half))
+                    for v in values
+                ]
+                for start in (0, half)
+            ]
+            values = self.combine(narrow, parts[0], parts[1])
+            width = half
+        return values
+
+    def _unwind(self, wide: Code, values: list[Value]) -> list[Value]:
+        """Add up what is on the stack, the latest first."""
+        function = wide.function
+        count = function.op(f"load i64, ptr {self._pushed}")
+        start = function.block
+        head, body, add, skip, done = (function.name("unwind") for _ in range(5))
+        function.jump(head)
+        function.label(head)
+        level, rest = "%" + function.name(), "%" + function.name()
+        names = ["%" + function.name() for _ in values]
+        at = len(function.lines)
+        function.lines.extend([""] * (2 + len(values)))
+        function.branch(function.op(f"icmp eq i64 {rest}, 0"), done, body)
+        function.label(body)
+        function.branch(function.op(f"trunc i64 {rest} to i1"), add, skip)
+        function.label(add)
+        current = [Value(part, name) for part, name in zip(self.parts, names)]
+        sums = self.combine(wide, self._level(wide, level), current)
+        function.jump(skip)
+        function.label(skip)
+        merged = [
+            function.op(f"phi {wide.type(value.dtype)} [ {name}, %{body} ], [ {total.name}, %{add} ]")
+            for value, name, total in zip(values, names, sums)
+        ]
+        next_level = function.op(f"add i64 {level}, 1")
+        next_rest = function.op(f"lshr i64 {rest}, 1")
+        function.lines[at] = f"  {level} = phi i64 [ 0, %{start} ], [ {next_level}, %{skip} ]"
+        function.lines[at + 1] = f"  {rest} = phi i64 [ {count}, %{start} ], [ {next_rest}, %{skip} ]"
+        for offset, (name, value, total) in enumerate(zip(names, values, merged), 2):
+            function.lines[at + offset] = (
+                f"  {name} = phi {wide.type(value.dtype)} [ {value.name}, %{start} ], [ {total}, %{skip} ]"
+            )
+        function.jump(head)
+        function.label(done)
+        return [Value(part, name) for part, name in zip(self.parts, names)]

@@ -1,0 +1,182 @@
+"""Loads and stores: how lanes of code meet strided memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .arithmetic import nonzero
+from .builder import Code, Value
+from .spec import Operand
+from .types import COMPONENT, MEMORY_TYPE, itemsize
+
+
+@dataclass(slots=True)
+class Place:
+    """The elements that a stretch of code works on.
+
+    ``index`` is the number of the first one in its row. At the end of a row there are fewer
+    elements than lanes: then ``mask`` tells the real lanes, the others repeat the first
+    element so that they can do no harm, and ``indices`` lists the number of each lane's element.
+    """
+
+    code: Code
+    index: str
+    mask: Value | None = None
+    indices: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An operand within a row: where the row starts, and its innermost stride in bytes."""
+
+    operand: Operand
+    row: str
+    stride: str
+
+    @property
+    def unit(self) -> bool:
+        """Whether neighbours in a row are neighbours in memory."""
+        return self.operand.inner == "unit"
+
+    @property
+    def parts(self) -> int:
+        """How many numbers an element consists of."""
+        return 2 if self.operand.dtype in COMPONENT else 1
+
+    def address(self, place: Place, index: str) -> str:
+        """The address of element ``index`` of the row."""
+        function = place.code.function
+        if self.operand.inner == "zero":
+            return self.row
+        size = f"{itemsize(self.operand.dtype)}" if self.unit else self.stride
+        offset = function.op(f"mul i64 {index}, {size}")
+        return function.op(f"getelementptr i8, ptr {self.row}, i64 {offset}")
+
+    def addresses(self, place: Place) -> list[str]:
+        """The addresses of all lanes' elements."""
+        if place.indices:
+            return [self.address(place, index) for index in place.indices]
+        function = place.code.function
+        found = [self.address(place, place.index)]
+        for _ in range(place.code.width - 1):
+            found.append(function.op(f"getelementptr i8, ptr {found[-1]}, i64 {self.stride}"))
+        return found
+
+    # loads
+
+    def load(self, place: Place) -> Value:
+        """The elements of ``place``."""
+        code, dtype = place.code, self.operand.dtype
+        if self.operand.inner == "zero":
+            return code.broadcast(self.load_one(code, self.row))
+        if self.unit and place.mask is None:
+            return self._from_memory(code, self._load_row(code, self.address(place, place.index)))
+        elements = [self._load_parts(code, address) for address in self.addresses(place)]
+        kind = MEMORY_TYPE[dtype]
+        return self._from_memory(code, [code.join(kind, [e[p] for e in elements], 1) for p in range(self.parts)])
+
+    def load_one(self, code: Code, address: str) -> Value:
+        """One element, in code of one lane."""
+        one = Code(code.function, 1)
+        return self._from_memory(one, self._load_parts(one, address))
+
+    def _load_parts(self, code: Code, address: str) -> list[str]:
+        function, kind = code.function, MEMORY_TYPE[self.operand.dtype]
+        first = function.op(f"load {kind}, ptr {address}, align 1")
+        if self.parts == 1:
+            return [first]
+        second = function.op(f"getelementptr {kind}, ptr {address}, i64 1")
+        return [first, function.op(f"load {kind}, ptr {second}, align 1")]
+
+    def _load_row(self, code: Code, address: str) -> list[str]:
+        kind = MEMORY_TYPE[self.operand.dtype]
+        if self.parts == 1 or code.width == 1:
+            if self.parts == 2:
+                return self._load_parts(code, address)
+            return [code.function.op(f"load {code.lanes(kind)}, ptr {address}, align 1")]
+        pairs = f"<{2 * code.width} x {kind}>"
+        both = code.function.op(f"load {pairs}, ptr {address}, align 1")
+        found = []
+        for part in range(2):
+            lanes = ", ".join(f"i32 {2 * lane + part}" for lane in range(code.width))
+            found.append(
+                code.function.op(f"shufflevector {pairs} {both}, {pairs} poison, <{code.width} x i32> <{lanes}>")
+            )
+        return found
+
+    def _from_memory(self, code: Code, parts: list[str]) -> Value:
+        dtype = self.operand.dtype
+        if dtype == "b1":
+            return nonzero(code, Value("u1", parts[0]))
+        return Value(dtype, parts[0], parts[1] if len(parts) == 2 else "")
+
+    # stores
+
+    def store(self, place: Place, value: Value, wanted: Value | None = None) -> None:
+        """Write the elements of ``place``, or only those whose mask ``wanted`` is true."""
+        code = place.code
+        parts = self._to_memory(code, value)
+        mask = place.mask
+        if wanted is not None:
+            mask = wanted if mask is None else code.op("and", mask, wanted)
+        if self.unit and place.mask is None and code.width > 1:
+            if wanted is not None:
+                old = self._load_row(code, self.address(place, place.index))
+                kind = code.lanes(MEMORY_TYPE[self.operand.dtype])
+                parts = [
+                    code.function.op(f"select {code.lanes('i1')} {wanted.name}, {kind} {new}, {kind} {was}")
+                    for new, was in zip(parts, old)
+                ]
+            self._store_row(place, parts)
+        else:
+            self._store_lanes(place, parts, mask)
+
+    def store_one(self, code: Code, address: str, value: Value) -> None:
+        """Write one element, in code of one lane."""
+        self._store_parts(code, address, self._to_memory(code, value))
+
+    def _to_memory(self, code: Code, value: Value) -> list[str]:
+        if value.dtype == "b1":
+            value = code.convert("zext", value, "u1")
+        return [value.name, value.imag] if self.parts == 2 else [value.name]
+
+    def _store_parts(self, code: Code, address: str, parts: list[str]) -> None:
+        kind = MEMORY_TYPE[self.operand.dtype]
+        for number, part in enumerate(parts):
+            at = address
+            if number:
+                at = code.function.op(f"getelementptr {kind}, ptr {address}, i64 1")
+            code.function.line(f"store {kind} {part}, ptr {at}, align 1")
+
+    def _store_row(self, place: Place, parts: list[str]) -> None:
+        code, kind = place.code, MEMORY_TYPE[self.operand.dtype]
+        address = self.address(place, place.index)
+        vector = code.lanes(kind)
+        whole = parts[0]
+        if self.parts == 2:
+            order = ", ".join(f"i32 {lane}, i32 {code.width + lane}" for lane in range(code.width))
+            whole = code.function.op(
+                f"shufflevector {vector} {parts[0]}, {vector} {parts[1]}, <{2 * code.width} x i32> <{order}>"
+            )
+            vector = f"<{2 * code.width} x {kind}>"
+        code.function.line(f"store {vector} {whole}, ptr {address}, align 1")
+
+    def _store_lanes(self, place: Place, parts: list[str], mask: Value | None) -> None:
+        code = place.code
+        function, width, kind = code.function, code.width, MEMORY_TYPE[self.operand.dtype]
+        addresses = self.addresses(place) if not (self.unit and not place.indices) else []
+        if not addresses:
+            addresses = [self.address(place, place.index)]
+        for lane, address in enumerate(addresses):
+            after = ""
+            if mask is not None:
+                wanted = code.slice("i1", mask.name, width, lane, 1)
+                write, after = function.name("write"), function.name("written")
+                function.branch(wanted, write, after)
+                function.label(write)
+            self._store_parts(code, address, [code.slice(kind, part, width, lane, 1) for part in parts])
+            if after:
+                function.jump(after)
+                function.label(after)
+
+

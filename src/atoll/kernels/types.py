@@ -1,0 +1,94 @@
+"""The dtypes that kernels handle, as NumPy names them and as LLVM does."""
+
+from __future__ import annotations
+
+import struct
+
+KIND = {
+    "b1": "b",
+    "i1": "i", "i2": "i", "i4": "i", "i8": "i",
+    "u1": "u", "u2": "u", "u4": "u", "u8": "u",
+    "f2": "f", "f4": "f", "f8": "f",
+    "c8": "c", "c16": "c",
+}  # fmt: skip
+"""``b`` truth values, ``i`` signed, ``u`` unsigned, ``f`` floating, ``c`` complex."""
+
+VALUE_TYPE = {
+    "b1": "i1",
+    "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64",
+    "u1": "i8", "u2": "i16", "u4": "i32", "u8": "i64",
+    "f2": "half", "f4": "float", "f8": "double",
+    "c8": "float", "c16": "double",
+}  # fmt: skip
+"""LLVM's type of a value in a register; of each of the two parts of a complex one."""
+
+MEMORY_TYPE = VALUE_TYPE | {"b1": "i8"}
+"""LLVM's type of an element in memory (each part of a complex one)."""
+
+COMPONENT = {"c8": "f4", "c16": "f8"}
+"""The dtype of the parts of a complex dtype."""
+
+SIGNED_BITS = {"f2": "i2", "f4": "i4", "f8": "i8"}
+"""The signed integers of the same size as a floating dtype."""
+
+MANTISSA = {"f2": 10, "f4": 23, "f8": 52}
+"""Bits of the fraction of a floating dtype, without the implied one."""
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes of one element in memory."""
+    return int(dtype[1:])
+
+
+def bits(dtype: str) -> int:
+    """Bits of one element in memory."""
+    return 8 * int(dtype[1:])
+
+
+def smallest(dtype: str) -> int | float:
+    """The identity of a maximum."""
+    kind = KIND[dtype]
+    if kind == "i":
+        return -(1 << (bits(dtype) - 1))
+    return -float("inf") if kind == "f" else 0
+
+
+def largest(dtype: str) -> int | float:
+    """The identity of a minimum."""
+    kind = KIND[dtype]
+    if kind == "b":
+        return 1
+    if kind == "f":
+        return float("inf")
+    return (1 << (bits(dtype) - (1 if kind == "i" else 0))) - 1
+
+
+def literal(dtype: str, number: int | float) -> str:
+    """One element of a real ``dtype`` as LLVM writes it."""
+    kind = KIND[dtype]
+    if kind == "b":
+        return "true" if number else "false"
+    if kind in "iu":
+        size = bits(dtype)
+        number = int(number) & ((1 << size) - 1)
+        return str(number - (1 << size) if number >> (size - 1) else number)
+    if dtype == "f2":
+        return "0xH" + _half(float(number))
+    value = float(number)
+    if dtype == "f4":
+        value = _single(value)
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+def _half(value: float) -> str:
+    try:
+        return struct.pack(">e", value).hex().upper()
+    except OverflowError:
+        return "7C00" if value > 0 else "FC00"
+
+
+def _single(value: float) -> float:
+    try:
+        return float(struct.unpack(">f", struct.pack(">f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else -float("inf")
