@@ -339,6 +339,28 @@ def test_counted_outer_padding_is_filled_by_the_exchange(rank):
     assert buffer.tolist() == ([10, 1, 2, 3, 4, 5, 6], [5, 6, 7, 8, 9, 10, 1])[rank]
 
 
+@pytest.mark.simulated(16, 64)
+@pytest.mark.parametrize("version", ["1.0.0", "0.9.0"])
+def test_many_ranks_in_a_grid(rank, size, version):
+    side = int(size**0.5)
+    rows = Block(padding=(2, 2), periodic=True)
+    layout = Layout((5 * side + 1, 3 * side), (rows, "c"), grid=(side, side), size=size)
+    a = atoll.from_local(np.full(layout.padded_shape(rank), -1), layout)
+    a.local[...] = np.add.outer(
+        *(part.array() * (1, 1000)[i] for i, part in enumerate(layout.region(rank)))
+    )
+    shown = atoll.to_distarray(a, version)
+    assert atoll.check_distarray(shown) == []
+    back = atoll.from_distarray(shown, strict=True)
+    assert np.shares_memory(back.local, a.local)
+    np.testing.assert_array_equal(back.local, a.local)
+    assert back.layout.region(rank) == layout.region(rank)
+    back.exchange_halos()
+    if version == "0.9.0":
+        assert back.layout == layout
+        assert (back.local_padded != -1).all()
+
+
 # -- views -----------------------------------------------------------------------------------
 
 KEYS = [

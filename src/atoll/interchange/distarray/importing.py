@@ -108,8 +108,9 @@ def _turns(dimensions: Sequence[Dimension]) -> list[int]:
 def _unstructured(dimensions: Sequence[Dimension]) -> UnstructuredAxis:
     size = dimensions[0].size
     lists = [d.indices for d in dimensions if d.indices is not None]
-    held = np.unique(np.concatenate(lists))
-    dense = held.size == size and (not size or (held[0] == 0 and held[-1] == size - 1))
+    held = np.sort(np.concatenate(lists))
+    distinct = held.size - np.count_nonzero(held[1:] == held[:-1])
+    dense = distinct == size and (not size or (held[0] == 0 and held[-1] == size - 1))
     one_to_one = all(d.one_to_one for d in dimensions)
     sets = tuple(listed(indices) for indices in lists)
     return UnstructuredAxis(size, sets, one_to_one, labels=not dense)

@@ -503,4 +503,5 @@ def _indices(fields: _Fields) -> Indices:
             "U1", f"index {array.max()} does not fit 64 bits with a sign", i, int(array.max())
         )
         raise _Unreadable
-    return np.ascontiguousarray(array, np.int64)
+    # A copy: the layout that is made of it must not change when the producer's list does.
+    return np.array(array, np.int64, order="C")

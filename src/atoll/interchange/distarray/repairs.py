@@ -84,7 +84,8 @@ def _true_size(ordered: Sequence[Dimension]) -> int | None:
         lists = [d.indices for d in ordered if d.indices is not None]
         if len(lists) < len(ordered):
             return None
-        size = np.unique(np.concatenate(lists)).size
+        held = np.sort(np.concatenate(lists))
+        size = held.size - int(np.count_nonzero(held[1:] == held[:-1]))
     return None if all(d.size == size for d in ordered) else int(size)
 
 

@@ -406,15 +406,11 @@ def _unstructured(
         return
     lists = [d.indices for d in dimensions.values() if d.indices is not None]
     indices = np.concatenate(lists)
-    holders = np.repeat(np.array(list(dimensions)), [len(listed) for listed in lists])
-    order = np.argsort(indices, kind="stable")
-    indices, holders = indices[order], holders[order]
-    repeats = np.flatnonzero(indices[1:] == indices[:-1])
-    total, distinct = indices.size, indices.size - repeats.size
+    ordered = np.sort(indices)
+    total = indices.size
+    distinct = total - int(np.count_nonzero(ordered[1:] == ordered[:-1]))
     size = next(iter(dimensions.values())).size
-    exclusive = np.array(
-        [dimensions[g].one_to_one if g in dimensions else False for g in range(max(dimensions) + 1)]
-    )
+    exclusive = np.array([d.one_to_one for _, d in sorted(dimensions.items())])
     if exclusive.all():
         if total != size:
             record("X4", f"the owned counts add up to {total}, size is {size}", i, None, total)
@@ -427,6 +423,13 @@ def _unstructured(
             None,
             size,
         )
+    if distinct == total or not exclusive.any():
+        return
+    # Sorted together with who holds them: slower, and only where there is something to name.
+    holders = np.repeat(np.array(list(dimensions)), [len(listed) for listed in lists])
+    order = np.argsort(indices, kind="stable")
+    indices, holders = indices[order], holders[order]
+    repeats = np.flatnonzero(indices[1:] == indices[:-1])
     apart = repeats[holders[repeats] != holders[repeats + 1]]
     clashes = apart[exclusive[holders[apart]] | exclusive[holders[apart + 1]]]
     if clashes.size:
