@@ -52,6 +52,20 @@ class Memory:
     access: str = "r"
 
 
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop of a nest: over ``axes`` of the domain that were merged, stepping along ``axis``.
+
+    Its index counts ``scale`` elements each, from ``start`` on. ``axis`` -1 steps nowhere.
+    """
+
+    extent: int
+    axis: int
+    axes: tuple[int, ...]
+    scale: int = 1
+    start: int = 0
+
+
 @dataclass(slots=True)
 class Launch:
     """One kernel over one box, with everything that is bound when it runs."""
@@ -421,24 +435,62 @@ def _launches(body: Body, group: Group, registers: Registers, scratch: dict[int,
                 merged[-1].append(k)
                 continue
         merged.append([k])
-    loops = [(prod(extents[k] for k in axes), axes[-1], tuple(axes)) for axes in merged]
+    loops = [Loop(prod(extents[k] for k in axes), axes[-1], tuple(axes)) for axes in merged]
+    if partial and all(any(folded[loop.axis]) for loop in loops):
+        kept = [k for k in range(ndim) if not any(folded[k])]
+        if kept:  # an axis of length one, that keeps the reduction from being one of the whole nest
+            loops.insert(0, Loop(1, kept[0], (kept[0],)))
     if not loops:
-        loops = [(1, -1, ())]
-    if partial and folded[loops[0][1]] and any(folded[loops[0][1]]):
-        loops = _split_for_threads(loops, folded)
-    return _assemble(body, loops, memories, registers, scratch, ndim)
+        loops = [Loop(1, -1, ())]
+    return [
+        _assemble(body, nest, memories, registers, scratch, ndim)
+        for nest in _for_threads(loops, [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops], indexed)
+    ]
 
 
-def _split_for_threads(
-    loops: list[tuple[int, int, tuple[int, ...]]], folded: list[tuple[bool, ...]]
-) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Put an axis that is not folded outermost, so that chunks of it can run side by side."""
-    for place, (_, axis, _) in enumerate(loops):
-        if not any(folded[axis]):
-            if place == len(loops) - 1:
-                return loops
-            return [loops[place], *loops[:place], *loops[place + 1 :]]
-    return loops
+def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> list[list[Loop]]:
+    """Nests whose outermost axis can be cut into chunks that do not meet.
+
+    Chunks of a folded axis would add to the same elements; a short axis makes too few of them.
+    Then strips of a longer, unfolded axis become the outermost loop, and what is left over a
+    nest of its own.
+    """
+    work = prod(loop.extent for loop in loops)
+    if not folded[0] and (loops[0].extent >= 8 or len(loops) == 1 or work < 1 << 17):
+        return [loops]
+    candidates = [
+        k for k, loop in enumerate(loops) if not folded[k] and loop.axis not in indexed and loop.extent > 1
+    ]
+    if not candidates:
+        return [loops]
+    place = max(candidates, key=lambda k: loops[k].extent)
+    loop = loops[place]
+    if not folded[0] and loop.extent < 1024:
+        return [loops]
+    others = [one for k, one in enumerate(loops) if k != place]
+    if place < len(loops) - 1 and folded[0]:
+        return [[loop, *others]]
+    width = strip_width(loop.extent)
+    strips = loop.extent // width
+    inner = [*loops[:place], Loop(width, loop.axis, loop.axes), *loops[place + 1 :]]
+    nests = [[Loop(strips, loop.axis, loop.axes, width), *inner]]
+    left = loop.extent - strips * width
+    if left:
+        rest = Loop(left, loop.axis, loop.axes, 1, strips * width)
+        nests.append([Loop(1, -1, ()), *loops[:place], rest, *loops[place + 1 :]])
+    return nests
+
+
+def strip_width(extent: int) -> int:
+    """How wide a strip of an axis is: what divides it, or about a thousand elements."""
+    if extent < 16:
+        return extent
+    if extent < 2048:
+        return -(-extent // 16) * 8 if extent >= 32 else extent
+    for width in range(1024, 511, -8):
+        if extent % width == 0:
+            return width
+    return 1024
 
 
 def _fold_strides(node: Node, ndim: int) -> tuple[int, ...]:
@@ -453,20 +505,18 @@ def _fold_strides(node: Node, ndim: int) -> tuple[int, ...]:
 
 def _assemble(
     body: Body,
-    loops: list[tuple[int, int, tuple[int, ...]]],
+    loops: list[Loop],
     memories: list[Memory],
     registers: Registers,
     scratch: dict[int, int],
     ndim: int,
-) -> list[Launch]:
-    place_of: dict[int, int] = {}
-    for place, (_, _, axes) in enumerate(loops):
-        for axis in axes:
-            place_of[axis] = place
+) -> Launch:
+    place_of = {axis: place for place, loop in enumerate(loops) for axis in loop.axes}
     depth = len(loops)
-    extents = tuple([n for n, _, _ in loops])
+    extents = tuple([loop.extent for loop in loops])
+    shared = any(place_of.get(k) == 0 for r in body.reductions if len(r.axes) < ndim for k in r.axes)
     inner = prod(extents[1:])
-    chunk = max(1, min(extents[0], CHUNK_ELEMENTS // max(inner, 1)))
+    chunk = extents[0] if shared else max(1, min(extents[0], CHUNK_ELEMENTS // max(inner, 1)))
     chunks = -(-extents[0] // chunk)
     full = [r for r in body.reductions if len(r.axes) == ndim]
     partials: list[tuple[int, int]] = []
@@ -478,13 +528,12 @@ def _assemble(
     final: list[Memory] = []
     groups = _alias_groups(memories)
     for memory, group in zip(memories, groups, strict=True):
-        strides = tuple([memory.strides[axis] if axis >= 0 else 0 for _, axis, _ in loops])
-        last = strides[-1] if strides else 0
+        strides = tuple([memory.strides[loop.axis] * loop.scale if loop.axis >= 0 else 0 for loop in loops])
+        shift = sum(memory.strides[loop.axis] * loop.start for loop in loops if loop.axis >= 0)
+        last = strides[-1]
         kind = "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
-        if depth and extents[-1] == 1:
-            kind = "any"
         operands.append(Operand(code_of(memory.dtype), memory.access, kind, group))
-        final.append(Memory(memory.register, memory.offset, strides, memory.dtype, memory.access))
+        final.append(Memory(memory.register, memory.offset + shift, strides, memory.dtype, memory.access))
     reductions = []
     for reduction in body.reductions:
         whole = len(reduction.axes) == ndim
@@ -497,7 +546,7 @@ def _assemble(
     instructions = [
         Instruction("index", "i8", (place_of[int(i.args[0].real)],)) if i.op == "index" else i for i in body.instructions
     ]
-    origins = tuple([body.box[axis][0] if axis >= 0 else 0 for _, axis, _ in loops])
+    origins = tuple([body.box[loop.axis][0] if loop.axis >= 0 else 0 for loop in loops])
     spec = KernelSpec(
         depth,
         tuple(operands),
@@ -505,9 +554,7 @@ def _assemble(
         tuple(instructions),
         tuple(reductions),
     )
-    return [
-        Launch(spec, extents, chunk, chunks, final, body.scalars, origins, partials, body.nodes)
-    ]
+    return Launch(spec, extents, chunk, chunks, final, body.scalars, origins, partials, body.nodes)
 
 
 def _alias_groups(memories: list[Memory]) -> list[int]:
