@@ -100,8 +100,11 @@ class Ender:
             text = "" if isinstance(code, int) else f"{code}\n"
             self.end(Report("exit", text, number))
 
-    def end(self, report: Report) -> None:
-        """Say why, give the exit functions and the other ranks their moment, and abort."""
+    def end(self, report: Report, at_exit: bool = False) -> None:
+        """Say why, give the exit functions and the other ranks their moment, and abort.
+
+        ``at_exit`` says that this is one of the exit functions, so that they run already.
+        """
         if self.ending or os.getpid() != self.process:
             return
         self.ending = True
@@ -112,7 +115,8 @@ class Ender:
             tell_launcher(self.mark, self.rank, report)
         else:
             tell_terminal(self.rank, self.size, report)
-        run_exit_functions()
+        if not at_exit:
+            run_exit_functions()
         flush()
         time.sleep(max(0.0, started + PAUSE - time.monotonic()))
         abort(report.code)
@@ -321,7 +325,7 @@ def watch_exceptions(ender: Ender) -> None:
     def end_after_all() -> None:
         # Somebody else's hook has printed the exception that ends this process.
         if getattr(sys, "last_value", None) is not None and not hasattr(sys, "ps1"):
-            ender.end(Report("exception", "", 1))
+            ender.end(Report("exception", "", 1), at_exit=True)
 
     sys.excepthook = end_all
     atexit.register(end_after_all)
