@@ -419,15 +419,18 @@ def is_own_command() -> bool:
     return sys.argv[:1] == ["-m"] and words[words.index("-m") + 1 :][:1] == ["atoll"]
 
 
-def one_line_for_settings() -> None:
-    """In atoll's own command, a setting with a bad value is one line and exit code 2."""
+def one_line_for_problems() -> None:
+    """In atoll's own command, what keeps atoll from being imported is one line and exit code 2."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-        if kind.__name__ != "ConfigError":
+        if kind.__name__ == "ConfigError":
+            write_error(f"atoll: {error}\n")
+        elif isinstance(error, ModuleNotFoundError) and error.name in ("numpy", "llvmlite"):
+            write_error(f"atoll: {error.name} is not installed; pip install {error.name}\n")
+        else:
             before(kind, error, frames)
             return
-        write_error(f"atoll: {error}\n")
         os._exit(2)
 
     sys.excepthook = hook
@@ -439,7 +442,7 @@ def begin() -> bool:
     Without a launcher it is a look at the environment, no more.
     """
     if is_own_command():
-        one_line_for_settings()
+        one_line_for_problems()
         return False
     launch = launcher.detect()
     if launch is None or launch.size == 1 or os.environ.get(BEGUN) == str(os.getpid()):
