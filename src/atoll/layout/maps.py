@@ -90,8 +90,8 @@ class Block(Map):
     copies of the neighbours' elements.
     """
 
-    bounds: tuple[int, ...] | str | None = None
-    padding: Widths | tuple[Widths, ...] = (0, 0)
+    bounds: Sequence[int] | str | None = None
+    padding: Sequence[int] | Sequence[Sequence[int]] = (0, 0)
     periodic: bool = False
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class Block(Map):
         object.__setattr__(self, "periodic", _flag(self.periodic, "Block: periodic"))
 
     def processes(self) -> int | None:
-        if isinstance(self.bounds, tuple):
+        if self.bounds is not None and not isinstance(self.bounds, str):
             return max(len(self.bounds) - 1, 1)
         return len(self.padding) if isinstance(self.padding[0], tuple) else None
 
@@ -117,7 +117,7 @@ class Block(Map):
         elif isinstance(self.bounds, str):
             bounds = ceiling_bounds(size, processes)
         else:
-            bounds = self.bounds
+            bounds = tuple(self.bounds)
             if any(a > b for a, b in pairwise(bounds)):
                 raise LayoutError(f"{place} block bounds {bounds}; bounds must not decrease")
             if not bounds or bounds[0] != 0 or bounds[-1] != size:
@@ -143,17 +143,18 @@ class Block(Map):
 
 
 def _padded(
-    padding: Widths | tuple[Widths, ...], bounds: tuple[int, ...], periodic: bool, place: str
+    padding: Sequence[int] | Sequence[Sequence[int]],
+    bounds: tuple[int, ...],
+    periodic: bool,
+    place: str,
 ) -> tuple[tuple[Widths, ...] | None, Widths]:
     """Padding sorted into communication widths of each block, and boundary widths."""
     processes = len(bounds) - 1
-    widths: list[Widths] = []
-    for item in padding:
-        if isinstance(item, tuple):
-            widths.append(item)
-    if not widths:
-        left, right = (item for item in padding if isinstance(item, int))
-        widths = [(left, right)] * processes
+    pairs = [item for item in padding if not isinstance(item, int)]
+    single = [item for item in padding if isinstance(item, int)]
+    widths: list[Widths] = [(left, right) for left, right in pairs]
+    if single:
+        widths = [(single[0], single[1])] * processes
     if len(widths) != processes:
         raise LayoutError(
             f"{place} padding for {len(widths)} processes; there are {processes} along the axis"
@@ -192,7 +193,7 @@ def _padded(
 class Undistributed(Map):
     """The whole axis on every process that takes part; padding as for :class:`Block`."""
 
-    padding: Widths = (0, 0)
+    padding: Sequence[int] = (0, 0)
     periodic: bool = False
 
     def __post_init__(self) -> None:
@@ -253,7 +254,7 @@ class Unstructured(Map):
     ``labels`` the indices may be any distinct integers and need not fill the axis.
     """
 
-    indices: tuple[IndexSet, ...]
+    indices: Sequence[Any]
     one_to_one: bool = False
     labels: bool = False
 
@@ -280,7 +281,7 @@ class Unstructured(Map):
         held = [part.array() for part in self.indices]
         if self.one_to_one or not self.labels:
             self._check(size, held, place)
-        return UnstructuredAxis(size, self.indices, self.one_to_one, self.labels)
+        return UnstructuredAxis(size, tuple(self.indices), self.one_to_one, self.labels)
 
     def _check(self, size: int, held: list[Any], place: str) -> None:
         if not self.labels:
