@@ -18,7 +18,9 @@ def cast(code: Code, value: Value, dtype: str) -> Value:
     if kind == "c":
         part = COMPONENT[dtype]
         if source_kind == "c":
-            return code.complex(cast(code, code.real(value), part), cast(code, code.imag(value), part))
+            return code.complex(
+                cast(code, code.real(value), part), cast(code, code.imag(value), part)
+            )
         return code.complex(cast(code, value, part), code.const(part, 0.0))
     if kind == "b":
         return nonzero(code, value)
@@ -29,7 +31,11 @@ def cast(code: Code, value: Value, dtype: str) -> Value:
             return code.select(value, code.const(dtype, 1.0), code.const(dtype, 0.0))
         return code.convert("zext", value, dtype)
     if source_kind == "f":
-        return _float_to_float(code, value, dtype) if kind == "f" else _float_to_integer(code, value, dtype)
+        return (
+            _float_to_float(code, value, dtype)
+            if kind == "f"
+            else _float_to_integer(code, value, dtype)
+        )
     if kind == "f":
         wide = "f4" if dtype == "f2" else dtype
         result = code.convert("sitofp" if is_signed(source) else "uitofp", value, wide)
