@@ -12,6 +12,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -102,8 +103,9 @@ def ask(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
         if run.returncode == 0 and answer.startswith("{"):
             return dict(json.loads(answer))
     said = [text for text in (run.stderr or run.stdout).splitlines() if text.strip(" -=")]
-    errors = [text for text in said if "Error" in text]
-    reason = (errors or said or ["nothing was said"])[-1].strip()
+    errors = [text for text in said if re.match(r"\w+(\.\w+)*(Error|Exception)\b", text)]
+    fatal = [text for text in said if "error" in text.lower()][:1]
+    reason = (errors or fatal or said or ["nothing was said"])[-1].strip()
     raise ProbeError(f"{reason} (exit code {run.returncode})")
 
 

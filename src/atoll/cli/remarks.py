@@ -95,7 +95,7 @@ def open_mpi_block(text: str) -> list[Death] | None:
     if found:
         rank, process, number = int(found[1]), int(found[2]), int(found[4])
         return [Death(128 + number, number, rank=rank, process=process, host=found[3])]
-    found = re.search(r"Process name: \[+[^\]]*,(\d+)\] Exit code: (\d+)", words)
+    found = re.search(r"Process name: \[\S*,(\d+)\] Exit code: (\d+)", words)
     if found:
         return [Death(int(found[2]), rank=int(found[1]))]
     return None
