@@ -22,6 +22,7 @@ HYDRA_BLOCK = (
 HYDRA_LINE = (b"[mpiexec@", b"\n")
 HYDRA_PROXY_LINE = (b"[proxy:", b"\n")
 MPICH_LINE = (b"Abort(", b"\n")
+OPEN_MPI_ZERO = (b"-\n\0", b"")  # Open MPI writes the end of its C string, too
 OPEN_MPI_BLOCK = (b"-" * 74 + b"\n", b"\n" + b"-" * 74 + b"\n")
 
 
