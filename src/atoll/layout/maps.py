@@ -7,6 +7,7 @@ Each constructor is a plain value, not yet tied to a size or to a number of proc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, SupportsIndex
@@ -28,9 +29,13 @@ from .index_set import IndexSet, listed
 
 def whole_number(value: object, what: str, least: int | None = None) -> int:
     """``value`` as an int; an error that says ``what`` it is for if it is none or too small."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, SupportsIndex):
+    number = None
+    if isinstance(value, SupportsIndex) and not isinstance(value, (bool, np.bool_)):
+        # An array has an __index__ that serves for a single integer only.
+        with suppress(TypeError):
+            number = value.__index__()
+    if number is None:
         raise LayoutError(f"{what} must be an integer, not {value!r}")
-    number = value.__index__()
     if least is not None and number < least:
         raise LayoutError(f"{what} is {number}; it must be at least {least}")
     return number
