@@ -174,17 +174,18 @@ class Code:
         """Compare integers."""
         return self.op(f"icmp {relation}", a, b, dtype="b1")
 
-    def fcmp(self, relation: str, a: Value, b: Value) -> Value:
+    def fcmp(self, relation: str, a: Value, b: Value, signals: bool = False) -> Value:
         """Compare floating-point values; a quiet NaN raises no flag, as in NumPy.
 
         An ordinary ordered comparison becomes a signalling instruction, so those take the
-        constrained form, whose quietness is part of its meaning.
+        constrained form, whose quietness is part of its meaning. ``signals`` asks for the flag.
         """
         if relation in ("oeq", "une", "ord", "uno", "one", "ueq"):
             return self.op(f"fcmp {relation}", a, b, dtype="b1")
         a, b = self.single(a), self.single(b)
         kind, mask = self.type(a.dtype), self.lanes("i1")
-        name = f"llvm.experimental.constrained.fcmp.{self.suffix(a.dtype)}"
+        form = "fcmps" if signals else "fcmp"
+        name = f"llvm.experimental.constrained.{form}.{self.suffix(a.dtype)}"
         self.module.declare(name, mask, f"{kind}, {kind}, metadata, metadata")
         text = (
             f'{kind} {a.name}, {kind} {b.name}, metadata !"{relation}", metadata !"fpexcept.strict"'

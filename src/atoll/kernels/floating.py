@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import struct
 
-from .arithmetic import copysign, is_nan, mantissa_mask, pattern, sign_bit
-from .builder import Code, Value, is_signed
+from .arithmetic import copysign, is_finite, is_inf, is_nan, mantissa_mask, pattern, sign_bit
+from .builder import INVALID, OVERFLOW, Code, Value, is_signed
 from .types import MANTISSA, SIGNED_BITS, VALUE_TYPE, bits, itemsize
 
 
@@ -43,20 +44,8 @@ def _ratio(dtype: str, a: float, b: float) -> float:
     if dtype == "f8":
         return a / b
     # The operands are rounded first; the quotient is rounded again when it is written down.
-    import struct
-
     single = [struct.unpack("f", struct.pack("f", x))[0] for x in (a, b)]
     return float(single[0] / single[1])
-
-
-def is_finite(code: Code, value: Value) -> Value:
-    """Neither infinite nor NaN."""
-    return code.fcmp("one", code.intrinsic("fabs", value), code.const(value.dtype, math.inf))
-
-
-def is_inf(code: Code, value: Value) -> Value:
-    """Infinite, of either sign."""
-    return code.fcmp("oeq", code.intrinsic("fabs", value), code.const(value.dtype, math.inf))
 
 
 def heaviside(code: Code, value: Value, at_zero: Value) -> Value:
@@ -75,89 +64,54 @@ def fmod(code: Code, a: Value, b: Value) -> Value:
     return code.libm("fmod", a, b)
 
 
-def _divmod(code: Code, a: Value, b: Value, rest: Value) -> tuple[Value, Value]:
-    """Floored quotient and remainder from the truncated remainder, for ``b`` that is not zero."""
+def _adjusts(code: Code, b: Value, rest: Value) -> Value:
+    """Where a truncated quotient is one more than a floored one."""
+    nil = code.const(b.dtype, 0.0)
+    differ = code.op("xor", code.fcmp("olt", b, nil), code.fcmp("olt", rest, nil))
+    return code.op("and", code.fcmp("une", rest, nil), differ)
+
+
+def _floored(code: Code, a: Value, b: Value, rest: Value) -> Value:
+    """The floored quotient, from the truncated remainder; ``b`` is not zero."""
     dtype = a.dtype
     nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
     quotient = code.op("fdiv", code.op("fsub", a, rest), b)
-    some = code.fcmp("une", rest, nil)
-    differ = code.op("xor", code.fcmp("olt", b, nil), code.fcmp("olt", rest, nil))
-    adjust = code.op("and", some, differ)
-    remainder = code.op("fadd", rest, code.select(adjust, b, code.const(dtype, -0.0)))
-    remainder = code.select(some, remainder, copysign(code, nil, b))
-    quotient = code.op("fsub", quotient, code.select(adjust, one, nil))
+    quotient = code.op("fsub", quotient, code.select(_adjusts(code, b, rest), one, nil))
     floored = code.intrinsic("floor", quotient)
     above = code.fcmp("ogt", code.op("fsub", quotient, floored), code.const(dtype, 0.5))
     floored = code.op("fadd", floored, code.select(above, one, code.const(dtype, -0.0)))
     negative = code.op("xor", sign_bit(code, a), sign_bit(code, b))
     signed_zero = code.select(negative, code.const(dtype, -0.0), nil)
-    exists = code.fcmp("une", quotient, nil)
-    return code.select(exists, floored, signed_zero), remainder
-
-
-def _is_zero(code: Code, value: Value) -> Value:
-    return code.fcmp("oeq", value, code.const(value.dtype, 0.0))
+    return code.select(code.fcmp("une", quotient, nil), floored, signed_zero)
 
 
 def floor_divide(code: Code, a: Value, b: Value) -> Value:
     """The quotient, rounded down; ``a / b`` where ``b`` is zero."""
-    zero = _is_zero(code, b)
     one = code.const(a.dtype, 1.0)
-    safe = code.select(zero, one, b)
-    dividend = code.select(zero, one, a)
-    floored = _divmod(code, dividend, safe, fmod(code, dividend, safe))[0]
-    by_zero = code.op("fdiv", a, code.select(zero, b, one))
-    return code.select(zero, by_zero, floored)
+    zero = code.fcmp("oeq", b, code.const(a.dtype, 0.0))
+    safe, dividend = code.select(zero, one, b), code.select(zero, one, a)
+    floored = _floored(code, dividend, safe, fmod(code, dividend, safe))
+    return code.select(zero, code.op("fdiv", a, code.select(zero, b, one)), floored)
 
 
 def remainder(code: Code, a: Value, b: Value) -> Value:
     """The remainder with the sign of the divisor; NaN where that is zero."""
-    zero = _is_zero(code, b)
+    nil = code.const(a.dtype, 0.0)
     rest = fmod(code, a, b)
-    one = code.const(a.dtype, 1.0)
-    dividend, inside = code.select(zero, one, a), code.select(zero, one, rest)
-    return code.select(zero, rest, _divmod(code, dividend, code.select(zero, one, b), inside)[1])
+    moved = code.select(_adjusts(code, b, rest), b, code.const(a.dtype, -0.0))
+    some = code.fcmp("une", rest, nil)
+    result = code.select(some, code.op("fadd", rest, moved), copysign(code, nil, b))
+    return code.select(code.fcmp("oeq", b, nil), rest, result)
 
 
 def divmod_quotient(code: Code, a: Value, b: Value) -> Value:
     """The first result of ``divmod``, whose flags include those of the remainder."""
-    zero = _is_zero(code, b)
-    rest = fmod(code, a, b)
     one = code.const(a.dtype, 1.0)
-    dividend, inside = code.select(zero, one, a), code.select(zero, one, rest)
-    floored = _divmod(code, dividend, code.select(zero, one, b), inside)[0]
-    by_zero = code.op("fdiv", a, code.select(zero, b, one))
-    return code.select(zero, by_zero, floored)
-
-
-# sums of logarithms
-
-
-def logaddexp(code: Code, a: Value, b: Value) -> Value:
-    """``log(exp(a) + exp(b))``."""
-    return _add_exponentials(code, a, b, "exp", 1.0, math.log(2.0))
-
-
-def logaddexp2(code: Code, a: Value, b: Value) -> Value:
-    """``log2(2**a + 2**b)``."""
-    return _add_exponentials(code, a, b, "exp2", 1.0 / math.log(2.0), 1.0)
-
-
-def _add_exponentials(
-    code: Code, a: Value, b: Value, exp: str, scale: float, double: float
-) -> Value:
-    dtype = a.dtype
-    nil = code.const(dtype, 0.0)
-    # Equal operands, which may be infinite, are not subtracted from each other.
-    equal = code.fcmp("oeq", a, b)
-    difference = code.op("fsub", code.select(equal, nil, a), code.select(equal, nil, b))
-    larger = code.select(code.fcmp("ogt", difference, nil), a, b)
-    gap = code.op("fneg", code.intrinsic("fabs", difference))
-    rest = code.libm("log1p", code.libm(exp, gap))
-    if scale != 1.0:
-        rest = code.op("fmul", rest, code.const(dtype, scale))
-    rest = code.select(equal, code.const(dtype, double), rest)
-    return code.select(is_nan(code, difference), difference, code.op("fadd", larger, rest))
+    zero = code.fcmp("oeq", b, code.const(a.dtype, 0.0))
+    rest = fmod(code, a, b)
+    safe, dividend = code.select(zero, one, b), code.select(zero, one, a)
+    floored = _floored(code, dividend, safe, code.select(zero, one, rest))
+    return code.select(zero, code.op("fdiv", a, code.select(zero, b, one)), floored)
 
 
 # neighbours, fractions and exponents
@@ -175,22 +129,35 @@ def nextafter(code: Code, a: Value, b: Value) -> Value:
     result = code.select(code.fcmp("oeq", a, nil), smallest, stepped)
     result = code.select(code.fcmp("oeq", a, b), b, result)
     result = code.select(is_nan(code, b), b, result)
-    return code.select(is_nan(code, a), a, result)
+    result = code.select(is_nan(code, a), a, result)
+    code.flag(code.op("and", is_finite(code, a), is_inf(code, result)), OVERFLOW)
+    return result
 
 
 def spacing(code: Code, value: Value) -> Value:
-    """The distance to the next number away from zero, with the sign of ``value``."""
-    kind = SIGNED_BITS[value.dtype]
-    size = code.intrinsic("fabs", value)
-    following = code.retype(code.op("add", pattern(code, size), code.const(kind, 1)), value.dtype)
-    if value.dtype == "f2":
-        gap = code.half(code.op("fsub", code.single(following), code.single(size)))
+    """The distance to the next number away from zero, with the sign of ``value``.
+
+    Half precision differs in NumPy: there it is the distance to the next greater number.
+    """
+    dtype = value.dtype
+    one = code.const(SIGNED_BITS[dtype], 1)
+    nil = code.const(dtype, 0.0)
+    finite = is_finite(code, value)
+    size = code.select(finite, code.intrinsic("fabs", value), nil)
+    following = code.retype(code.op("add", pattern(code, size), one), dtype)
+    is_zero = code.fcmp("oeq", size, nil)
+    if dtype == "f2":
+        inward = code.op("and", sign_bit(code, value), code.negate(is_zero))
+        preceding = code.retype(code.op("sub", pattern(code, size), one), dtype)
+        high, low = code.select(inward, size, following), code.select(inward, preceding, size)
+        gap = code.half(code.op("fsub", code.single(high), code.single(low)))
     else:
-        finite = is_finite(code, value)
-        nil = code.const(value.dtype, 0.0)
-        gap = code.op("fsub", code.select(finite, following, nil), code.select(finite, size, nil))
-    result = copysign(code, gap, value)
-    return code.select(is_finite(code, value), result, code.const(value.dtype, math.nan))
+        gap = code.op("fsub", following, size)
+        gap = code.select(is_zero, gap, copysign(code, gap, value))
+    code.flag(is_inf(code, gap), OVERFLOW)
+    if dtype == "f2":
+        code.flag(code.negate(finite), INVALID)
+    return code.select(finite, gap, code.const(dtype, math.nan))
 
 
 def modf_fraction(code: Code, value: Value) -> Value:
