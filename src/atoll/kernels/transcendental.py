@@ -57,11 +57,13 @@ def arccosh(code: Code, value: Value) -> Value:
     dtype = value.dtype
     one, infinity = code.const(dtype, 1.0), code.const(dtype, math.inf)
     inside = code.op("and", code.fcmp("ogt", value, one), code.fcmp("olt", value, infinity))
-    # The largest numbers would overflow inside: for those, acosh(x) = acosh(x / 4) + log(4).
-    huge = code.fcmp("ogt", value, code.const(dtype, 2.0 ** (124 if dtype == "f4" else 1020)))
-    scale = code.select(huge, code.const(dtype, 0.25), one)
-    argument = code.op("fmul", code.select(inside, value, code.const(dtype, 2.0)), scale)
-    more = code.select(huge, code.const(dtype, math.log(4.0)), code.const(dtype, 0.0))
+    # The largest numbers would overflow inside: acosh(x) = acosh(x / 2**k) + k * log(2) there.
+    bits = 64 if dtype == "f4" else 512
+    argument = code.select(inside, value, code.const(dtype, 2.0))
+    huge = code.fcmp("ogt", argument, code.const(dtype, 2.0 ** (bits * 3 // 2)))
+    scale = code.select(huge, code.const(dtype, 0.5**bits), one)
+    argument = code.op("fmul", argument, scale)
+    more = code.select(huge, code.const(dtype, bits * math.log(2.0)), code.const(dtype, 0.0))
     result = code.op("fadd", code.libm("acosh", argument), more)
     below = code.fcmp("olt", value, one)
     code.flag(below, INVALID)
@@ -143,8 +145,10 @@ def power(code: Code, base: Value, exponent: Value) -> Value:
     """
     dtype = base.dtype
     nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
-    bound = code.op("fmul", code.intrinsic("fabs", exponent), _magnitude(code, base))
-    plain = code.fcmp("olt", bound, code.const(dtype, _LARGEST_POWER[dtype]))
+    limit = code.const(dtype, _LARGEST_POWER[dtype])
+    size = code.intrinsic("fabs", exponent)
+    bounded = code.select(code.fcmp("olt", size, limit), size, limit)
+    plain = code.fcmp("olt", code.op("fmul", bounded, _magnitude(code, base)), limit)
     plain = code.op("and", plain, is_finite(code, base))
     plain = code.op("and", plain, code.fcmp("une", base, nil))
     size = code.select(plain, code.intrinsic("fabs", base), one)
@@ -202,7 +206,9 @@ def _patch(code: Code, name: str, done: Value, result: Value, *arguments: Value)
     last = function.block
     function.jump(after)
     function.label(after)
-    return Value(dtype, function.op(f"phi {whole} [ {result.name}, %{before} ], [ {current}, %{last} ]"))
+    return Value(
+        dtype, function.op(f"phi {whole} [ {result.name}, %{before} ], [ {current}, %{last} ]")
+    )
 
 
 def logaddexp(code: Code, a: Value, b: Value) -> Value:

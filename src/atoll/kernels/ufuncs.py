@@ -132,9 +132,7 @@ def _is_finite_complex(code: Code, value: Value) -> Value:
 
 
 def _is_inf_complex(code: Code, value: Value) -> Value:
-    return code.op(
-        "or", is_inf(code, code.real(value)), is_inf(code, code.imag(value))
-    )
+    return code.op("or", is_inf(code, code.real(value)), is_inf(code, code.imag(value)))
 
 
 def _clip(code: Code, value: Value, low: Value, high: Value) -> Value:
@@ -166,9 +164,7 @@ UFUNCS: dict[str, Row] = {
     "float_power": _row(2, "doui", f=transcendental.power),
     "negative": _row(1, iu=integers.negative, f=_op("fneg"), c=_parts(_op("fneg"))),
     "positive": _row(1, iufc=_same),
-    "absolute": _row(
-        1, "oui", b=_same, iu=integers.absolute, f=_intrinsic("fabs"), c=_absolute_complex
-    ),
+    "absolute": _row(1, b=_same, iu=integers.absolute, f=_intrinsic("fabs"), c=_absolute_complex),
     "fabs": _row(1, f=_intrinsic("fabs")),
     "sign": _row(1, iu=integers.sign, f=floating.sign),
     "square": _row(1, "oui", iu=_square, f=floating.square, c=square_complex),
