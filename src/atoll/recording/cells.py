@@ -93,7 +93,7 @@ class Cell:
         exported = np.asarray(_Export(array))
         if exported.dtype != array.dtype:
             exported = exported.view(array.dtype)
-        exported.flags.writeable = self.writeable and array.flags.writeable
+        exported.flags.writeable = self.writeable and view.writeable and array.flags.writeable
         self.pins += 1
         value.pinned = True
         holder = exported
@@ -176,13 +176,17 @@ class Handle:
         small = self._np
         if small is not None:
             return small
-        return view_of(self._cell.settle().array, self._geometry)
+        geometry = self._geometry
+        array = view_of(self._cell.settle().array, geometry)
+        if not geometry.writeable:
+            array.flags.writeable = False
+        return array
 
     def _array_to_write(self) -> np.ndarray[Any, Any]:
         """The memory itself, for NumPy to write into at once."""
         small = self._np
         if small is not None:
             return small
-        if not self._cell.writeable:
+        if not (self._cell.writeable and self._geometry.writeable):
             raise ValueError("assignment destination is read-only")
         return view_of(self._cell.own().array, self._geometry)
