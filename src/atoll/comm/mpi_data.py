@@ -42,7 +42,10 @@ class Datatypes:
     def message(self, array: Array) -> Message:
         """The elements of ``array`` in C order, as MPI wants them told."""
         if array.flags.c_contiguous:
-            return self.contiguous(array, array.nbytes)
+            nbytes = array.nbytes
+            if nbytes <= self.large and array.dtype.char in PLAIN:
+                return (array, nbytes, self._byte)
+            return self.contiguous(array, nbytes)
         datatype = self._strided(array.itemsize, array.shape, array.strides)
         if datatype is None:
             packed = array.copy()
