@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from ..evaluate import evaluate
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..ops.elementwise import read, update
+from ..plan.exchange import gather
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 WEIGHT_LIMIT = 600
@@ -75,7 +77,7 @@ class Cell:
         node = self.node
         # self.node, the local variable, and getrefcount's own argument make three
         if not value.pinned and sys.getrefcount(node) > 3:
-            self.node = source(value.array.copy(order="K"), self.geometry)
+            self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
             assert self.node.value is not None
             value = self.node.value
         return value
@@ -176,13 +178,33 @@ class Handle:
         small = self._np
         if small is not None:
             return small
-        return view_of(self._cell.settle().array, self._geometry)
+        value = self._cell.settle()
+        node = self._cell.node
+        if node.place is not None:
+            whole = view_of(gather(node), self._geometry)
+            whole.flags.writeable = False
+            return whole
+        return view_of(value.array, self._geometry)
 
-    def _array_to_write(self) -> np.ndarray[Any, Any]:
-        """The memory itself, for NumPy to write into at once."""
+    def _mutate(self, function: Callable[[np.ndarray[Any, Any]], Any]) -> Any:
+        """Let NumPy write into the memory at once: ``function(array)``.
+
+        An array that lies on ranks is gathered, written to by every rank alike, and shared out.
+        """
         small = self._np
         if small is not None:
-            return small
-        if not self._cell.writeable:
+            return function(small)
+        cell = self._cell
+        if not cell.writeable:
             raise ValueError("assignment destination is read-only")
-        return view_of(self._cell.own().array, self._geometry)
+        value = cell.own()
+        place = cell.node.place
+        if place is None:
+            return function(view_of(value.array, self._geometry))
+        whole = gather(cell.node)
+        result = function(view_of(whole, self._geometry))
+        rank = place.world.rank
+        halo = place.layout.halo(rank)
+        inner = tuple([slice(a, n - b) for (a, b), n in zip(halo, value.array.shape, strict=True)])
+        value.array[inner] = whole[np.ix_(*[part.array() for part in place.layout.region(rank)])]
+        return result

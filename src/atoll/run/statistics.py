@@ -64,6 +64,13 @@ class Counters:
             if bytes_in_use > self._values["peak_bytes"]:
                 self._values["peak_bytes"] = bytes_in_use
 
+    def allocated(self, name: str, bytes_in_use: int) -> None:
+        with self._lock:
+            values = self._values
+            values[name] += 1
+            if bytes_in_use > values["peak_bytes"]:
+                values["peak_bytes"] = bytes_in_use
+
     def snapshot(self) -> Statistics:
         with self._lock:
             return Statistics(**self._values)
@@ -85,6 +92,11 @@ def add(name: str, amount: int = 1) -> None:
 def peak(bytes_in_use: int) -> None:
     """Note how much memory the buffers hold now."""
     _separate.get().peak(bytes_in_use)
+
+
+def allocated(name: str, bytes_in_use: int) -> None:
+    """Count one buffer more of ``name`` and note what all hold: :func:`add` and :func:`peak` in one."""
+    _separate.get().allocated(name, bytes_in_use)
 
 
 def stats() -> Statistics:

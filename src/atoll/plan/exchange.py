@@ -1,0 +1,72 @@
+"""Which messages fill the patches of all ranks: this rank's receives and their mirror image.
+
+Each rank lists its own patches in the order in which its boxes ask for them, and can list
+those of any other rank, for they follow from layouts alone. Patch ``k`` of a rank travels in
+messages with tag ``k``, one from each owner of a piece; so both ends of a message agree on it
+without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World
+from ..graph.node import Node
+from ..layout import Range, needed
+from ..run.exchange import FinishExchange, Incoming, Inside, Outgoing, StartExchange
+from ..run.program import State
+from .body import Patch, Registers
+
+
+def plan_exchange(
+    patches_of: Callable[[int], list[Patch]], registers: Registers, world: World
+) -> StartExchange | None:
+    """The step that begins an exchange, or ``None`` where no rank needs a patch."""
+    incoming: list[Incoming] = []
+    outgoing: list[Outgoing] = []
+    inside: list[Inside] = []
+    allocate = []
+    anything = False
+    for rank in range(world.size):
+        for tag, patch in enumerate(patches_of(rank)):
+            anything = True
+            node = patch.node
+            source = registers.of[id(node)]
+            layout = node.place.layout
+            if rank == world.rank:
+                allocate.append((patch.register, registers.geometry[patch.register]))
+            for record in needed(layout, patch.region, rank):
+                if rank == world.rank and record.peer == rank:
+                    inside.append(Inside(source, record.source_key, patch.register, record.target_key))
+                elif rank == world.rank:
+                    incoming.append(Incoming(patch.register, record.target_key, record.shape, record.peer, tag))
+                elif record.peer == world.rank:
+                    outgoing.append(Outgoing(source, record.source_key, rank, tag))
+    if not anything:
+        return None
+    halos = {
+        registers.of[id(node)]: node.place.layout.halo(world.rank)
+        for node in registers.keep
+        if node is not None and node.value is not None and node.place is not None
+    }
+    return StartExchange(world.communicator, allocate, incoming, outgoing, inside, halos)
+
+
+def gather(node: Node) -> np.ndarray[Any, Any]:
+    """The whole value of an evaluated node that lies on ranks, on each of them. Collective."""
+    world: World = node.place.world
+    registers = Registers({}, {}, world.rank)
+    registers.add(node)
+    whole = tuple([Range(0, n) for n in node.geometry.shape])
+    patch = Patch(registers.extra(node.geometry), node, whole)
+    start = plan_exchange(lambda rank: [patch], registers, world)
+    assert start is not None
+    state = State([node.value, None], ())
+    start.run(state)
+    FinishExchange(start).run(state)
+    value = state.registers[patch.register]
+    assert value is not None
+    return value.array
