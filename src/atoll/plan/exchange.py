@@ -16,6 +16,7 @@ import numpy as np
 from ..comm.world import World
 from ..graph.node import Node
 from ..layout import Range, needed
+from ..layout.transfer import region_key
 from ..run.exchange import FinishExchange, Incoming, Inside, Outgoing, StartExchange
 from ..run.program import State
 from .body import Patch, Registers
@@ -35,9 +36,14 @@ def plan_exchange(
             anything = True
             node = patch.node
             source = registers.of[id(node)]
-            layout = node.place.layout
             if rank == world.rank:
                 allocate.append((patch.register, registers.geometry[patch.register]))
+            if node.place is None:  # everybody has it; the patch only puts it in order
+                if rank == world.rank:
+                    every = tuple([slice(None)] * len(patch.region))
+                    inside.append(Inside(source, region_key(patch.region), patch.register, every))
+                continue
+            layout = node.place.layout
             for record in needed(layout, patch.region, rank):
                 if rank == world.rank and record.peer == rank:
                     inside.append(Inside(source, record.source_key, patch.register, record.target_key))

@@ -87,9 +87,13 @@ class StartExchange:
             state.registers[register] = allocate_array(geometry)
         waiting = []
         for one in self.incoming:
-            target = _array(state, one.register)[one.key]
-            direct = target.base is not None and target.flags.c_contiguous
-            buffer = target if direct else np.empty(one.shape, target.dtype)
+            patch = _array(state, one.register)
+            direct = False
+            if all(type(part) is slice for part in one.key):  # a view, not a copy
+                buffer = patch[one.key]
+                direct = buffer.flags.c_contiguous
+            if not direct:
+                buffer = np.empty(one.shape, patch.dtype)
             request = communicator.irecv(buffer, one.peer, one.tag, "a halo or a piece of an array")
             waiting.append((request, None if direct else (one, buffer)))
         sending = []
@@ -217,6 +221,8 @@ class AssignLocally:
     def run(self, state: State) -> None:
         """Write; the value is as wide as the region, or broadcasts to it."""
         array = _array(state, self.register)
+        if any(not len(target) for target in self.targets):
+            return
         value: Any
         if self.source is None:
             value = state.scalars[self.number]  # type: ignore[index]
