@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World
+from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
-from ..layout import Range, needed
+from ..layout import IndexSet, Layout, Range, needed
 from ..layout.transfer import region_key
 from ..run.exchange import FinishExchange, Incoming, Inside, Outgoing, StartExchange
 from ..run.program import State
@@ -63,16 +64,28 @@ def plan_exchange(
 
 def gather(node: Node) -> np.ndarray[Any, Any]:
     """The whole value of an evaluated node that lies on ranks, on each of them. Collective."""
+    whole = tuple([Range(0, n) for n in node.geometry.shape])
+    return _collected(node, node.geometry, lambda rank: whole)
+
+
+def redistributed(node: Node, layout: Layout) -> np.ndarray[Any, Any]:
+    """This rank's block of an evaluated node's value in another layout. Collective."""
+    shape = layout.local_shape(node.place.world.rank)
+    return _collected(node, dense(shape, node.geometry.dtype), layout.region)
+
+
+def _collected(
+    node: Node, geometry: Geometry, region_of: Callable[[int], tuple[IndexSet, ...]]
+) -> np.ndarray[Any, Any]:
     world: World = node.place.world
     registers = Registers({}, {}, world.rank)
     registers.add(node)
-    whole = tuple([Range(0, n) for n in node.geometry.shape])
-    patch = Patch(registers.extra(node.geometry), node, whole)
-    start = plan_exchange(lambda rank: [patch], registers, world)
+    number = registers.extra(geometry)
+    start = plan_exchange(lambda rank: [Patch(number, node, region_of(rank))], registers, world)
     assert start is not None
     state = State([node.value, None], ())
     start.run(state)
     FinishExchange(start).run(state)
-    value = state.registers[patch.register]
+    value = state.registers[number]
     assert value is not None
     return value.array
