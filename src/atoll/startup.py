@@ -100,8 +100,11 @@ class Ender:
             text = "" if isinstance(code, int) else f"{code}\n"
             self.end(Report("exit", text, number))
 
-    def end(self, report: Report) -> None:
-        """Say why, give the exit functions and the other ranks their moment, and abort."""
+    def end(self, report: Report, at_exit: bool = False) -> None:
+        """Say why, give the exit functions and the other ranks their moment, and abort.
+
+        ``at_exit`` says that this is one of the exit functions, so that they run already.
+        """
         if self.ending or os.getpid() != self.process:
             return
         self.ending = True
@@ -112,7 +115,8 @@ class Ender:
             tell_launcher(self.mark, self.rank, report)
         else:
             tell_terminal(self.rank, self.size, report)
-        run_exit_functions()
+        if not at_exit:
+            run_exit_functions()
         flush()
         time.sleep(max(0.0, started + PAUSE - time.monotonic()))
         abort(report.code)
@@ -321,7 +325,7 @@ def watch_exceptions(ender: Ender) -> None:
     def end_after_all() -> None:
         # Somebody else's hook has printed the exception that ends this process.
         if getattr(sys, "last_value", None) is not None and not hasattr(sys, "ps1"):
-            ender.end(Report("exception", "", 1))
+            ender.end(Report("exception", "", 1), at_exit=True)
 
     sys.excepthook = end_all
     atexit.register(end_after_all)
@@ -415,15 +419,18 @@ def is_own_command() -> bool:
     return sys.argv[:1] == ["-m"] and words[words.index("-m") + 1 :][:1] == ["atoll"]
 
 
-def one_line_for_settings() -> None:
-    """In atoll's own command, a setting with a bad value is one line and exit code 2."""
+def one_line_for_problems() -> None:
+    """In atoll's own command, what keeps atoll from being imported is one line and exit code 2."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-        if kind.__name__ != "ConfigError":
+        if kind.__name__ == "ConfigError":
+            write_error(f"atoll: {error}\n")
+        elif isinstance(error, ModuleNotFoundError) and error.name in ("numpy", "llvmlite"):
+            write_error(f"atoll: {error.name} is not installed; pip install {error.name}\n")
+        else:
             before(kind, error, frames)
             return
-        write_error(f"atoll: {error}\n")
         os._exit(2)
 
     sys.excepthook = hook
@@ -435,7 +442,7 @@ def begin() -> bool:
     Without a launcher it is a look at the environment, no more.
     """
     if is_own_command():
-        one_line_for_settings()
+        one_line_for_problems()
         return False
     launch = launcher.detect()
     if launch is None or launch.size == 1 or os.environ.get(BEGUN) == str(os.getpid()):

@@ -29,6 +29,8 @@ from typing import Any
 
 import pytest
 
+from atoll.config import available_cores
+
 from . import examples, limits
 
 START_LIMIT = 120.0
@@ -119,7 +121,7 @@ class Pool:
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(ROOT), environment.get("PYTHONPATH")])
         )
-        threads = str(max(1, len(os.sched_getaffinity(0)) // self.size))
+        threads = str(max(1, available_cores() // self.size))
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ATOLL_NUM_THREADS"):
             environment.setdefault(variable, threads)
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

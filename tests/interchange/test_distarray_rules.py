@@ -1,6 +1,7 @@
 """Each rule with a wrong dictionary, and the record it gives: rule, dimension, rank, value, words."""
 
 import array
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -247,6 +248,15 @@ WRONG = [
         0,
         "dict",
         "it must be a tuple of dicts",
+    ),
+    (
+        "a mapping inside",
+        one(MappingProxyType(B10)),
+        "T4",
+        0,
+        0,
+        "mappingproxy",
+        "dim_data[0] is a mappingproxy; it must be a dict",
     ),
     ("no dict inside", one(3), "T4", 0, 0, "int", "dim_data[0] is a int"),
     (
@@ -538,6 +548,18 @@ WRONG = [
         0,
         3,
         "index 3 is listed twice",
+    ),
+    (
+        "indices twice on a process that does not speak for its grid rank",
+        [
+            describe(np.zeros((1, 2)), block(k, k + 1, 2, 2, k), unstructured(np.array(labels), 2))
+            for k, labels in enumerate(([0, 1], [1, 1]))
+        ],
+        "U1",
+        1,
+        1,
+        1,
+        "index 1 is listed twice",
     ),
     (
         "indices out of 64 bits",
@@ -855,6 +877,7 @@ LENIENT = [
         halves(first={"size": 5, "stop": 4}, second={"size": 5, "start": 0, "stop": 4}),
         "every block starts at 0",
     ),
+    ("a mapping inside", one(MappingProxyType(B10)), "taken as one"),
     ("local starts", halves(second={"start": 0, "stop": 5}), "starts and stops taken as local"),
     (
         "local sizes, cyclic",

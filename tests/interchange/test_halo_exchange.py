@@ -102,6 +102,23 @@ def test_nothing_but_an_exchange_fills_padding(rank):
 
 
 @pytest.mark.simulated(2)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize(
+    "dtype", ["?", "f2", ">i4", "c16", "g", "M8[s]", "U3", "S2", [("a", "i1"), ("b", "f8", 2)]]
+)
+def test_every_dtype_that_is_plain_memory(rank, dtype):
+    layout = Layout((4, 3), (Block(padding=(1, 1), periodic=True), "n"), size=2)
+    whole = np.frombuffer(bytes(range(1, 256)) * 40, np.uint8)
+    itemsize = np.dtype(dtype).itemsize
+    whole = (whole[: 12 * itemsize] % 2).view(dtype).reshape(4, 3)
+    a = atoll.from_local(np.zeros(layout.padded_shape(rank), dtype), layout)
+    a.local[...] = whole[2 * rank : 2 * rank + 2]
+    a.exchange_halos()
+    wanted = whole[np.arange(2 * rank - 1, 2 * rank + 3) % 4]
+    assert a.local_padded.tobytes() == np.ascontiguousarray(wanted).tobytes()
+
+
+@pytest.mark.simulated(2)
 def test_blocks_that_are_no_rows_of_memory(rank):
     layout = Layout((8, 6), (Block(padding=(1, 1), periodic=True), "n"), size=2)
     memory = np.full((6, 6, 2), -1.0)[:, ::-1, 0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from math import prod
 
 import numpy as np
@@ -284,6 +286,7 @@ def test_short_forms_and_constructors() -> None:
     assert layout == Layout((12, 8), [Block, Undistributed], size=4)
     assert layout == Layout((12, 8), [Block((0, 3, 6, 9, 12)), "n"], size=4)
     assert layout == Layout((12, 8), grid=(4, 1), size=4)
+    assert Layout(12, grid=3, size=4).grid == (3,)
     assert layout != Layout((12, 8), "bn", size=5)
     assert layout != Layout((12, 8), "cn", size=4)
     assert Layout(12, Block(), size=4) == Layout((12,), "b", size=4)
@@ -352,6 +355,8 @@ def test_derivations_refuse_nonsense() -> None:
         layout.sliced([1])
     with pytest.raises(LayoutError, match="True is not an integer"):
         layout.sliced(True)
+    with pytest.raises(LayoutError, match=r"array\(\[0, 1\]\) is not an integer"):
+        layout.sliced(np.array([0, 1]))
     with pytest.raises(LayoutError, match="not a permutation of 2 axes"):
         layout.transposed((0,))
     with pytest.raises(LayoutError, match="names an axis twice"):
@@ -512,6 +517,8 @@ def test_labels_are_held_but_are_no_dense_axis() -> None:
         (lambda: Layout((4,), [Unstructured([[0], [3]])], size=2), "axis 0 has no process for 2 of its 4 indices, the first is 1"),
         (lambda: Layout((3,), [Unstructured([[0, 1], [1, 2]], one_to_one=True)], size=2), "axis 0 has the index 1 on several processes"),
         (lambda: Layout((3,), [Unstructured([[0, 1], [1, 2]], one_to_one=3)], size=2), "one_to_one must be True or False"),
+        (lambda: Layout((3,), 5, size=2), "maps are 5; they must be a word or a sequence"),
+        (lambda: Layout((3,), size=2, grid=(np.array([1, 2]),)), "grid along axis 0 must be an integer"),
         (lambda: Layout((3,), "x", size=2), "the map of axis 0 is 'x'"),
         (lambda: Layout((3,), [7], size=2), "the map of axis 0 is 7"),
         (lambda: Layout((3, 3), "b", size=2), "1 maps 'b' for an array of 2 axes"),
@@ -536,6 +543,26 @@ def test_bad_input_says_rule_value_and_place(make: object, message: str | None) 
         return
     with pytest.raises(LayoutError, match=message):
         make()
+
+
+@given(layouts())
+@SMALL
+def test_layouts_travel(layout: Layout) -> None:
+    hash(layout)
+    for again in (pickle.loads(pickle.dumps(layout)), copy.deepcopy(layout)):
+        assert again == layout
+        assert hash(again) == hash(layout)
+        assert [again.region(r) for r in range(3 if layout.processes > 2 else 1)] == [
+            layout.region(r) for r in range(3 if layout.processes > 2 else 1)
+        ]
+
+
+def test_layouts_do_not_change() -> None:
+    layout = Layout((8, 6), size=4)
+    with pytest.raises(AttributeError):
+        layout.shape = (8, 7)  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        Layout((8,), size=4, ranks=(3, 2, 1, 0)).table[0] = 0
 
 
 def test_a_layout_of_axes_keeps_its_table() -> None:

@@ -52,8 +52,13 @@ def tie_to(name: str, rank: int) -> None:
         tie.detach()
 
 
-def prepare_output(rank: int, all_output: bool) -> None:
-    """Silence ranks other than 0 for C as for Python, and let lines out as they are written."""
+def prepare_streams(rank: int, all_output: bool) -> None:
+    """Rank 0 has the input; others print nothing, C included; and whole lines go out at once."""
+    if rank:  # Hydra would let them wait for ever
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+    sys.stderr.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
     if rank and not all_output:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
@@ -178,7 +183,7 @@ def main() -> None:
         },
     )
     faulthandler.enable()
-    prepare_output(launch.rank, options["all_output"])
+    prepare_streams(launch.rank, options["all_output"])
     try:
         run(sys.argv[2:])
     except SystemExit as leaving:

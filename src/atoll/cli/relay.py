@@ -67,7 +67,10 @@ class Relay:
             return [records, *self._remarks((remarks.MPICH_LINE, remarks.mpich_line))]
 
         if launcher.family == "Open MPI":
-            stages = self._remarks((remarks.OPEN_MPI_BLOCK, remarks.open_mpi_block))
+            stages = [
+                Extract(*remarks.OPEN_MPI_ZERO, lambda found: found[:-1]),
+                *self._remarks((remarks.OPEN_MPI_BLOCK, remarks.open_mpi_block)),
+            ]
         else:
             line = (remarks.HYDRA_LINE, remarks.hydra_line)
             stages = self._remarks(line, (remarks.HYDRA_PROXY_LINE, remarks.hydra_line))
@@ -76,6 +79,7 @@ class Relay:
         return [*of_a_rank(), *stages]
 
     def _remarks(self, *kinds: tuple[tuple[bytes, bytes], Reader]) -> list[Stage]:
+        """Stages that read these kinds of remarks."""
         return [Extract(*ends, self._verdict.remarks(read)) for ends, read in kinds]
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:

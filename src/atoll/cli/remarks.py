@@ -22,6 +22,7 @@ HYDRA_BLOCK = (
 HYDRA_LINE = (b"[mpiexec@", b"\n")
 HYDRA_PROXY_LINE = (b"[proxy:", b"\n")
 MPICH_LINE = (b"Abort(", b"\n")
+OPEN_MPI_ZERO = (b"-\n\0", b"")  # Open MPI writes the end of its C string, too
 OPEN_MPI_BLOCK = (b"-" * 74 + b"\n", b"\n" + b"-" * 74 + b"\n")
 
 
@@ -95,7 +96,7 @@ def open_mpi_block(text: str) -> list[Death] | None:
     if found:
         rank, process, number = int(found[1]), int(found[2]), int(found[4])
         return [Death(128 + number, number, rank=rank, process=process, host=found[3])]
-    found = re.search(r"Process name: \[+[^\]]*,(\d+)\] Exit code: (\d+)", words)
+    found = re.search(r"Process name: \[\S*,(\d+)\] Exit code: (\d+)", words)
     if found:
         return [Death(int(found[2]), rank=int(found[1]))]
     return None

@@ -86,7 +86,7 @@ class MpiRequest(Request):
                 return False
         except MPI.Exception as error:
             self._done = True
-            raise CommunicationError(f"{self.describe()}: {error.Get_error_string()}") from None
+            raise CommunicationError(f"{self.describe()}: {_words(error)}") from None
         self.complete(self._status)
         return True
 
@@ -224,7 +224,7 @@ class MpiCommunicator(Communicator):
                 fresh = MPI.Request.Testsome(handles, statuses) or ()
             except MPI.Exception as error:
                 raise CommunicationError(
-                    f"{error.Get_error_string()}, in one of: {describe_all(pending)}"
+                    f"{_words(error)}, in one of: {describe_all(pending)}"
                 ) from None
             for index, status in zip(fresh, statuses):
                 pending[index].complete(status)
@@ -477,8 +477,14 @@ def _loads(data: Any, lengths: Array, starts: Array) -> list[Any]:
     return [pickle.loads(data[i : i + n]) for i, n in zip(starts.tolist(), lengths.tolist())]
 
 
+def _words(error: Any) -> str:
+    """What MPI says, without the trace of its own functions that MPICH appends."""
+    text: str = error.Get_error_string()
+    return text.partition(", error stack")[0]
+
+
 def _post_error(operation: str, error: Any) -> CommunicationError:
-    return CommunicationError(f"MPI refuses the {operation}: {error.Get_error_string()}")
+    return CommunicationError(f"MPI refuses the {operation}: {_words(error)}")
 
 
 # Where MPI communicators come from ------------------------------------------------------------
@@ -502,10 +508,10 @@ _adopted = MPI.Comm.Create_keyval()
 
 def adopt(comm: Any) -> MpiCommunicator:
     """The communicator for an mpi4py communicator: duplicated the first time. Collective."""
+    if isinstance(comm, MPI.Comm) and comm == MPI.COMM_NULL:
+        raise WorldError("this rank is not in the communicator (it is COMM_NULL)")
     if not isinstance(comm, MPI.Intracomm):
         raise TypeError(f"use() takes an mpi4py intracommunicator, not {type(comm).__name__}")
-    if comm == MPI.COMM_NULL:
-        raise WorldError("this rank is not in the communicator (it is COMM_NULL)")
     found = comm.Get_attr(_adopted)
     if not isinstance(found, MpiCommunicator):
         found = MpiCommunicator(comm, _duplicate(comm), Traffic(), made_here=False)

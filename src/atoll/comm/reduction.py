@@ -44,5 +44,6 @@ def combine(contributions: Sequence[NDArray[Any]], op: str) -> NDArray[Any]:
     """The reduction of all contributions in rank order, in the dtype they have."""
     ufunc = UFUNCS[op]
     first = contributions[0]
-    total = reduce(ufunc, contributions[1:], first)
+    with np.errstate(all="ignore"):  # as MPI does it, without a word
+        total = reduce(ufunc, contributions[1:], first)
     return first.copy() if total is first else np.asarray(total, dtype=first.dtype)

@@ -24,6 +24,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import Any
 
 from ..config import config
 from ..errors import (
@@ -66,6 +67,10 @@ class SimulatedRequest(Request):
 
     def test(self) -> bool:
         return bool(self.owner.scheduler.test_some(self.owner, (self,)))
+
+    def wait(self, timeout: float | None = None) -> Any:
+        self.owner.scheduler.wait_some(self.owner, (self,), timeout)
+        return self.result
 
 
 class Rank:
@@ -303,8 +308,9 @@ class Scheduler:
         if not self.real and self._queue and self._queue[0][0] < rank.clock:
             self._enqueue(rank, rank.clock)
             self._yield(rank)
-        found = [] if self._withheld(rank) else self._collect(rank, requests)
-        if found:
+        before = [position for position, request in enumerate(requests) if request.done]
+        found = before if self._withheld(rank) else self._collect(rank, requests)
+        if len(found) > len(before) or len(found) == len(requests):
             rank.looked_in_vain = False
             return found
         self._enqueue(rank, self._time_of_next_look(rank, requests))
@@ -315,7 +321,7 @@ class Scheduler:
                 f"rank {rank.number} has looked in vain for {config.wait_abort:g} s, while nobody "
                 f"did anything, for: {describe_all(requests)}"
             )
-        return []
+        return found
 
     def _withheld(self, rank: Rank) -> bool:
         """With a seed, a look may come too early even for what has arrived, but not always."""
@@ -328,18 +334,20 @@ class Scheduler:
             return now
         times = [r.complete_at for r in requests if isinstance(r, SimulatedRequest)]
         times += [self._queue[0][0]] if self._queue else []
-        return max(now, min((t for t in times if t > now), default=now))
+        return max(now, min((t for t in times if now < t < inf), default=now))
 
     def wait_some(
         self, rank: Rank, requests: Sequence[Request], timeout: float | None
     ) -> list[int]:
         """What is done, once anything is."""
         self.enter(rank)
-        rank.looked_in_vain = False
         deadline = inf if timeout is None else self.now(rank) + timeout
+        if not requests:
+            raise ValueError("waiting for some of no requests would never end")
+        if any(request.done for request in requests):
+            return self.test_some(rank, requests)
+        rank.looked_in_vain = False
         while not (found := self._collect(rank, requests)):
-            if not requests:
-                raise ValueError("waiting for some of no requests would never end")
             if self.now(rank) >= deadline:
                 raise WaitTimeoutError(
                     f"rank {rank.number} has waited {timeout:g} s for: {describe_all(requests)}"

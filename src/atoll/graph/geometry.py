@@ -78,6 +78,7 @@ class Geometry:
         "shape",
         "size",
         "strides",
+        "writeable",
     )
     base: Geometry
     _table: dict[Any, Geometry] = {}  # noqa: RUF012
@@ -92,6 +93,7 @@ class Geometry:
         self.offset = offset
         self.base = self if base is None else base
         self.c_contiguous: bool = shadow.flags.c_contiguous
+        self.writeable: bool = shadow.flags.writeable
         self.number = next(_numbers)
         self._memo: dict[Any, Geometry] = {}
         self._axes: AxisReads | None | bool = False
@@ -103,7 +105,14 @@ class Geometry:
     @staticmethod
     def _intern(shadow: np.ndarray[Any, Any], base: Geometry | None) -> Geometry:
         offset = _address(shadow) - _address(base.shadow) if base is not None and shadow.size else 0
-        key = (shadow.shape, shadow.strides, shadow.dtype, offset, None if base is None else base.number)
+        key = (
+            shadow.shape,
+            shadow.strides,
+            shadow.dtype,
+            shadow.flags.writeable,
+            offset,
+            None if base is None else base.number,
+        )
         found = Geometry._table.get(key)
         if found is None:
             if len(Geometry._table) >= _REMEMBERED:
@@ -145,6 +154,13 @@ class Geometry:
     def broadcast(self, shape: tuple[int, ...]) -> Geometry:
         """The read-only view that repeats this one to ``shape``."""
         return self.derived(("broadcast", shape), lambda s: np.broadcast_to(s, shape))
+
+    def at(self, array: np.ndarray[Any, Any], offset: int) -> Geometry:
+        """The view of this base that lies ``offset`` bytes into it and has the form of ``array``."""
+        start = _address(self.shadow) - _ADDRESS + offset
+        shadow = np.ndarray(array.shape, array.dtype, _BUFFER, start, array.strides)
+        shadow.flags.writeable = array.flags.writeable
+        return Geometry._intern(shadow, self)
 
     @property
     def axes(self) -> AxisReads | None:

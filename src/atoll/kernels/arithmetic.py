@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .builder import Code, Value, is_signed
 from .probe import complex_product
 from .types import COMPONENT, KIND, SIGNED_BITS, bits, itemsize
@@ -18,7 +20,9 @@ def cast(code: Code, value: Value, dtype: str) -> Value:
     if kind == "c":
         part = COMPONENT[dtype]
         if source_kind == "c":
-            return code.complex(cast(code, code.real(value), part), cast(code, code.imag(value), part))
+            return code.complex(
+                cast(code, code.real(value), part), cast(code, code.imag(value), part)
+            )
         return code.complex(cast(code, value, part), code.const(part, 0.0))
     if kind == "b":
         return nonzero(code, value)
@@ -29,7 +33,11 @@ def cast(code: Code, value: Value, dtype: str) -> Value:
             return code.select(value, code.const(dtype, 1.0), code.const(dtype, 0.0))
         return code.convert("zext", value, dtype)
     if source_kind == "f":
-        return _float_to_float(code, value, dtype) if kind == "f" else _float_to_integer(code, value, dtype)
+        return (
+            _float_to_float(code, value, dtype)
+            if kind == "f"
+            else _float_to_integer(code, value, dtype)
+        )
     if kind == "f":
         wide = "f4" if dtype == "f2" else dtype
         result = code.convert("sitofp" if is_signed(source) else "uitofp", value, wide)
@@ -121,9 +129,13 @@ def _compare_complex(code: Code, relation: str, a: Value, b: Value) -> Value:
         return code.op("and", code.fcmp("oeq", ar, br), code.fcmp("oeq", ai, bi))
     if relation == "ne":
         return code.op("or", code.fcmp("une", ar, br), code.fcmp("une", ai, bi))
-    strict = _FLOATING[relation[0] + "t"]
-    ordered = code.op("and", code.fcmp("ord", ai, bi), code.fcmp(strict, ar, br))
-    tie = code.op("and", code.fcmp("oeq", ar, br), code.fcmp(_FLOATING[relation], ai, bi))
+    # NumPy leaves the flag that comparing a NaN raises.
+    strict, nil = _FLOATING[relation[0] + "t"], code.const(ar.dtype, 0.0)
+    before = code.fcmp(strict, ar, br, signals=True)
+    ordered = code.op("and", code.fcmp("ord", ai, bi), before)
+    equal = code.fcmp("oeq", ar, br)
+    ai, bi = code.select(equal, ai, nil), code.select(equal, bi, nil)
+    tie = code.op("and", equal, code.fcmp(_FLOATING[relation], ai, bi, signals=True))
     return code.op("or", ordered, tie)
 
 
@@ -134,6 +146,16 @@ def is_nan(code: Code, value: Value) -> Value:
     if KIND[value.dtype] == "f":
         return code.fcmp("uno", value, value)
     return code.const("b1", 0)
+
+
+def is_finite(code: Code, value: Value) -> Value:
+    """Neither infinite nor NaN."""
+    return code.fcmp("one", code.intrinsic("fabs", value), code.const(value.dtype, math.inf))
+
+
+def is_inf(code: Code, value: Value) -> Value:
+    """Infinite, of either sign."""
+    return code.fcmp("oeq", code.intrinsic("fabs", value), code.const(value.dtype, math.inf))
 
 
 # extremes
@@ -209,7 +231,7 @@ def divide_complex(code: Code, a: Value, b: Value) -> Value:
     ar, ai, br, bi = code.real(a), code.imag(a), code.real(b), code.imag(b)
     size_r, size_i = code.intrinsic("fabs", br), code.intrinsic("fabs", bi)
     nil, one = code.const(part, 0.0), code.const(part, 1.0)
-    by_real = code.fcmp("oge", size_r, size_i)
+    by_real = code.fcmp("oge", size_r, size_i, signals=True)
     zero = code.op("and", code.fcmp("oeq", size_r, nil), code.fcmp("oeq", size_i, nil))
     large = code.select(zero, one, code.select(by_real, br, bi))
     small = code.select(by_real, bi, br)

@@ -53,7 +53,9 @@ class Module:
     def text(self) -> str:
         """The module as LLVM reads it."""
         head = f'target triple = "{self.machine.triple}"\n'
-        return head + "\n".join([*self.declarations.values(), "", *self.definitions.values()]) + "\n"
+        return (
+            head + "\n".join([*self.declarations.values(), "", *self.definitions.values()]) + "\n"
+        )
 
 
 class Function:
@@ -172,19 +174,22 @@ class Code:
         """Compare integers."""
         return self.op(f"icmp {relation}", a, b, dtype="b1")
 
-    def fcmp(self, relation: str, a: Value, b: Value) -> Value:
+    def fcmp(self, relation: str, a: Value, b: Value, signals: bool = False) -> Value:
         """Compare floating-point values; a quiet NaN raises no flag, as in NumPy.
 
         An ordinary ordered comparison becomes a signalling instruction, so those take the
-        constrained form, whose quietness is part of its meaning.
+        constrained form, whose quietness is part of its meaning. ``signals`` asks for the flag.
         """
         if relation in ("oeq", "une", "ord", "uno", "one", "ueq"):
             return self.op(f"fcmp {relation}", a, b, dtype="b1")
         a, b = self.single(a), self.single(b)
         kind, mask = self.type(a.dtype), self.lanes("i1")
-        name = f"llvm.experimental.constrained.fcmp.{self.suffix(a.dtype)}"
+        form = "fcmps" if signals else "fcmp"
+        name = f"llvm.experimental.constrained.{form}.{self.suffix(a.dtype)}"
         self.module.declare(name, mask, f"{kind}, {kind}, metadata, metadata")
-        text = f'{kind} {a.name}, {kind} {b.name}, metadata !"{relation}", metadata !"fpexcept.strict"'
+        text = (
+            f'{kind} {a.name}, {kind} {b.name}, metadata !"{relation}", metadata !"fpexcept.strict"'
+        )
         return Value("b1", self.function.op(f"call {mask} @{name}({text})"))
 
     def select(self, mask: Value, a: Value, b: Value) -> Value:
@@ -192,7 +197,9 @@ class Code:
         kind = self.type(a.dtype)
 
         def one(x: str, y: str) -> str:
-            return self.function.op(f"select {self.lanes('i1')} {mask.name}, {kind} {x}, {kind} {y}")
+            return self.function.op(
+                f"select {self.lanes('i1')} {mask.name}, {kind} {x}, {kind} {y}"
+            )
 
         return Value(a.dtype, one(a.name, b.name), one(a.imag, b.imag) if a.imag else "")
 
@@ -229,7 +236,10 @@ class Code:
 
     def negate(self, mask: Value) -> Value:
         """The other truth value."""
-        return Value("b1", self.function.op(f"xor {self.type('b1')} {mask.name}, {self.spread('i1', 'true')}"))
+        return Value(
+            "b1",
+            self.function.op(f"xor {self.type('b1')} {mask.name}, {self.spread('i1', 'true')}"),
+        )
 
     # parts of complex values, and half precision
 
@@ -277,7 +287,9 @@ class Code:
             return name
         indices = ", ".join(f"i32 {lane}" for lane in wanted)
         vector = f"<{width} x {kind}>"
-        return self.function.op(f"shufflevector {vector} {name}, {vector} poison, <{count} x i32> <{indices}>")
+        return self.function.op(
+            f"shufflevector {vector} {name}, {vector} poison, <{count} x i32> <{indices}>"
+        )
 
     def join(self, kind: str, names: list[str], width: int) -> str:
         """One LLVM vector from several of ``width`` lanes each."""
@@ -287,14 +299,21 @@ class Code:
                 names = [
                     self.function.op(f"insertelement <2 x {kind}> {half}, {kind} {b}, i64 1")
                     for half, b in [
-                        (self.function.op(f"insertelement <2 x {kind}> poison, {kind} {a}, i64 0"), b)
+                        (
+                            self.function.op(
+                                f"insertelement <2 x {kind}> poison, {kind} {a}, i64 0"
+                            ),
+                            b,
+                        )
                         for a, b in zip(names[::2], names[1::2])
                     ]
                 ]
             else:
                 indices = ", ".join(f"i32 {lane}" for lane in range(2 * width))
                 names = [
-                    self.function.op(f"shufflevector {vector} {a}, {vector} {b}, <{2 * width} x i32> <{indices}>")
+                    self.function.op(
+                        f"shufflevector {vector} {a}, {vector} {b}, <{2 * width} x i32> <{indices}>"
+                    )
                     for a, b in zip(names[::2], names[1::2])
                 ]
             width *= 2
@@ -310,7 +329,9 @@ class Code:
                 kind = VALUE_TYPE[value.dtype]
                 name = value.name
                 if self.width > 1:
-                    name = self.function.op(f"extractelement {self.type(value.dtype)} {name}, i64 {lane}")
+                    name = self.function.op(
+                        f"extractelement {self.type(value.dtype)} {name}, i64 {lane}"
+                    )
                 arguments.append(f"{kind} {name}")
             results.append(self.function.op(f"call {result} @{function}({', '.join(arguments)})"))
         return Value(dtype, self.join(result, results, 1))
@@ -334,7 +355,9 @@ class Code:
         self.module.declare(vector, packed, ", ".join([packed] * len(values)), attributes)
         pieces = []
         for start in range(0, self.width, count):
-            inputs = [f"{packed} {self.slice(kind, v.name, self.width, start, count)}" for v in values]
+            inputs = [
+                f"{packed} {self.slice(kind, v.name, self.width, start, count)}" for v in values
+            ]
             pieces.append(self.function.op(f"call {packed} @{vector}({', '.join(inputs)})"))
         if self.width < count:
             return Value(dtype, self.slice(kind, pieces[0], count, 0, self.width))

@@ -1,38 +1,24 @@
-"""Compile a kernel's text, keep the machine code, and run it.
-
-The object that LLVM emits is what counts: it is kept on disk, and it is loaded into an engine
-without its module and its target machine, which would take a hundred times its memory.
-"""
+"""From a specification to machine code in this process, once per specification."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import threading
 from typing import Any
 
-from .. import _version
+import numpy as np
+
 from ..run import statistics
 from . import cache
-from .block import Layout
+from .kernel import Kernel
 from .machine import Machine, machine
-from .nest import Nest
+from .nest import build
 from .spec import KernelSpec
-
-_FORMAT = 1
-
-
-class Kernel:
-    """One compiled loop nest: the address of its code, and where its argument block has what."""
-
-    __slots__ = ("address", "layout", "spec")
-
-    def __init__(self, spec: KernelSpec, address: int) -> None:
-        self.spec = spec
-        self.address = address
-        self.layout = Layout.of(spec)
 
 
 class Compiler:
-    """Makes kernels, each once."""
+    """Makes kernels, each once, and holds the engine that their code lives in."""
 
     def __init__(self) -> None:
         self._kernels: dict[KernelSpec, Kernel] = {}
@@ -40,7 +26,7 @@ class Compiler:
         self._engine: Any = None
 
     def kernel(self, spec: KernelSpec) -> Kernel:
-        """The kernel of a specification."""
+        """The kernel of ``spec``, compiled if this process has not met it, or taken from disk."""
         found = self._kernels.get(spec)
         if found is None:
             with self._lock:
@@ -50,42 +36,67 @@ class Compiler:
         return found
 
     def _make(self, spec: KernelSpec) -> Kernel:
-        import llvmlite
         import llvmlite.binding as llvm
 
-        this = machine()
-        if self._engine is None:
-            target = llvm.Target.from_triple(this.triple).create_target_machine(cpu=this.cpu, features=this.features)
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-        digest = cache.key_of(
-            _FORMAT, _version.__version__, llvmlite.__version__, llvm.llvm_version_info, this.cpu, this.features,
-            this.library, this.isa, sorted(this.functions), repr(spec),
-        )  # fmt: skip
-        name = "kernel_" + digest[:32]
-        code = cache.load(digest)
+        here = machine()
+        name = name_of(spec)
+        key = cache.key_of(name, here, *_versions())
+        code = cache.load(key)
         if code is None:
-            code = _emit(Nest(spec, name, this).text(), this)
-            cache.store(digest, code)
+            code = emit(build(spec, name, here), here)
+            cache.store(key, code)
+        statistics.add("kernels_compiled")
+        if self._engine is None:
+            empty = llvm.parse_assembly(f'target triple = "{here.triple}"')
+            self._engine = llvm.create_mcjit_compiler(empty, _target(here))
+        # The engine copies the sections; neither the object nor a module stays.
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
-        statistics.add("kernels_compiled")
         return Kernel(spec, self._engine.get_function_address(name))
 
 
-def _emit(text: str, this: Machine) -> bytes:
-    """Optimise a module and emit its object."""
+def compile_kernel(spec: KernelSpec) -> Kernel:
+    """The kernel of ``spec``; the same one for the same specification."""
+    return compiler.kernel(spec)
+
+
+def kernel_text(spec: KernelSpec) -> str:
+    """The LLVM text of a kernel, for people."""
+    return build(spec, name_of(spec), machine())
+
+
+def name_of(spec: KernelSpec) -> str:
+    """The symbol of a kernel: the same in every process."""
+    return "atoll_" + hashlib.blake2b(repr(spec).encode(), digest_size=16).hexdigest()
+
+
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    """What machine code depends on besides this package and the processor."""
+    import llvmlite
     import llvmlite.binding as llvm
 
-    module = llvm.parse_assembly(text)
-    target = llvm.Target.from_triple(this.triple).create_target_machine(cpu=this.cpu, features=this.features, opt=3)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = False
-    options.slp_vectorization = False
-    options.loop_unrolling = False
-    builder = llvm.create_pass_builder(target, options)
-    builder.getModulePassManager().run(module, builder)
-    code: bytes = target.emit_object(module)
-    return code
+    # NumPy's release decides how complex products are rounded.
+    return (llvmlite.__version__, str(llvm.llvm_version_info), np.__version__)
+
+
+def emit(text: str, here: Machine) -> bytes:
+    """The object file of a module.
+
+    The text is vectorised already and has no redundancy worth a pass over it: what LLVM's
+    code generator does on its own is enough.
+    """
+    import llvmlite.binding as llvm
+
+    return bytes(_target(here).emit_object(llvm.parse_assembly(text)))
+
+
+def _target(here: Machine) -> Any:
+    import llvmlite.binding as llvm
+
+    return llvm.Target.from_triple(here.triple).create_target_machine(
+        cpu=here.cpu, features=here.features, opt=3, jit=True
+    )
 
 
 compiler = Compiler()

@@ -56,7 +56,9 @@ class Fold:
         for part in self.parts:
             self.accumulators.append(function.allocate(f"[{self.lanes} x {MEMORY_TYPE[part]}]"))
             if self.blocked:
-                self._stacks.append(function.allocate(f"[{_DEPTH * self.lanes} x {MEMORY_TYPE[part]}]"))
+                self._stacks.append(
+                    function.allocate(f"[{_DEPTH * self.lanes} x {MEMORY_TYPE[part]}]")
+                )
         if self.blocked:
             self.steps = function.allocate("i64", 8)
             self._pushed = function.allocate("i64", 8)
@@ -162,7 +164,9 @@ class Fold:
 
     def load(self, code: Code) -> list[Value]:
         """All accumulators, as one vector for each part; ``code`` has ``lanes`` lanes."""
-        return [self._load(code, part, address) for part, address in zip(self.parts, self.accumulators)]
+        return [
+            self._load(code, part, address) for part, address in zip(self.parts, self.accumulators)
+        ]
 
     def store(self, code: Code, values: list[Value]) -> None:
         """Put back what :meth:`load` gave."""
@@ -174,7 +178,9 @@ class Fold:
         wide = Code(code.function, self.lanes)
         for start in range(0, code.width, self.lanes):
             pieces = [
-                Value(v.dtype, code.slice(VALUE_TYPE[v.dtype], v.name, code.width, start, self.lanes))
+                Value(
+                    v.dtype, code.slice(VALUE_TYPE[v.dtype], v.name, code.width, start, self.lanes)
+                )
                 for v in new
             ]
             old = self.combine(wide, old, pieces)
@@ -228,7 +234,9 @@ class Fold:
         function.branch(bit, add, done)
         function.label(add)
         sums = self.combine(
-            wide, self._level(wide, level), [Value(part, name) for part, name in zip(self.parts, names)]
+            wide,
+            self._level(wide, level),
+            [Value(part, name) for part, name in zip(self.parts, names)],
         )
         next_level = function.op(f"add i64 {level}, 1")
         function.lines[at] = f"  {level} = phi i64 [ 0, %{start} ], [ {next_level}, %{add} ]"
@@ -297,13 +305,17 @@ class Fold:
         function.jump(skip)
         function.label(skip)
         merged = [
-            function.op(f"phi {wide.type(value.dtype)} [ {name}, %{body} ], [ {total.name}, %{add} ]")
+            function.op(
+                f"phi {wide.type(value.dtype)} [ {name}, %{body} ], [ {total.name}, %{add} ]"
+            )
             for value, name, total in zip(values, names, sums)
         ]
         next_level = function.op(f"add i64 {level}, 1")
         next_rest = function.op(f"lshr i64 {rest}, 1")
         function.lines[at] = f"  {level} = phi i64 [ 0, %{start} ], [ {next_level}, %{skip} ]"
-        function.lines[at + 1] = f"  {rest} = phi i64 [ {count}, %{start} ], [ {next_rest}, %{skip} ]"
+        function.lines[at + 1] = (
+            f"  {rest} = phi i64 [ {count}, %{start} ], [ {next_rest}, %{skip} ]"
+        )
         for offset, (name, value, total) in enumerate(zip(names, values, merged), 2):
             function.lines[at + offset] = (
                 f"  {name} = phi {wide.type(value.dtype)} [ {value.name}, %{start} ], [ {total}, %{skip} ]"

@@ -106,4 +106,4 @@ def _load(llvm: object) -> str:
     except (AttributeError, OSError):
         return sys.platform
     version.restype = ctypes.c_char_p
-    return "glibc " + version().decode()
+    return "glibc " + str(version().decode())

@@ -73,7 +73,9 @@ class Access:
             return self._from_memory(code, self._load_row(code, self.address(place, place.index)))
         elements = [self._load_parts(code, address) for address in self.addresses(place)]
         kind = MEMORY_TYPE[dtype]
-        return self._from_memory(code, [code.join(kind, [e[p] for e in elements], 1) for p in range(self.parts)])
+        return self._from_memory(
+            code, [code.join(kind, [e[p] for e in elements], 1) for p in range(self.parts)]
+        )
 
     def load_one(self, code: Code, address: str) -> Value:
         """One element, in code of one lane."""
@@ -100,7 +102,9 @@ class Access:
         for part in range(2):
             lanes = ", ".join(f"i32 {2 * lane + part}" for lane in range(code.width))
             found.append(
-                code.function.op(f"shufflevector {pairs} {both}, {pairs} poison, <{code.width} x i32> <{lanes}>")
+                code.function.op(
+                    f"shufflevector {pairs} {both}, {pairs} poison, <{code.width} x i32> <{lanes}>"
+                )
             )
         return found
 
@@ -124,7 +128,9 @@ class Access:
                 old = self._load_row(code, self.address(place, place.index))
                 kind = code.lanes(MEMORY_TYPE[self.operand.dtype])
                 parts = [
-                    code.function.op(f"select {code.lanes('i1')} {wanted.name}, {kind} {new}, {kind} {was}")
+                    code.function.op(
+                        f"select {code.lanes('i1')} {wanted.name}, {kind} {new}, {kind} {was}"
+                    )
                     for new, was in zip(parts, old)
                 ]
             self._store_row(place, parts)
@@ -174,9 +180,9 @@ class Access:
                 write, after = function.name("write"), function.name("written")
                 function.branch(wanted, write, after)
                 function.label(write)
-            self._store_parts(code, address, [code.slice(kind, part, width, lane, 1) for part in parts])
+            self._store_parts(
+                code, address, [code.slice(kind, part, width, lane, 1) for part in parts]
+            )
             if after:
                 function.jump(after)
                 function.label(after)
-
-

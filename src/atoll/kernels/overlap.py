@@ -5,17 +5,22 @@ from __future__ import annotations
 from .block import Layout, is_full
 from .builder import Function, Module
 from .spec import KernelSpec
-from .types import itemsize
 
 
-def conflicting_pairs(spec: KernelSpec) -> list[tuple[int, int]]:
-    """(written, other) operands of one alias group."""
+def written_operands(spec: KernelSpec) -> set[int]:
+    """The numbers of the operands that a kernel writes."""
     written = {k for k, operand in enumerate(spec.operands) if operand.access != "r"}
     for reduction in spec.reductions:
         if not is_full(reduction, spec.ndim):
             written.add(reduction.operand)
             if reduction.position >= 0:
                 written.add(reduction.operand + 1)
+    return written
+
+
+def conflicting_pairs(spec: KernelSpec) -> list[tuple[int, int]]:
+    """(written, other) operands of one alias group."""
+    written = written_operands(spec)
     return [
         (w, k)
         for w in sorted(written)
@@ -24,11 +29,12 @@ def conflicting_pairs(spec: KernelSpec) -> list[tuple[int, int]]:
     ]
 
 
-def define_overlap(module: Module, layout: Layout, sizes: tuple[int, ...]) -> None:
+def define_overlap(module: Module, layout: Layout, largest: int) -> None:
     """Define ``i1 @overlap(block, a, b)``: whether two operands share memory at different indices.
 
     They do not if their address ranges are apart, nor if they are the same elements in the
-    same order: one start, and one stride along every axis that is longer than one.
+    same order: one start, and one stride along every axis that is longer than one. ``largest`` is
+    the size of the largest element.
     """
     function = Function(module, "define internal i1 @overlap(ptr %block, i64 %a, i64 %b) noinline")
 
@@ -56,7 +62,6 @@ def define_overlap(module: Module, layout: Layout, sizes: tuple[int, ...]) -> No
     ]
     start_a, low_a, high_a, strides_a = operand("%a")
     start_b, low_b, high_b, strides_b = operand("%b")
-    largest = max(sizes)
     end_a, end_b = (function.op(f"add i64 {high}, {largest}") for high in (high_a, high_b))
     meet = function.op(f"icmp slt i64 {low_a}, {end_b}")
     touch = function.op(f"icmp slt i64 {low_b}, {end_a}")
@@ -69,8 +74,3 @@ def define_overlap(module: Module, layout: Layout, sizes: tuple[int, ...]) -> No
     differ = function.op(f"xor i1 {same}, true")
     function.line(f"ret i1 {function.op(f'and i1 {meet}, {differ}')}")
     module.definitions["overlap"] = function.text()
-
-
-def sizes_of(spec: KernelSpec) -> tuple[int, ...]:
-    """Bytes of the elements of all operands."""
-    return tuple(itemsize(operand.dtype) for operand in spec.operands)

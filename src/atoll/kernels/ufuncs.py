@@ -1,373 +1,355 @@
-"""What each ufunc is made of: one row of a table per ufunc.
+"""One row per ufunc: how it is computed for each kind of number, and the flags it may raise.
 
-A row is a function of the code that is being written and the values of the inputs, which
-already have the dtypes of NumPy's loop. Rows say for which kinds of dtype they hold; a ufunc
-or a kind without a row runs as NumPy on the data.
+To add an elementwise function, add a row. The kinds are those of the first operand's dtype
+(``b`` truth value, ``i`` signed, ``u`` unsigned, ``f`` floating, ``c`` complex). Half precision
+is computed in single precision and rounded, except in rows marked ``half``, which work on its
+bits. Flags are letters: ``d`` divide by zero, ``o`` overflow, ``u`` underflow, ``i`` invalid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from . import arithmetic as form
-from .builder import DIVIDE, OVERFLOW, Code, Value, is_signed
+from . import floating, integers, transcendental
+from .arithmetic import (
+    cast,
+    compare,
+    copysign,
+    divide_complex,
+    fmax,
+    fmin,
+    is_finite,
+    is_inf,
+    is_nan,
+    maximum,
+    minimum,
+    multiply_complex,
+    nonzero,
+    sign_bit,
+    square_complex,
+)
+from .builder import DIVIDE, INVALID, OVERFLOW, UNDERFLOW, Code, Value
+from .machine import machine
 from .probe import complex_product
-from .types import COMPONENT, KIND, MANTISSA, bits
+from .spec import DTYPES, Instruction, KernelSpec
+from .types import COMPONENT, KIND
 
-Emit = Callable[..., Value]
+Emission = Callable[..., Value]
+
+_LETTERS = {"d": DIVIDE, "o": OVERFLOW, "u": UNDERFLOW, "i": INVALID}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``kinds`` lists the kinds of the first input for which ``emit`` is right."""
+    """One ufunc. ``flags`` are those of floating and complex kinds, ``integer_flags`` of others."""
 
-    kinds: str
-    emit: Emit
-    half: bool = True
-    """Whether half precision is computed in single precision and rounded once."""
-
-
-def _plain(integer: str, floating: str, truth: str = "") -> Emit:
-    def emit(code: Code, a: Value, b: Value) -> Value:
-        kind = KIND[a.dtype]
-        if kind == "b":
-            return code.op(truth, a, b)
-        if kind == "c":
-            real = code.op(floating, code.real(a), code.real(b))
-            return code.complex(real, code.op(floating, code.imag(a), code.imag(b)))
-        return code.op(floating if kind == "f" else integer, a, b)
-
-    return emit
+    inputs: int
+    emissions: Mapping[str, Emission]
+    flags: int = 0
+    integer_flags: int = 0
+    half: bool = False
 
 
-def _multiply(code: Code, a: Value, b: Value) -> Value:
-    if KIND[a.dtype] == "c":
-        return form.multiply_complex(code, a, b)
-    return _plain("mul", "fmul", "and")(code, a, b)
+def _letters(text: str) -> int:
+    return sum(_LETTERS[letter] for letter in text)
 
 
-def _divide(code: Code, a: Value, b: Value) -> Value:
-    if KIND[a.dtype] == "c":
-        return form.divide_complex(code, a, b)
-    return code.op("fdiv", a, b)
-
-
-def _compare(relation: str) -> Emit:
-    def emit(code: Code, a: Value, b: Value) -> Value:
-        return form.compare(code, relation, a, b)
-
-    return emit
-
-
-def _logical(operation: str) -> Emit:
-    def emit(code: Code, a: Value, b: Value) -> Value:
-        return code.op(operation, form.nonzero(code, a), form.nonzero(code, b))
-
-    return emit
-
-
-def _invert(code: Code, a: Value) -> Value:
-    if KIND[a.dtype] == "b":
-        return code.negate(a)
-    return code.op("xor", a, code.const(a.dtype, -1))
-
-
-def _left_shift(code: Code, a: Value, b: Value) -> Value:
-    inside = code.icmp("ult", b, code.const(b.dtype, bits(a.dtype)))
-    nil = code.const(a.dtype, 0)
-    shifted = code.op("shl", a, code.select(inside, b, nil))
-    return code.select(inside, shifted, nil)
-
-
-def _right_shift(code: Code, a: Value, b: Value) -> Value:
-    inside = code.icmp("ult", b, code.const(b.dtype, bits(a.dtype)))
-    if is_signed(a.dtype):
-        return code.op("ashr", a, code.select(inside, b, code.const(a.dtype, bits(a.dtype) - 1)))
-    nil = code.const(a.dtype, 0)
-    return code.select(inside, code.op("lshr", a, code.select(inside, b, nil)), nil)
-
-
-def _safe_divisor(code: Code, a: Value, b: Value) -> tuple[Value, Value, Value | None]:
-    """A divisor that no division traps on, where the real one was zero, and where it overflows."""
-    zero = code.icmp("eq", b, code.const(b.dtype, 0))
-    code.flag(zero, DIVIDE)
-    one = code.const(b.dtype, 1)
-    safe = code.select(zero, one, b)
-    if not is_signed(a.dtype):
-        return safe, zero, None
-    smallest = code.icmp("eq", a, code.const(a.dtype, -(1 << (bits(a.dtype) - 1))))
-    overflow = code.op("and", smallest, code.icmp("eq", b, code.const(b.dtype, -1)))
-    return code.select(overflow, one, safe), zero, overflow
-
-
-def _floor_divide(code: Code, a: Value, b: Value) -> Value:
-    if KIND[a.dtype] == "f":
-        return _float_divmod(code, a, b)[0]
-    safe, zero, overflow = _safe_divisor(code, a, b)
-    nil = code.const(a.dtype, 0)
-    if overflow is None:
-        return code.select(zero, nil, code.op("udiv", a, safe))
-    code.flag(overflow, OVERFLOW)
-    quotient = code.op("sdiv", a, safe)
-    rest = code.op("sub", a, code.op("mul", quotient, safe))
-    differ = code.icmp("slt", code.op("xor", a, safe), nil)
-    down = code.op("and", differ, code.icmp("ne", rest, nil))
-    floored = code.select(down, code.op("sub", quotient, code.const(a.dtype, 1)), quotient)
-    return code.select(zero, nil, floored)
-
-
-def _remainder(code: Code, a: Value, b: Value) -> Value:
-    if KIND[a.dtype] == "f":
-        return _float_divmod(code, a, b)[1]
-    safe, zero, overflow = _safe_divisor(code, a, b)
-    nil = code.const(a.dtype, 0)
-    if overflow is None:
-        return code.select(zero, nil, code.op("urem", a, safe))
-    rest = code.op("srem", a, safe)
-    differ = code.icmp("slt", code.op("xor", rest, safe), nil)
-    wrong = code.op("and", differ, code.icmp("ne", rest, nil))
-    return code.select(zero, nil, code.select(wrong, code.op("add", rest, safe), rest))
-
-
-def _fmod(code: Code, a: Value, b: Value) -> Value:
-    if KIND[a.dtype] == "f":
-        return _c_fmod(code, a, b)
-    safe, zero, overflow = _safe_divisor(code, a, b)
-    rest = code.op("urem" if overflow is None else "srem", a, safe)
-    return code.select(zero, code.const(a.dtype, 0), rest)
+def _row(
+    inputs: int, flags: str = "", *, integer_flags: str = "", half: bool = False, **kinds: Emission
+) -> Row:
+    table = {kind: emission for group, emission in kinds.items() for kind in group}
+    return Row(inputs, table, _letters(flags), _letters(integer_flags), half)
 
-
-def _c_fmod(code: Code, a: Value, b: Value) -> Value:
-    name = "fmodf" if a.dtype == "f4" else "fmod"
-    kind = {"f4": "float", "f8": "double"}[a.dtype]
-    code.module.declare(name, kind, f"{kind}, {kind}", "nounwind willreturn memory(none)")
-    return code.each(name, a.dtype, a, b)
-
-
-def _float_divmod(code: Code, a: Value, b: Value) -> tuple[Value, Value]:
-    """Floor division and remainder by way of ``fmod``, corrected as Python corrects them."""
-    dtype = a.dtype
-    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
-    zero = code.fcmp("oeq", b, nil)
-    rest = _c_fmod(code, a, code.select(zero, one, b))
-    quotient = code.op("fdiv", code.op("fsub", a, rest), code.select(zero, one, b))
-    has_rest = code.fcmp("une", rest, nil)
-    differ = code.op("xor", code.fcmp("olt", b, nil), code.fcmp("olt", rest, nil))
-    adjust = code.op("and", has_rest, differ)
-    fixed = code.select(adjust, code.op("fadd", rest, b), code.select(has_rest, rest, form.copysign(code, nil, b)))
-    lowered = code.select(adjust, code.op("fsub", quotient, one), quotient)
-    floor = code.intrinsic("floor", lowered)
-    over = code.fcmp("ogt", code.op("fsub", lowered, floor), code.const(dtype, 0.5))
-    floor = code.select(over, code.op("fadd", floor, one), floor)
-    plain = code.op("fdiv", a, code.select(zero, nil, one))
-    signed_zero = form.copysign(code, nil, code.op("fdiv", a, code.select(zero, one, b)))
-    floor = code.select(code.fcmp("une", lowered, nil), floor, signed_zero)
-    floor = code.select(zero, plain, floor)
-    # the remainder by zero is fmod's own NaN, and raises what that raises
-    return floor, code.select(zero, _c_fmod(code, a, code.select(zero, b, one)), fixed)
 
+# small emissions
 
-def _negative(code: Code, a: Value) -> Value:
-    kind = KIND[a.dtype]
-    if kind == "f":
-        return code.op("fneg", a)
-    if kind == "c":
-        return code.complex(code.op("fneg", code.real(a)), code.op("fneg", code.imag(a)))
-    return code.op("sub", code.const(a.dtype, 0), a)
 
+def _op(instruction: str) -> Emission:
+    return lambda code, *values: code.op(instruction, *values)
 
-def _absolute(code: Code, a: Value) -> Value:
-    kind = KIND[a.dtype]
-    if kind == "f":
-        return code.intrinsic("fabs", a)
-    if kind == "c":
-        return code.libm("hypot", code.real(a), code.imag(a))
-    if kind in "ub":
-        return a
-    negative = code.icmp("slt", a, code.const(a.dtype, 0))
-    return code.select(negative, _negative(code, a), a)
 
+def _intrinsic(name: str) -> Emission:
+    return lambda code, *values: code.intrinsic(name, *values)
 
-def _sign(code: Code, a: Value) -> Value:
-    dtype, kind = a.dtype, KIND[a.dtype]
-    nil, one = code.const(dtype, 0), code.const(dtype, 1)
-    if kind == "f":
-        below = code.select(code.fcmp("olt", a, nil), code.const(dtype, -1.0), code.select(code.fcmp("oeq", a, nil), nil, a))
-        return code.select(code.fcmp("ogt", a, nil), one, below)
-    positive = code.icmp("ne" if kind == "u" else "sgt", a, nil)
-    if kind == "u":
-        return code.select(positive, one, nil)
-    return code.select(positive, one, code.select(code.icmp("slt", a, nil), code.const(dtype, -1), nil))
 
+def _libm(name: str) -> Emission:
+    return lambda code, *values: code.libm(name, *values)
 
-def _square(code: Code, a: Value) -> Value:
-    return _multiply(code, a, a)
 
+def _parts(emission: Emission) -> Emission:
+    """Apply a real function to both parts of complex values."""
 
-def _reciprocal(code: Code, a: Value) -> Value:
-    return code.op("fdiv", code.const(a.dtype, 1.0), a)
+    def both(code: Code, *values: Value) -> Value:
+        real = emission(code, *(code.real(value) for value in values))
+        return code.complex(real, emission(code, *(code.imag(value) for value in values)))
 
+    return both
 
-def _conjugate(code: Code, a: Value) -> Value:
-    if KIND[a.dtype] != "c":
-        return a
-    return code.complex(code.real(a), code.op("fneg", code.imag(a)))
-
-
-def _intrinsic(name: str) -> Emit:
-    def emit(code: Code, a: Value) -> Value:
-        return a if KIND[a.dtype] in "iub" else code.intrinsic(name, a)
-
-    return emit
-
-
-def _libm(name: str) -> Emit:
-    def emit(code: Code, *values: Value) -> Value:
-        return code.libm(name, *values)
-
-    return emit
-
-
-def _scaled(factor: float) -> Emit:
-    def emit(code: Code, a: Value) -> Value:
-        return code.op("fmul", a, code.const(a.dtype, factor))
-
-    return emit
-
-
-def _of_parts(single: Callable[[Code, Value], Value], joined: str) -> Emit:
-    """A question about a number, asked of both parts of a complex one."""
-
-    def emit(code: Code, a: Value) -> Value:
-        kind = KIND[a.dtype]
-        if kind == "c":
-            return code.op(joined, single(code, code.real(a)), single(code, code.imag(a)))
-        if kind != "f":
-            return code.const("b1", joined == "and")
-        return single(code, a)
-
-    return emit
-
-
-def _exponent(code: Code, value: Value) -> tuple[Value, Value]:
-    whole = form.pattern(code, value)
-    inside = code.op("and", whole, code.const(whole.dtype, form.mantissa_mask(value.dtype)))
-    infinite = form.mantissa_mask(value.dtype) & ~((1 << MANTISSA[value.dtype]) - 1)
-    return inside, code.const(whole.dtype, infinite)
-
-
-def _is_finite(code: Code, value: Value) -> Value:
-    inside, infinite = _exponent(code, value)
-    return code.icmp("slt", inside, infinite)
-
-
-def _is_infinite(code: Code, value: Value) -> Value:
-    inside, infinite = _exponent(code, value)
-    return code.icmp("eq", inside, infinite)
-
-
-def _is_nan(code: Code, value: Value) -> Value:
-    inside, infinite = _exponent(code, value)
-    return code.icmp("sgt", inside, infinite)
-
-
-def _signbit(code: Code, a: Value) -> Value:
-    return form.sign_bit(code, a)
-
-
-def _clip(code: Code, a: Value, low: Value, high: Value) -> Value:
-    return form.minimum(code, form.maximum(code, a, low), high)
-
-
-def _identity(code: Code, a: Value) -> Value:
-    return a
-
-
-_COMPARED = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}
-_FUNCTIONS = {
-    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10",
-    "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
-    "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
-    "arccosh": "acosh", "arctanh": "atanh", "cbrt": "cbrt", "arctan2": "atan2", "hypot": "hypot",
-    "power": "pow", "float_power": "pow",
-}  # fmt: skip
-_DEGREES = 180.0 / 3.141592653589793
-
-TABLE: dict[str, Row] = {
-    "add": Row("biufc", _plain("add", "fadd", "or")),
-    "subtract": Row("iufc", _plain("sub", "fsub")),
-    "multiply": Row("biufc", _multiply),
-    "divide": Row("fc", _divide),
-    "floor_divide": Row("iuf", _floor_divide),
-    "remainder": Row("iuf", _remainder),
-    "fmod": Row("iuf", _fmod),
-    "divmod.0": Row("iuf", _floor_divide),
-    "divmod.1": Row("iuf", _remainder),
-    "negative": Row("iufc", _negative),
-    "positive": Row("iufc", _identity),
-    "absolute": Row("biufc", _absolute),
-    "fabs": Row("f", _absolute),
-    "sign": Row("iuf", _sign),
-    "square": Row("iufc", _square),
-    "reciprocal": Row("f", _reciprocal),
-    "conjugate": Row("iufc", _conjugate),
-    "sqrt": Row("f", _intrinsic("sqrt")),
-    "floor": Row("biuf", _intrinsic("floor")),
-    "ceil": Row("biuf", _intrinsic("ceil")),
-    "trunc": Row("biuf", _intrinsic("trunc")),
-    "rint": Row("f", _intrinsic("rint")),
-    "deg2rad": Row("f", _scaled(1.0 / _DEGREES), half=False),
-    "radians": Row("f", _scaled(1.0 / _DEGREES), half=False),
-    "rad2deg": Row("f", _scaled(_DEGREES), half=False),
-    "degrees": Row("f", _scaled(_DEGREES), half=False),
-    "bitwise_and": Row("biu", _plain("and", "", "and")),
-    "bitwise_or": Row("biu", _plain("or", "", "or")),
-    "bitwise_xor": Row("biu", _plain("xor", "", "xor")),
-    "invert": Row("biu", _invert),
-    "left_shift": Row("iu", _left_shift),
-    "right_shift": Row("iu", _right_shift),
-    "logical_and": Row("biufc", _logical("and")),
-    "logical_or": Row("biufc", _logical("or")),
-    "logical_xor": Row("biufc", _logical("xor")),
-    "logical_not": Row("biufc", lambda code, a: code.negate(form.nonzero(code, a))),
-    "maximum": Row("biufc", form.maximum),
-    "minimum": Row("biufc", form.minimum),
-    "fmax": Row("biufc", form.fmax),
-    "fmin": Row("biufc", form.fmin),
-    "isnan": Row("biufc", _of_parts(_is_nan, "or")),
-    "isinf": Row("biufc", _of_parts(_is_infinite, "or")),
-    "isfinite": Row("biufc", _of_parts(_is_finite, "and")),
-    "signbit": Row("f", _signbit),
-    "copysign": Row("f", form.copysign),
-    "clip": Row("iuf", _clip),
+
+def _same(code: Code, value: Value) -> Value:
+    return value
+
+
+def _compare(relation: str) -> Emission:
+    return lambda code, a, b: compare(code, relation, a, b)
+
+
+def _logical(instruction: str) -> Emission:
+    return lambda code, a, b: code.op(instruction, nonzero(code, a), nonzero(code, b))
+
+
+def _logical_not(code: Code, value: Value) -> Value:
+    return code.negate(nonzero(code, value))
+
+
+def _true(code: Code, value: Value) -> Value:
+    return code.const("b1", 1)
+
+
+def _false(code: Code, value: Value) -> Value:
+    return code.const("b1", 0)
+
+
+def _is_negative(code: Code, value: Value) -> Value:
+    return code.icmp("slt", value, code.const(value.dtype, 0))
+
+
+def _conjugate(code: Code, value: Value) -> Value:
+    return code.complex(code.real(value), code.op("fneg", code.imag(value)))
+
+
+def _absolute_complex(code: Code, value: Value) -> Value:
+    return transcendental.hypot(code, code.real(value), code.imag(value))
+
+
+def _is_finite_complex(code: Code, value: Value) -> Value:
+    return code.op(
+        "and",
+        is_finite(code, code.real(value)),
+        is_finite(code, code.imag(value)),
+    )
+
+
+def _is_inf_complex(code: Code, value: Value) -> Value:
+    return code.op("or", is_inf(code, code.real(value)), is_inf(code, code.imag(value)))
+
+
+def _clip(code: Code, value: Value, low: Value, high: Value) -> Value:
+    return minimum(code, maximum(code, value, low), high)
+
+
+def _square(code: Code, value: Value) -> Value:
+    return code.op("mul", value, value)
+
+
+UFUNCS: dict[str, Row] = {
+    # arithmetic
+    "add": _row(2, "oui", b=_op("or"), iu=_op("add"), f=_op("fadd"), c=_parts(_op("fadd"))),
+    "subtract": _row(2, "oui", iu=_op("sub"), f=_op("fsub"), c=_parts(_op("fsub"))),
+    "multiply": _row(2, "oui", b=_op("and"), iu=_op("mul"), f=_op("fmul"), c=multiply_complex),
+    "divide": _row(2, "doui", f=_op("fdiv"), c=divide_complex),
+    "floor_divide": _row(
+        2, "doui", integer_flags="do", iu=integers.floor_divide, f=floating.floor_divide
+    ),
+    "remainder": _row(2, "i", integer_flags="d", iu=integers.remainder, f=floating.remainder),
+    "fmod": _row(2, "i", integer_flags="d", iu=integers.fmod, f=floating.fmod),
+    "divmod.0": _row(
+        2, "doui", integer_flags="do", iu=integers.divmod_quotient, f=floating.divmod_quotient
+    ),
+    "divmod.1": _row(
+        2, "i", integer_flags="do", iu=integers.divmod_remainder, f=floating.remainder
+    ),
+    "power": _row(2, "doui", iu=integers.power, f=transcendental.power),
+    "float_power": _row(2, "doui", f=transcendental.power),
+    "negative": _row(1, iu=integers.negative, f=_op("fneg"), c=_parts(_op("fneg"))),
+    "positive": _row(1, iufc=_same),
+    "absolute": _row(1, b=_same, iu=integers.absolute, f=_intrinsic("fabs"), c=_absolute_complex),
+    "fabs": _row(1, f=_intrinsic("fabs")),
+    "sign": _row(1, iu=integers.sign, f=floating.sign),
+    "square": _row(1, "oui", iu=_square, f=floating.square, c=square_complex),
+    "reciprocal": _row(
+        1, "doui", integer_flags="di", iu=integers.reciprocal, f=floating.reciprocal
+    ),
+    "sqrt": _row(1, "i", f=_intrinsic("sqrt")),
+    "conjugate": _row(1, iuf=_same, c=_conjugate),
+    "clip": _row(3, biuf=_clip),
+    # rounding
+    "rint": _row(1, f=_intrinsic("nearbyint")),
+    "floor": _row(1, biu=_same, f=_intrinsic("floor")),
+    "ceil": _row(1, biu=_same, f=_intrinsic("ceil")),
+    "trunc": _row(1, biu=_same, f=_intrinsic("trunc")),
+    # exponentials and logarithms
+    "exp": _row(1, "ou", f=transcendental.exp),
+    "exp2": _row(1, "ou", f=_libm("exp2")),
+    "expm1": _row(1, "ou", f=transcendental.expm1),
+    "log": _row(1, "di", f=_libm("log")),
+    "log2": _row(1, "di", f=_libm("log2")),
+    "log10": _row(1, "di", f=_libm("log10")),
+    "log1p": _row(1, "dui", f=transcendental.log1p),
+    "logaddexp": _row(2, "oui", f=transcendental.logaddexp),
+    "logaddexp2": _row(2, "oui", f=transcendental.logaddexp2),
+    "cbrt": _row(1, f=_libm("cbrt")),
+    "hypot": _row(2, "ou", f=transcendental.hypot),
+    # trigonometry
+    "sin": _row(1, "ui", f=_libm("sin")),
+    "cos": _row(1, "i", f=_libm("cos")),
+    "tan": _row(1, "ui", f=_libm("tan")),
+    "arcsin": _row(1, "ui", f=transcendental.arcsin),
+    "arccos": _row(1, "i", f=transcendental.arccos),
+    "arctan": _row(1, "u", f=_libm("atan")),
+    "arctan2": _row(2, "u", f=_libm("atan2")),
+    "sinh": _row(1, "ou", f=_libm("sinh")),
+    "cosh": _row(1, "o", f=_libm("cosh")),
+    "tanh": _row(1, "u", f=_libm("tanh")),
+    "arcsinh": _row(1, "u", f=_libm("asinh")),
+    "arccosh": _row(1, "i", f=transcendental.arccosh),
+    "arctanh": _row(1, "dui", f=transcendental.arctanh),
+    "deg2rad": _row(1, "u", f=floating.to_radians),
+    "rad2deg": _row(1, "ou", f=floating.to_degrees),
+    # integers and bits
+    "gcd": _row(2, iu=integers.gcd),
+    "lcm": _row(2, iu=integers.lcm),
+    "bitwise_and": _row(2, biu=_op("and")),
+    "bitwise_or": _row(2, biu=_op("or")),
+    "bitwise_xor": _row(2, biu=_op("xor")),
+    "invert": _row(1, b=_logical_not, iu=integers.invert),
+    "left_shift": _row(2, iu=integers.left_shift),
+    "right_shift": _row(2, iu=integers.right_shift),
+    "bitwise_count": _row(1, iu=integers.bitwise_count),
+    # comparisons and truth
+    "greater": _row(2, "i", biufc=_compare("gt")),
+    "greater_equal": _row(2, "i", biufc=_compare("ge")),
+    "less": _row(2, "i", biufc=_compare("lt")),
+    "less_equal": _row(2, "i", biufc=_compare("le")),
+    "equal": _row(2, biufc=_compare("eq")),
+    "not_equal": _row(2, biufc=_compare("ne")),
+    "logical_and": _row(2, biufc=_logical("and")),
+    "logical_or": _row(2, biufc=_logical("or")),
+    "logical_xor": _row(2, biufc=_logical("xor")),
+    "logical_not": _row(1, biufc=_logical_not),
+    "maximum": _row(2, biufc=maximum),
+    "minimum": _row(2, biufc=minimum),
+    "fmax": _row(2, biufc=fmax),
+    "fmin": _row(2, biufc=fmin),
+    "isfinite": _row(1, biu=_true, f=is_finite, c=_is_finite_complex),
+    "isinf": _row(1, biu=_false, f=is_inf, c=_is_inf_complex),
+    "isnan": _row(1, biu=_false, fc=is_nan),
+    # the structure of floating-point numbers
+    "signbit": _row(1, i=_is_negative, f=sign_bit, half=True),
+    "copysign": _row(2, f=copysign, half=True),
+    "nextafter": _row(2, "o", f=floating.nextafter, half=True),
+    "spacing": _row(1, "oi", f=floating.spacing, half=True),
+    "modf.0": _row(1, f=floating.modf_fraction),
+    "modf.1": _row(1, f=floating.modf_whole),
+    "frexp.0": _row(1, f=floating.frexp_mantissa),
+    "frexp.1": _row(1, f=floating.frexp_exponent),
+    "ldexp": _row(2, "ou", f=floating.ldexp),
+    "heaviside": _row(2, f=floating.heaviside),
 }
-TABLE |= {name: Row("biufc", _compare(relation)) for name, relation in _COMPARED.items()}
-TABLE |= {name: Row("f", _libm(function)) for name, function in _FUNCTIONS.items()}
-_KEEPS_HALF = frozenset({"isnan", "isinf", "isfinite", "signbit", "copysign", "positive", "negative", "absolute", "fabs", *_COMPARED})
+
+_ALIASES = {
+    "true_divide": "divide",
+    "mod": "remainder",
+    "abs": "absolute",
+    "conj": "conjugate",
+    "degrees": "rad2deg",
+    "radians": "deg2rad",
+    "bitwise_not": "invert",
+    "pow": "power",
+    "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
+    "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh",
+    "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+}  # fmt: skip
 
 
-def supported(name: str, inputs: tuple[str, ...], output: str) -> bool:
-    """Whether the ufunc has a row for these dtypes of its loop."""
-    row = TABLE.get(name)
-    if row is None or any(dtype not in KIND for dtype in (*inputs, output)):
+def _find(name: str) -> Row | None:
+    return UFUNCS.get(_ALIASES.get(name, name))
+
+
+def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
+    """Whether kernels can compute the ufunc ``name`` by the loop with these dtypes.
+
+    ``inputs`` are the dtypes of NumPy's loop, ``output`` that of its result; outputs of a ufunc with
+    several go by names such as ``divmod.0``.
+    """
+    row = _find(name)
+    dtypes = (*inputs, output) if output else tuple(inputs)
+    if row is None or len(inputs) != row.inputs or any(dtype not in DTYPES for dtype in dtypes):
         return False
-    kinds = {KIND[dtype] for dtype in inputs}
-    if not kinds <= set(row.kinds):
+    if KIND[inputs[0]] not in row.emissions or ("f2" in dtypes and not machine().half):
         return False
-    if "f2" in inputs and not row.half:
-        return False
-    if "c" in kinds and name in ("multiply", "divide", "square"):
-        return all(complex_product(dtype) != "unknown" for dtype in inputs)
-    if name == "absolute" and kinds == {"c"}:
-        return output in COMPONENT.values()
-    return True
+    product = name in ("multiply", "square") and inputs[0] in COMPONENT
+    return not product or complex_product(inputs[0]) != "unknown"
 
 
-def emit(code: Code, name: str, values: list[Value], dtype: str) -> Value:
-    """The ufunc on values that have the dtypes of its loop."""
-    row = TABLE[name]
-    if name in _KEEPS_HALF or not any(value.dtype == "f2" for value in values):
-        return row.emit(code, *values)
-    result = row.emit(code, *[code.single(value) for value in values])
-    return code.half(result) if dtype == "f2" and result.dtype == "f4" else result
+def perform(code: Code, instruction: Instruction, values: list[Value]) -> Value:
+    """The value of an instruction that computes."""
+    op = instruction.op
+    if op == "cast":
+        return cast(code, values[0], instruction.dtype)
+    if op == "where":
+        return code.select(*values)
+    if op == "real":
+        return code.real(values[0])
+    if op == "imag":
+        return code.imag(values[0])
+    if op == "complex":
+        return code.complex(*values)
+    if op != "call":
+        raise ValueError(f"kernels: there is no instruction {op!r}")
+    row = _find(instruction.name)
+    kind = KIND[values[0].dtype]
+    if row is None or kind not in row.emissions:
+        dtypes = ", ".join(value.dtype for value in values)
+        raise ValueError(f"kernels: {instruction.name} is not supported for {dtypes}")
+    if not row.half:
+        values = [code.single(value) for value in values]
+    result = row.emissions[kind](code, *values)
+    return code.half(result) if instruction.dtype == "f2" and result.dtype == "f4" else result
+
+
+def can_flag(spec: KernelSpec) -> tuple[int, ...]:
+    """For each instruction, the flags that it may raise: bits 1 divide by zero, 2 overflow,
+    4 underflow, 8 invalid, as in NumPy."""
+    return tuple(_flags(spec, instruction) for instruction in spec.body)
+
+
+def _flags(spec: KernelSpec, instruction: Instruction) -> int:
+    if instruction.op == "cast":
+        source = spec.body[int(instruction.args[0].real)].dtype
+        return _cast_flags(source, instruction.dtype)
+    if instruction.op != "call":
+        return 0
+    row = _find(instruction.name)
+    if row is None:
+        return 0
+    source = spec.body[int(instruction.args[0].real)].dtype
+    if KIND[source] not in "fc":
+        return row.integer_flags
+    rounded = OVERFLOW | UNDERFLOW if instruction.dtype == "f2" and not row.half else 0
+    return row.flags | rounded
+
+
+def _cast_flags(source: str, target: str) -> int:
+    kinds = KIND[source] + KIND[target]
+    if kinds[0] not in "fc":
+        return OVERFLOW if target == "f2" else 0
+    if kinds[1] in "iu":
+        return INVALID
+    if kinds[1] == "b":
+        return 0
+    return OVERFLOW | UNDERFLOW | INVALID
+
+
+def flags_of(spec: KernelSpec) -> int:
+    """All flags that a kernel may raise."""
+    flags = 0
+    for one in can_flag(spec):
+        flags |= one
+    for reduction in spec.reductions:
+        if reduction.op in ("add", "multiply") and KIND[reduction.dtype] in "fc":
+            flags |= OVERFLOW | UNDERFLOW | INVALID
+        flags |= _cast_flags(spec.body[reduction.value].dtype, reduction.dtype)
+    return flags

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import ClassVar
@@ -135,9 +135,23 @@ class Axis(ABC):
 
     def _check_array(self, indices: Indices) -> None:
         if indices.size:
-            low, high = int(indices.min()), int(indices.max())
-            self._check(low)
-            self._check(high)
+            self._check(int(indices.min()))
+            self._check(int(indices.max()))
+
+
+_TILE = 1 << 15
+
+
+def _in_tiles(indices: Indices, locate: Callable[[Indices, Indices, Indices], None]) -> Located:
+    """Coordinates and local indices, by tiles: fresh memory for temporaries costs most."""
+    coordinates, local = np.empty_like(indices), np.empty_like(indices)
+    if indices.ndim != 1 or indices.size <= _TILE:
+        locate(indices, coordinates, local)
+        return coordinates, local
+    for start in range(0, indices.size, _TILE):
+        tile = slice(start, start + _TILE)
+        locate(indices[tile], coordinates[tile], local[tile])
+    return coordinates, local
 
 
 def _grouped(values: Indices, coordinates: Indices) -> Iterator[tuple[int, IndexSet]]:
@@ -197,16 +211,26 @@ class BlockAxis(Axis):
             return np.zeros_like(indices), indices.copy()
         least, longer = divmod(self.size, self.processes)
         if self.bounds == balanced_bounds(self.size, self.processes):
-            # Exact: the first quotient is right where blocks are longer and never too
-            # large behind, the second is right behind and never too large before.
-            coordinates = indices // (least + 1 if longer else least)
-            if longer and least:
-                coordinates = np.maximum(coordinates, (indices - longer) // least)
-            starts = coordinates * least + np.minimum(coordinates, longer)
-            return coordinates, indices - starts
+
+            def balanced(given: Indices, coordinates: Indices, local: Indices) -> None:
+                # Exact: the first quotient is right where blocks are longer and never too
+                # large behind, the second is right behind and never too large before.
+                np.floor_divide(given, least + 1 if longer else least, out=coordinates)
+                if longer and least:
+                    np.maximum(coordinates, (given - longer) // least, out=coordinates)
+                np.multiply(coordinates, least, out=local)
+                if longer:
+                    local += np.minimum(coordinates, longer)
+                np.subtract(given, local, out=local)
+
+            return _in_tiles(indices, balanced)
         bounds = np.asarray(self.bounds, dtype=np.int64)
-        coordinates = np.searchsorted(bounds, indices, side="right") - 1
-        return coordinates, indices - bounds[coordinates]
+
+        def searched(given: Indices, coordinates: Indices, local: Indices) -> None:
+            np.subtract(np.searchsorted(bounds, given, side="right"), 1, out=coordinates)
+            np.subtract(given, bounds[coordinates], out=local)
+
+        return _in_tiles(indices, searched)
 
     def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
         count, bounds = len(wanted), self.bounds
@@ -232,24 +256,26 @@ class BlockAxis(Axis):
                 yield coordinate, Range.of(values_left[done:after])
                 done = after
                 index = start + done * step
-        while done < count:
+        while True:
             coordinate = bisect_right(bounds, index, coordinate) - 1
             stop = bounds[coordinate + 1]
-            yield coordinate, wanted.clipped(index, stop)
-            done = wanted.below(stop)
-            index = wanted.global_of(done) if done < count else stop
+            piece = wanted.clipped(index, stop)
+            yield coordinate, piece
+            done += len(piece)
+            if done == count:
+                return
+            index = wanted.global_of(done)
 
     def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
         if selected == range(self.size):
             return self, range(self.processes)
         count, start, step = len(selected), selected.start, selected.step
-        if step > 0:
-            cuts = [-((start - bound) // step) for bound in self.bounds]
-            order = range(self.processes)
-        else:
-            cuts = [(start - bound) // -step + 1 for bound in reversed(self.bounds)]
-            order = range(self.processes - 1, -1, -1)
-        return BlockAxis(count, tuple(min(max(cut, 0), count) for cut in cuts)), order
+        bounds, order = self.bounds, range(self.processes)
+        if step < 0:
+            # The blocks come in the opposite order; a cut counts what is not below a bound.
+            bounds, order = tuple([b - 1 for b in bounds[::-1]]), order[::-1]
+        cuts = [-((start - bound) // step) for bound in bounds]
+        return BlockAxis(count, tuple([min(max(cut, 0), count) for cut in cuts])), order
 
     @property
     def is_undistributed(self) -> bool:
@@ -306,16 +332,21 @@ class CyclicAxis(Axis):
 
     def locate_array(self, indices: Indices) -> Located:
         self._check_array(indices)
-        places = indices + self.offset if self.offset else indices
-        blocks = places // self.block_size if self.block_size > 1 else places
-        turns = blocks // self.processes
-        coordinates = blocks - turns * self.processes
-        if self.block_size == 1:
-            return coordinates, turns
-        local = places - (blocks - turns) * self.block_size
-        if self.offset:
-            local -= np.where(coordinates == 0, self.offset, 0)
-        return coordinates, local
+        processes, block, offset = self.processes, self.block_size, self.offset
+
+        def dealt(given: Indices, coordinates: Indices, local: Indices) -> None:
+            places = given + offset if offset else given
+            blocks = places // block if block > 1 else places
+            turns = blocks // processes
+            np.subtract(blocks, turns * processes, out=coordinates)
+            if block == 1:
+                local[...] = turns
+                return
+            np.subtract(places, (blocks - turns) * block, out=local)
+            if offset:
+                local -= np.where(coordinates == 0, offset, 0)
+
+        return _in_tiles(indices, dealt)
 
     def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
         if not len(wanted):

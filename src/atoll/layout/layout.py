@@ -18,16 +18,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from operator import index as as_integer
 from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import LayoutError, LayoutIndexError
+from .arguments import read_grid, read_key, read_maps, read_ranks, read_shape
 from .axes import Axis, BlockAxis, Widths
-from .grids import best_grid
 from .index_set import EMPTY, IndexSet
-from .maps import LETTERS, Block, Map, as_map, described, whole_number
+from .maps import LETTERS, Map, described, whole_number
 from .picture import html, svg, text
 from .runs import Indices
 
@@ -49,14 +50,6 @@ def _world_size(size: object) -> int:
     return whole_number(size, "layout: the number of processes", 1)
 
 
-def _shape(given: object) -> tuple[int, ...]:
-    items = given if isinstance(given, Iterable) else (given,)
-    return tuple(
-        whole_number(item, f"layout: the extent of axis {axis}", 0)
-        for axis, item in enumerate(items)
-    )
-
-
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class Layout:
     """How an array of a shape lies on the ranks of a world; see :mod:`atoll.layout`."""
@@ -73,19 +66,19 @@ class Layout:
     def __init__(
         self,
         shape: int | Sequence[int],
-        maps: str | Sequence[Any] | None = None,
+        maps: str | Map | Sequence[Any] | None = None,
         *,
-        grid: Sequence[int] | None = None,
+        grid: int | Sequence[int] | None = None,
         size: int | None = None,
         ranks: Iterable[int] | None = None,
     ) -> None:
-        extents, processes = _shape(shape), _world_size(size)
-        chosen = _maps(maps, len(extents))
-        members = None if ranks is None else _members(ranks, processes)
+        extents, processes = read_shape(shape), _world_size(size)
+        chosen = read_maps(maps, len(extents))
+        members = None if ranks is None else read_ranks(ranks, processes)
         present = processes if members is None else len(members)
         if maps is None and grid is None and prod(extents) <= 1:
             chosen = (LETTERS["n"],) * len(extents)
-        counts = _grid(extents, chosen, grid, present)
+        counts = read_grid(extents, chosen, grid, present)
         axes = [
             one.bind(extent, count, axis)
             for axis, (one, extent, count) in enumerate(zip(chosen, extents, counts))
@@ -134,7 +127,7 @@ class Layout:
             table = table[..., None]
         if table.shape[:-1] != grid:
             raise LayoutError(f"layout: ranks of shape {table.shape} for a grid {grid}")
-        _members(table.ravel().tolist(), processes)
+        read_ranks(table.ravel().tolist(), processes)
         new = cls.__new__(cls)
         new._fill(tuple(axes), processes, table.shape[-1], table)
         return new
@@ -147,7 +140,7 @@ class Layout:
     @classmethod
     def replicated(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
         """Everything on every rank."""
-        return cls(shape, "n" * len(_shape(shape)), size=size)
+        return cls(shape, "n" * len(read_shape(shape)), size=size)
 
     # What it is
 
@@ -352,7 +345,7 @@ class Layout:
     def owners(self, index: int | Sequence[int]) -> tuple[int, ...]:
         """All ranks that hold an element, its owner first."""
         items = self._index(index, "index")
-        held = [axis.owners(item.__index__()) for axis, item in zip(self.axes, items)]
+        held = [axis.owners(as_integer(item)) for axis, item in zip(self.axes, items)]
         return tuple(rank for cell in product(*held) for rank in self.ranks_at(cell))
 
     def locate(self, index: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -363,7 +356,7 @@ class Layout:
         """
         items = self._index(index, "index")
         if not any(isinstance(item, np.ndarray) and item.ndim for item in items):
-            found = [axis.locate(item.__index__()) for axis, item in zip(self.axes, items)]
+            found = [axis.locate(as_integer(item)) for axis, item in zip(self.axes, items)]
             return self.rank_at([c for c, _ in found]), tuple(local for _, local in found)
         located = [
             axis.locate_array(np.asarray(item, dtype=np.int64))
@@ -400,7 +393,7 @@ class Layout:
         axes: list[Axis] = []
         cuts: list[range | int | None] = []
         table, number, dimension = self.table, 0, 0
-        for item in _entries(key, self.shape):
+        for item in read_key(key, self.shape):
             if item is None:
                 axes.append(BlockAxis(1, (0, 1)))
                 table = np.expand_dims(table, dimension)
@@ -460,7 +453,7 @@ class Layout:
 
     def broadcast(self, shape: int | Sequence[int]) -> Layout:
         """The layout of the broadcast to ``shape``, which moves nothing."""
-        extents = _shape(shape)
+        extents = read_shape(shape)
         extra = len(extents) - self.ndim
         if extra < 0 or any(
             axis.size not in (1, extent) for axis, extent in zip(self.axes, extents[extra:])
@@ -551,95 +544,3 @@ def _joined(table: Indices, dimension: int) -> Indices:
     """The table without a dimension of the grid: its ranks become copies."""
     moved = np.moveaxis(table, dimension, -2)
     return moved.reshape(*moved.shape[:-2], -1)
-
-
-def _entries(key: Any, shape: tuple[int, ...]) -> list[range | int | None]:
-    """A basic index, spelled out: one range or integer per axis, ``None`` for new axes."""
-    items = list(key) if isinstance(key, tuple) else [key]
-    dots = [place for place, item in enumerate(items) if item is Ellipsis]
-    if len(dots) > 1:
-        raise LayoutIndexError("layout: an index can have one ellipsis ('...') only")
-    missing = len(shape) - sum(item is not None and item is not Ellipsis for item in items)
-    if missing < 0:
-        raise LayoutIndexError(
-            f"layout: too many indices: {len(shape) - missing} for {len(shape)} axes"
-        )
-    place = dots[0] if dots else len(items)
-    items[place : place + 1] = [slice(None)] * missing
-    result: list[range | int | None] = []
-    axis = 0
-    for item in items:
-        if item is None:
-            result.append(None)
-            continue
-        extent = shape[axis]
-        if isinstance(item, slice):
-            result.append(range(extent)[item])
-        elif isinstance(item, SupportsIndex) and not isinstance(item, (bool, np.bool_)):
-            number = item.__index__()
-            if not -extent <= number < extent:
-                raise LayoutIndexError(
-                    f"layout: index {number} is out of bounds for axis {axis} with size {extent}"
-                )
-            result.append(number % extent)
-        else:
-            raise LayoutError(f"layout: {item!r} is not an integer, a slice, ... or None")
-        axis += 1
-    return result
-
-
-def _maps(given: str | Sequence[Any] | None, ndim: int) -> tuple[Map, ...]:
-    if given is None:
-        return (Block(),) * ndim
-    if isinstance(given, Map):
-        given = (given,)
-    chosen = tuple(as_map(one, axis) for axis, one in enumerate(given))
-    if len(chosen) != ndim:
-        raise LayoutError(f"layout: {len(chosen)} maps {given!r} for an array of {ndim} axes")
-    return chosen
-
-
-def _members(ranks: Iterable[int], processes: int) -> list[int]:
-    members = [whole_number(rank, "layout: a rank") for rank in ranks]
-    if not members:
-        raise LayoutError("layout: ranks are empty; at least one must take part")
-    seen: set[int] = set()
-    for rank in members:
-        if not 0 <= rank < processes:
-            raise LayoutError(f"layout: ranks have {rank}; they must be in range({processes})")
-        if rank in seen:
-            raise LayoutError(f"layout: ranks have {rank} twice")
-        seen.add(rank)
-    return members
-
-
-def _grid(
-    shape: tuple[int, ...], maps: tuple[Map, ...], given: Sequence[int] | None, present: int
-) -> tuple[int, ...]:
-    """The processes along each axis: as given, as the maps ask, or with the least surface."""
-    asked = [one.processes() for one in maps]
-    if given is not None:
-        grid = tuple(
-            whole_number(count, f"layout: the grid along axis {axis}", 1)
-            for axis, count in enumerate(given)
-        )
-        if len(grid) != len(shape):
-            raise LayoutError(f"layout: grid {grid} for an array of {len(shape)} axes")
-        for axis, (count, wish) in enumerate(zip(grid, asked)):
-            if wish not in (None, count):
-                raise LayoutError(
-                    f"layout: axis {axis} has {maps[axis]!r}, which is for {wish} processes; "
-                    f"the grid {grid} has {count} there"
-                )
-    else:
-        fixed = prod(wish for wish in asked if wish is not None)
-        free = [axis for axis, wish in enumerate(asked) if wish is None]
-        chosen = best_grid(tuple(shape[axis] for axis in free), max(present // fixed, 1))
-        spread = dict(zip(free, chosen))
-        grid = tuple(spread.get(axis, wish or 1) for axis, wish in enumerate(asked))
-    if prod(grid) > present:
-        raise LayoutError(
-            f"layout: grid {grid} needs {prod(grid)} processes; there are {present}: "
-            f"atoll run -n {prod(grid)} ..."
-        )
-    return grid

@@ -7,6 +7,7 @@ Each constructor is a plain value, not yet tied to a size or to a number of proc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, SupportsIndex
@@ -28,9 +29,13 @@ from .index_set import IndexSet, listed
 
 def whole_number(value: object, what: str, least: int | None = None) -> int:
     """``value`` as an int; an error that says ``what`` it is for if it is none or too small."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, SupportsIndex):
+    number = None
+    if isinstance(value, SupportsIndex) and not isinstance(value, (bool, np.bool_)):
+        # An array has an __index__ that serves for a single integer only.
+        with suppress(TypeError):
+            number = value.__index__()
+    if number is None:
         raise LayoutError(f"{what} must be an integer, not {value!r}")
-    number = value.__index__()
     if least is not None and number < least:
         raise LayoutError(f"{what} is {number}; it must be at least {least}")
     return number
@@ -90,8 +95,8 @@ class Block(Map):
     copies of the neighbours' elements.
     """
 
-    bounds: tuple[int, ...] | str | None = None
-    padding: Widths | tuple[Widths, ...] = (0, 0)
+    bounds: Sequence[int] | str | None = None
+    padding: Sequence[int] | Sequence[Sequence[int]] = (0, 0)
     periodic: bool = False
 
     def __post_init__(self) -> None:
@@ -106,7 +111,7 @@ class Block(Map):
         object.__setattr__(self, "periodic", _flag(self.periodic, "Block: periodic"))
 
     def processes(self) -> int | None:
-        if isinstance(self.bounds, tuple):
+        if self.bounds is not None and not isinstance(self.bounds, str):
             return max(len(self.bounds) - 1, 1)
         return len(self.padding) if isinstance(self.padding[0], tuple) else None
 
@@ -117,7 +122,7 @@ class Block(Map):
         elif isinstance(self.bounds, str):
             bounds = ceiling_bounds(size, processes)
         else:
-            bounds = self.bounds
+            bounds = tuple(self.bounds)
             if any(a > b for a, b in pairwise(bounds)):
                 raise LayoutError(f"{place} block bounds {bounds}; bounds must not decrease")
             if not bounds or bounds[0] != 0 or bounds[-1] != size:
@@ -143,17 +148,18 @@ class Block(Map):
 
 
 def _padded(
-    padding: Widths | tuple[Widths, ...], bounds: tuple[int, ...], periodic: bool, place: str
+    padding: Sequence[int] | Sequence[Sequence[int]],
+    bounds: tuple[int, ...],
+    periodic: bool,
+    place: str,
 ) -> tuple[tuple[Widths, ...] | None, Widths]:
     """Padding sorted into communication widths of each block, and boundary widths."""
     processes = len(bounds) - 1
-    widths: list[Widths] = []
-    for item in padding:
-        if isinstance(item, tuple):
-            widths.append(item)
-    if not widths:
-        left, right = (item for item in padding if isinstance(item, int))
-        widths = [(left, right)] * processes
+    pairs = [item for item in padding if not isinstance(item, int)]
+    single = [item for item in padding if isinstance(item, int)]
+    widths: list[Widths] = [(left, right) for left, right in pairs]
+    if single:
+        widths = [(single[0], single[1])] * processes
     if len(widths) != processes:
         raise LayoutError(
             f"{place} padding for {len(widths)} processes; there are {processes} along the axis"
@@ -192,7 +198,7 @@ def _padded(
 class Undistributed(Map):
     """The whole axis on every process that takes part; padding as for :class:`Block`."""
 
-    padding: Widths = (0, 0)
+    padding: Sequence[int] = (0, 0)
     periodic: bool = False
 
     def __post_init__(self) -> None:
@@ -253,7 +259,7 @@ class Unstructured(Map):
     ``labels`` the indices may be any distinct integers and need not fill the axis.
     """
 
-    indices: tuple[IndexSet, ...]
+    indices: Sequence[Any]
     one_to_one: bool = False
     labels: bool = False
 
@@ -280,7 +286,7 @@ class Unstructured(Map):
         held = [part.array() for part in self.indices]
         if self.one_to_one or not self.labels:
             self._check(size, held, place)
-        return UnstructuredAxis(size, self.indices, self.one_to_one, self.labels)
+        return UnstructuredAxis(size, tuple(self.indices), self.one_to_one, self.labels)
 
     def _check(self, size: int, held: list[Any], place: str) -> None:
         if not self.labels:

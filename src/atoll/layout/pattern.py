@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import gcd, lcm
 from typing import SupportsIndex
 
@@ -20,7 +21,7 @@ from .runs import Indices, ceiling, expand, merge, overlap, smallest_period
 _set = object.__setattr__
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Pattern(IndexSet):
     """Runs that repeat with a period, cut off at both ends.
 
@@ -35,15 +36,34 @@ class Pattern(IndexSet):
     widths: tuple[int, ...]
     lead: int
     extent: int
-    before: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    size: int = field(init=False, repr=False, compare=False)
+    before: tuple[int, ...] = field(repr=False, compare=False)
+    size: int = field(repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        before = [0]
-        for width in self.widths:
-            before.append(before[-1] + width)
-        _set(self, "before", tuple(before))
-        _set(self, "size", self._below(self.lead + self.extent) - self.lead)
+    def __init__(
+        self,
+        first: int,
+        step: int,
+        period: int,
+        offsets: tuple[int, ...],
+        widths: tuple[int, ...],
+        lead: int,
+        extent: int,
+    ) -> None:
+        _set(self, "first", first)
+        _set(self, "step", step)
+        _set(self, "period", period)
+        _set(self, "offsets", offsets)
+        _set(self, "widths", widths)
+        _set(self, "lead", lead)
+        _set(self, "extent", extent)
+        if len(widths) == 1:
+            width = widths[0]
+            turns, rest = divmod(lead + extent, period)
+            _set(self, "before", (0, width))
+            _set(self, "size", turns * width + (rest if rest < width else width) - lead)
+        else:
+            _set(self, "before", (0, *accumulate(widths)))
+            _set(self, "size", self._below(lead + extent) - lead)
 
     def _below(self, place: int) -> int:
         """How many places of the comb in ``[0, place)`` belong to a run."""
@@ -90,18 +110,25 @@ class Pattern(IndexSet):
         return self._below((index - self.first) // self.step + self.lead) - self.lead
 
     def _globals(self, local: Indices) -> Indices:
-        turns, rest = np.divmod(local + self.lead, self.before[-1])
+        place = local + self.lead if self.lead else local
+        turns = place // self.before[-1]
+        rest = place - turns * self.before[-1]
         place = turns * self.period + rest
         if len(self.offsets) > 1:
             run = np.searchsorted(np.asarray(self.before), rest, side="right") - 1
             place += (np.asarray(self.offsets) - np.asarray(self.before[:-1]))[run]
-        return self.first + self.step * (place - self.lead)
+        if self.step != 1:
+            place *= self.step
+        place += self.first - self.step * self.lead
+        return place
 
     def _locals(self, indices: Indices) -> Indices:
         place = indices - self.first
         if self.step != 1:
-            place = place // self.step
-        turns, rest = np.divmod(place + self.lead, self.period)
+            place //= self.step
+        place += self.lead
+        turns = place // self.period
+        rest = place - turns * self.period
         result = turns * self.before[-1] + rest - self.lead
         if len(self.offsets) > 1:
             offsets = np.asarray(self.offsets)
@@ -187,6 +214,12 @@ class Pattern(IndexSet):
         shared = meet(mine, range(other.first, other.highest + 1, other.step))
         common = self.image(shared).intersection(other.image(shared))
         return Range.of(shared).select(common)
+
+    def clipped(self, start: int, stop: int) -> IndexSet:
+        if self.step == len(self.widths) == 1:
+            low, high = max(start, self.first), min(stop, self.first + self.extent)
+            return block_cyclic(self.widths[0], self.period, self.first - self.lead, low, high)
+        return self.intersection(Range(start, stop))
 
     def image(self, selected: range) -> IndexSet:
         if not selected:

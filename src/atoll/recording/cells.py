@@ -95,7 +95,7 @@ class Cell:
         exported = np.asarray(_Export(array))
         if exported.dtype != array.dtype:
             exported = exported.view(array.dtype)
-        exported.flags.writeable = self.writeable and array.flags.writeable
+        exported.flags.writeable = self.writeable and view.writeable and array.flags.writeable
         self.pins += 1
         value.pinned = True
         holder = exported
@@ -180,31 +180,51 @@ class Handle:
             return small
         value = self._cell.settle()
         node = self._cell.node
+        geometry = self._geometry
         if node.place is not None:
-            whole = view_of(gather(node), self._geometry)
+            whole = view_of(gather(node), geometry)
             whole.flags.writeable = False
             return whole
-        return view_of(value.array, self._geometry)
+        array = view_of(value.array, geometry)
+        if not geometry.writeable and array.flags.writeable:
+            array = array.view() if geometry.is_base else array
+            array.flags.writeable = False
+        return array
 
-    def _mutate(self, function: Callable[[np.ndarray[Any, Any]], Any]) -> Any:
-        """Let NumPy write into the memory at once: ``function(array)``.
+    def _array_to_write(self) -> np.ndarray[Any, Any]:
+        """Memory for NumPy to write into at once; say :meth:`_written` afterwards.
 
-        An array that lies on ranks is gathered, written to by every rank alike, and shared out.
+        For an array that lies on ranks it is a gathered copy, written to by every rank alike.
         """
         small = self._np
         if small is not None:
-            return function(small)
+            return small
         cell = self._cell
-        if not cell.writeable:
+        if not (cell.writeable and self._geometry.writeable):
             raise ValueError("assignment destination is read-only")
         value = cell.own()
-        place = cell.node.place
-        if place is None:
-            return function(view_of(value.array, self._geometry))
-        whole = gather(cell.node)
-        result = function(view_of(whole, self._geometry))
+        if cell.node.place is None:
+            return view_of(value.array, self._geometry)
+        return view_of(gather(cell.node), self._geometry)
+
+    def _written(self, array: np.ndarray[Any, Any]) -> None:
+        """What :meth:`_array_to_write` gave has been written to: keep this rank's share of it."""
+        if self._np is not None or self._cell.node.place is None:
+            return
+        cell = self._cell
+        value, place = cell.own(), cell.node.place
+        whole = array
+        if not self._geometry.is_base:
+            whole = gather(cell.node)
+            view_of(whole, self._geometry)[...] = array
         rank = place.world.rank
         halo = place.layout.halo(rank)
         inner = tuple([slice(a, n - b) for (a, b), n in zip(halo, value.array.shape, strict=True)])
         value.array[inner] = whole[np.ix_(*[part.array() for part in place.layout.region(rank)])]
+
+    def _mutate(self, function: Callable[[np.ndarray[Any, Any]], Any]) -> Any:
+        """Let NumPy write into the memory at once: ``function(array)``."""
+        array = self._array_to_write()
+        result = function(array)
+        self._written(array)
         return result

@@ -371,8 +371,4 @@ def _assign_node(target: Any, value: Node) -> None:
 
 
 def _may_write(target: Handle) -> bool:
-    return target._cell.writeable and 0 not in [
-        s for s, n in zip(target._geometry.strides, target._geometry.shape, strict=True) if n > 1
-    ]
-
-
+    return target._cell.writeable and target._geometry.writeable

@@ -14,14 +14,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..comm.communicator import Communicator
+from ..comm.communicator import Communicator, Request
 from ..errors import LayoutError
-from ..layout import BlockAxis, HaloTransfer, Layout, halo_transfer
+from ..layout import BlockAxis, Layout, halo_transfer
 
 TAG = 8191
 WHAT = "halo exchange"
@@ -52,13 +52,32 @@ def wrapped(axis: BlockAxis) -> BlockAxis:
     return replace(axis, size=size, bounds=bounds, halos=tuple(halos), ends=(0, 0))
 
 
+Key = tuple[Any, ...]
+
+
+class Exchange(NamedTuple):
+    """One rank's share, ready to run: what to index the padded block with, and with whom."""
+
+    sends: tuple[tuple[int, Key], ...]
+    receives: tuple[tuple[int, Key, tuple[int, ...]], ...]
+    copies: tuple[tuple[Key, Key], ...]
+
+
 @lru_cache(maxsize=64)
-def planned(layout: Layout, rank: int) -> HaloTransfer:
+def planned(layout: Layout, rank: int) -> Exchange:
     """What ``rank`` sends, receives and copies in an exchange."""
     if any(counts_its_wrap(axis) for axis in layout.axes):
         axes = [wrapped(axis) if isinstance(axis, BlockAxis) else axis for axis in layout.axes]
         layout = Layout.of(axes, layout.processes, layout.table)
-    return halo_transfer(layout, rank)
+    transfer = halo_transfer(layout, rank)
+    return Exchange(
+        tuple((record.peer, record.source_key) for record in transfer.sends),
+        tuple(
+            (record.peer, record.target_key, tuple(map(len, record.region)))
+            for record in transfer.receives
+        ),
+        tuple((record.target_key, record.source_key) for record in transfer.local),
+    )
 
 
 def exchange_halos(
@@ -68,24 +87,18 @@ def exchange_halos(
 
     ``padded`` is the block with its communication padding. All ranks of the layout call this.
     """
-    transfer = planned(layout, communicator.rank)
-    if (transfer.receives or transfer.local) and not padded.flags.writeable:
+    exchange = planned(layout, communicator.rank)
+    if (exchange.receives or exchange.copies) and not padded.flags.writeable:
         raise LayoutError(
             "halo exchange: the block is read-only memory; its padding cannot be filled"
         )
-    incoming = []
-    for record in transfer.receives:
-        buffer = np.empty([len(part) for part in record.region], padded.dtype)
-        request = communicator.irecv(buffer, record.peer, TAG, WHAT)
-        incoming.append((request, buffer, record.target_key))
-    outgoing = [
-        communicator.isend(padded[record.source_key], record.peer, TAG, WHAT)
-        for record in transfer.sends
-    ]
-    for record in transfer.local:
-        padded[record.target_key] = padded[record.source_key]
-    for request, buffer, key in incoming:
-        request.wait()
-        padded[key] = buffer
+    incoming: list[Request] = []
+    for peer, _, shape in exchange.receives:
+        incoming.append(communicator.irecv(np.empty(shape, padded.dtype), peer, TAG, WHAT))
+    outgoing = [communicator.isend(padded[key], peer, TAG, WHAT) for peer, key in exchange.sends]
+    for target, source in exchange.copies:
+        padded[target] = padded[source]
+    for request, (_, key, _) in zip(incoming, exchange.receives):
+        padded[key] = request.wait()
     communicator.wait_all(outgoing)
     return padded

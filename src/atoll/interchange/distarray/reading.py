@@ -280,6 +280,14 @@ def _dictionaries(dim_data: object, reading: Reading) -> list[Mapping[str, Any]]
                 type(dim_dict).__name__,
             )
             fine = False
+        elif not isinstance(dim_dict, dict):
+            reading.deviates(
+                "T4",
+                f"dim_data[{i}] is a {type(dim_dict).__name__}; it must be a dict",
+                "taken as one",
+                i,
+                type(dim_dict).__name__,
+            )
     return list(dim_data) if fine else None
 
 

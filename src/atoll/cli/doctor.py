@@ -1,0 +1,266 @@
+"""``atoll doctor``: what this machine has for atoll, and what is wrong with it.
+
+Every check is a function that returns a :class:`Finding`. Its state is ``ok``; ``note``,
+where something is absent that atoll can do without; or ``broken``, which makes the exit
+code 1. What may crash runs in a process of its own (see ``probes``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from .. import startup
+from .._version import __version__
+from ..config import available_cores, config
+from ..errors import LaunchError
+from . import UsageError, probes
+from .mpiexec import INSTALL, Mpiexec, find
+
+HELP = """\
+usage: atoll doctor [--json]
+
+Says what this machine has for atoll: Python, NumPy, the compiler, the processor, MPI and
+whether two ranks can talk, cores, threads, memory, optional packages. Exit code 1 if
+something is broken.
+"""
+
+EXTRAS = {
+    "threadpoolctl": "limits the BLAS threads of ranks when NumPy was imported before atoll",
+    "dask": "exchange with Dask arrays",
+    "ray": "exchange with Ray",
+    "h5py": "HDF5 files",
+    "zarr": "Zarr stores",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check: its state, a line for people, and the facts for programs."""
+
+    name: str
+    state: str
+    text: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+class ProbeError(Exception):
+    """A program of ``probes`` did not answer; the text says why."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the findings; 1 if something is broken."""
+    unknown = [word for word in words if word not in ("--json", "-h", "--help")]
+    if unknown:
+        raise UsageError(f"there is no option {unknown[0]!r}; there is --json")
+    if "-h" in words or "--help" in words:
+        print(HELP, end="")
+        return 0
+    as_json = "--json" in words
+    findings = []
+    for check in CHECKS:
+        findings.append(check())
+        if not as_json:
+            print(line(findings[-1]), flush=True)
+    broken = [finding.name for finding in findings if finding.state == "broken"]
+    if as_json:
+        print(json.dumps({"broken": broken, "findings": [asdict(f) for f in findings]}, indent=1))
+    else:
+        print(f"broken: {', '.join(broken)}" if broken else "nothing is broken")
+    return 1 if broken else 0
+
+
+def line(finding: Finding) -> str:
+    """A finding for people."""
+    return f"{finding.state:<7} {finding.name:<9} {finding.text}"
+
+
+def ask(command: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Run a probe and return its answer."""
+    try:
+        run = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        raise ProbeError("no answer within 60 seconds") from None
+    except OSError as problem:
+        raise ProbeError(str(problem)) from None
+    for answer in run.stdout.splitlines():
+        if run.returncode == 0 and answer.startswith("{"):
+            return dict(json.loads(answer))
+    said = [text for text in (run.stderr or run.stdout).splitlines() if text.strip(" -=")]
+    errors = [text for text in said if re.match(r"\w+(\.\w+)*(Error|Exception)\b", text)]
+    fatal = [text for text in said if "error" in text.lower()][:1]
+    reason = (errors or fatal or said or ["nothing was said"])[-1].strip()
+    raise ProbeError(f"{reason} (exit code {run.returncode})")
+
+
+def check_python() -> Finding:
+    """The interpreter, and atoll itself."""
+    version, system = platform.python_version(), f"{platform.system()} {platform.machine()}"
+    facts = {"version": version, "executable": sys.executable, "system": system}
+    text = f"{platform.python_implementation()} {version} on {system}, {sys.executable}"
+    return Finding("python", "ok", f"{text}; atoll {__version__}", facts)
+
+
+def check_numpy() -> Finding:
+    """NumPy and its BLAS."""
+    import numpy
+
+    facts: dict[str, object] = {"version": numpy.__version__}
+    try:
+        blas = numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        facts["blas"] = f"{blas['name']} {blas.get('version', '')}".strip()
+    except (KeyError, TypeError, ImportError):
+        facts["blas"] = "unknown"
+    text = f"{numpy.__version__}, BLAS: {facts['blas']}"
+    if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (2, 1):
+        return Finding("numpy", "broken", f"{text}; atoll needs 2.1: pip install -U numpy", facts)
+    return Finding("numpy", "ok", text, facts)
+
+
+def check_compiler() -> Finding:
+    """Whether llvmlite can compile for this processor."""
+    try:
+        facts = ask([sys.executable, "-c", probes.COMPILER])
+    except ProbeError as problem:
+        return Finding("compiler", "broken", f"llvmlite: {problem}; pip install -U llvmlite")
+    text = f"llvmlite {facts['version']} with LLVM {facts['llvm']}"
+    if not facts["compiles"]:
+        return Finding("compiler", "broken", f"{text} compiles wrong code", facts)
+    features = facts["features"]
+    assert isinstance(features, list)
+    widest = [name for name in ("avx512f", "avx2", "sse2", "neon", "sve") if name in features]
+    return Finding(
+        "compiler", "ok", f"{text} for {facts['cpu']} ({widest[0] if widest else 'scalar'})", facts
+    )
+
+
+def check_libmvec() -> Finding:
+    """The C library's vector functions, without which exp, sin... are slower, not wrong."""
+    names = {"avx512": "_ZGVeN8v_exp", "avx2": "_ZGVdN4v_exp", "sse": "_ZGVbN2v_exp"}
+    try:
+        library = ctypes.CDLL("libmvec.so.1")
+    except OSError:
+        return Finding(
+            "libmvec", "note", "absent; exp, sin and their like run one number at a time"
+        )
+    widths = [width for width, name in names.items() if hasattr(library, name)]
+    return Finding("libmvec", "ok", f"vector functions for {', '.join(widths)}", {"for": widths})
+
+
+def check_cores() -> Finding:
+    """How many cores and threads atoll would use."""
+    cores, threads = available_cores(), config.threads
+    facts = {"available": cores, "installed": os.cpu_count(), "threads": threads}
+    text = f"{cores} available of {os.cpu_count()}; one process runs {threads} threads"
+    if threads > cores:
+        return Finding("cores", "note", f"{text}, more than there are cores", facts)
+    return Finding("cores", "ok", text, facts)
+
+
+def check_memory() -> Finding:
+    """How much memory there is, and how much of it is free for programs."""
+    try:
+        size = os.sysconf("SC_PAGE_SIZE")
+        total, free = size * os.sysconf("SC_PHYS_PAGES"), size * os.sysconf("SC_AVPHYS_PAGES")
+    except (ValueError, OSError):
+        return Finding("memory", "note", "this system does not say")
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            kinds = dict(entry.split(":", 1) for entry in file)
+        free = int(kinds["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError, ValueError):
+        free = min(free, total)
+    facts = {"total_bytes": total, "available_bytes": free}
+    return Finding(
+        "memory", "ok", f"{total / 2**30:.1f} GiB, {free / 2**30:.1f} GiB available", facts
+    )
+
+
+def check_mpi() -> Finding:
+    """The MPI library that mpi4py loads."""
+    try:
+        importlib.metadata.version("mpi4py")
+    except importlib.metadata.PackageNotFoundError:
+        return Finding("mpi", "note", f"mpi4py is not installed: one process only; {INSTALL}")
+    try:
+        facts = ask([sys.executable, "-c", probes.LIBRARY])
+    except ProbeError as problem:
+        return Finding("mpi", "broken", f"mpi4py cannot load MPI: {problem}; {INSTALL}")
+    text = f"mpi4py {facts['mpi4py']} with {facts['vendor']} (MPI {facts['standard']})"
+    return Finding("mpi", "ok", text, facts)
+
+
+def check_ranks() -> Finding:
+    """Whether the launcher that `atoll run` uses starts two ranks that can talk, and how fast."""
+    try:
+        importlib.metadata.version("mpi4py")
+    except importlib.metadata.PackageNotFoundError:
+        return Finding("ranks", "note", "not tried without mpi4py")
+    try:
+        launcher = find()
+    except LaunchError as problem:
+        return Finding("ranks", "broken", str(problem))
+    facts: dict[str, object] = {"launcher": launcher.path, "family": launcher.family}
+    try:
+        facts |= pair(launcher)
+    except ProbeError as problem:
+        advice = "is it the one of mpi4py's MPI? `atoll run --mpiexec PATH` takes another"
+        return Finding("ranks", "broken", f"{launcher.path}: {problem}; {advice}", facts)
+    text = (
+        f"2 ranks talk by {launcher.path} ({launcher.family}): "
+        f"latency {facts['latency_us']:.1f} us, allreduce {facts['allreduce_us']:.1f} us, "
+        f"{facts['bandwidth_gb_s']:.1f} GB/s each way"
+    )
+    return Finding("ranks", "ok", text, facts)
+
+
+def pair(launcher: Mpiexec) -> dict[str, object]:
+    """Start two ranks on this machine and let them measure."""
+    one = dict.fromkeys(startup.THREAD_VARIABLES, "1")
+    environment = {**os.environ, **launcher.environment(), **one}
+    return ask(launcher.command(2, [sys.executable, "-c", probes.PAIR]), environment)
+
+
+def check_extras() -> Finding:
+    """Optional packages: what is there, and what the others would be good for."""
+    versions: dict[str, object] = {}
+    for name in EXTRAS:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    there = [f"{name} {version}" for name, version in versions.items() if version]
+    absent = [f"{name} ({EXTRAS[name]})" for name, version in versions.items() if not version]
+    text = "; ".join(
+        ([", ".join(there)] if there else []) + (["absent: " + ", ".join(absent)] if absent else [])
+    )
+    return Finding("extras", "note" if absent else "ok", text, versions)
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    check_python,
+    check_numpy,
+    check_compiler,
+    check_libmvec,
+    check_cores,
+    check_memory,
+    check_mpi,
+    check_ranks,
+    check_extras,
+)

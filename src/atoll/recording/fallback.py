@@ -1,0 +1,139 @@
+"""NumPy's own functions on the data: what goes in, what comes back, and what that is a view of.
+
+What NumPy returns may be new memory, an argument, or a view of an argument. The first is taken
+over, the second is answered by the handle that went in, and the third becomes a view of that
+handle's cell: the address says which. So aliasing holds for every function of NumPy's.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Collection
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ..errors import FallbackWarning
+from .cells import ROOT, Handle
+from .making import from_numpy, of_small, of_view
+
+Array = np.ndarray[Any, Any]
+
+
+class Given:
+    """The arguments of one call of NumPy's, and the handles that they came from."""
+
+    __slots__ = ("handles", "large")
+
+    def __init__(self) -> None:
+        self.handles: list[tuple[Array, Handle]] = []
+        self.large = False
+
+    def array(self, handle: Handle, *, write: bool = False) -> Any:
+        """The memory of one handle."""
+        array = handle._array_to_write() if write else handle._array()
+        if handle._np is None:
+            if isinstance(handle, Handle.scalar_type):
+                return array[()]
+            self.large = True
+        self.handles.append((array, handle))
+        return array
+
+    def give(self, value: Any, *, write: bool = False) -> Any:
+        """A value for NumPy, containers searched through."""
+        if isinstance(value, Handle):
+            return self.array(value, write=write)
+        kind = type(value)
+        if kind is tuple:
+            return tuple([self.give(v, write=write) for v in value])
+        if kind is list:
+            if any(isinstance(v, (Handle, list, tuple)) or hasattr(v, "_to_numpy") for v in value):
+                return [self.give(v, write=write) for v in value]
+            return value
+        if kind is dict:
+            return {k: self.give(v, write=write) for k, v in value.items()}
+        own = getattr(kind, "_to_numpy", None)
+        return value if own is None else own(value, self, write)
+
+    def take(self, result: Any) -> Any:
+        """What NumPy returned, in our hands."""
+        kind = type(result)
+        if kind is np.ndarray:
+            return self._taken(result)
+        if kind is tuple:
+            return tuple([self.take(r) for r in result])
+        if kind is list:
+            return [self.take(r) for r in result]
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return kind(*[self.take(r) for r in result])
+        return result
+
+    def _taken(self, result: Array) -> Any:
+        for array, handle in self.handles:
+            if result is array:
+                return handle
+        if result.base is None and result.flags.owndata:
+            return from_numpy(result)
+        for array, handle in self.handles:
+            if not np.may_share_memory(array, result):
+                continue
+            if handle._np is not None:
+                return of_small(result)
+            cell = handle._cell
+            memory = cell.node.value
+            if memory is not None and result.size:
+                offset = result.__array_interface__["data"][0] - memory.address
+                return of_view(cell, cell.geometry.at(result, offset))
+        return from_numpy(result.copy(order="K"))
+
+
+def user_frame() -> FrameType | None:
+    """The frame of the user's program that called atoll."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(ROOT):
+        frame = frame.f_back
+    return frame
+
+
+def warn(name: str) -> None:
+    """Say, once for each place of the program, that NumPy does this on the data."""
+    frame = user_frame()
+    if frame is None:
+        return
+    warnings.warn_explicit(
+        f"atoll has no kernel for {name} yet: NumPy runs it on the data, on one core",
+        FallbackWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=frame.f_globals.get("__name__"),
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def by_numpy(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    *,
+    writes: Collection[int | str] = (),
+    name: str = "",
+) -> Any:
+    """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
+
+    ``writes`` has the places or names of the arguments that the function writes into; ``out``
+    is always one.
+    """
+    given = Given()
+    plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
+    plain_options = {
+        k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()
+    }
+    if name and given.large:
+        warn(name)
+    return given.take(function(*plain_args, **plain_options))
+
+
+implementations: dict[Any, Callable[..., Any]] = {}
+"""For each function of NumPy's, ours; filled by the room of functions."""

@@ -1,0 +1,112 @@
+"""``a.flat``: the elements of an array in C order, as NumPy's flat iterator shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import shaping
+from .cells import Handle
+from .elementwise import general
+from .fallback import Given, by_numpy
+
+
+class flatiter:
+    """An iterator over the elements in C order that can be indexed and assigned to."""
+
+    __slots__ = ("_place", "base")
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        self._place = 0
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _handle(self) -> Any:
+        """The elements as an array of one axis: a view where one is possible."""
+        return shaping.reshape(self.base, (-1,))
+
+    def _assigned(self, key: Any, value: Any) -> None:
+        line = self._handle()
+        if shaping.is_view_of(line, self.base):
+            line[key] = value
+            return
+        target = self.base._array_to_write()
+        given = Given()
+        target.flat[given.give(key)] = given.give(value)
+
+    def _to_numpy(self, given: Given, write: bool) -> Any:
+        array = given.array(self.base, write=write)
+        return array.reshape(-1, copy=False) if array.flags.c_contiguous else array.flat
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.asarray(self._handle().__array__(dtype, copy))
+
+    def __len__(self) -> int:
+        return int(self.base.size)
+
+    def __iter__(self) -> flatiter:
+        self._place = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self._place >= self.base.size:
+            raise StopIteration
+        self._place += 1
+        return self.base._array().flat[self._place - 1]
+
+    def __getitem__(self, key: Any) -> Any:
+        if type(key) is slice:
+            return self._handle()[key].copy()
+        return by_numpy(lambda array, k: array.flat[k], (self.base, key), {})
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if type(key) is slice and (np.isscalar(value) or getattr(value, "size", -1) == 1):
+            self._assigned(key, value)
+        elif type(key) is slice and isinstance(value, (Handle, flatiter)):
+            source = value._handle() if isinstance(value, flatiter) else shaping.reshape(value, (-1,))
+            n = len(range(*key.indices(len(self))))
+            if source.size == n:
+                self._assigned(key, source)
+                return
+            self._by_numpy(key, value)
+        else:
+            self._by_numpy(key, value)
+
+    def _by_numpy(self, key: Any, value: Any) -> None:
+        given = Given()
+        new = given.give(value)
+        self.base._array_to_write().flat[given.give(key)] = new
+
+    @property
+    def index(self) -> int:
+        """The place in the elements."""
+        return self._place
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """The index of the next element."""
+        line = np.unravel_index(min(self._place, self.base.size - 1), self.base.shape)
+        if self._place >= self.base.size and line:
+            return (self.base.shape[0], *[0] * (len(line) - 1))
+        return tuple(int(k) for k in line)
+
+    def copy(self) -> Any:
+        """The elements as an array of one axis of their own."""
+        return shaping.flatten(self.base)
+
+
+def _comparison(ufunc: np.ufunc) -> Callable[[flatiter, Any], Any]:
+    def compare(self: flatiter, other: Any) -> Any:
+        return general(ufunc, self._handle(), other)
+
+    return compare
+
+
+for _name, _ufunc in (
+    ("lt", np.less), ("le", np.less_equal), ("gt", np.greater),
+    ("ge", np.greater_equal), ("eq", np.equal), ("ne", np.not_equal),
+):  # fmt: skip
+    setattr(flatiter, f"__{_name}__", _comparison(_ufunc))

@@ -1,0 +1,137 @@
+"""What ``atoll run`` makes of its words, and refuses, without starting a rank."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from pathlib import Path
+
+import pytest
+
+from atoll.cli import main, run
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-n 0 there.py", "'0'"),
+        ("-n x there.py", "'x'"),
+        ("-n -1 there.py", "'-1'"),
+        ("-n 2 absent.py", "absent.py"),
+        ("-n 2 folder", "__main__.py"),
+        ("there.py", "-n N"),
+        ("-n 2", "no program"),
+        ("-n", "-n needs a value"),
+        ("-n 2 --threads 0 there.py", "--threads"),
+        ("-n 2 --hostfile absent there.py", "hostfile 'absent'"),
+        ("-n 2 --hostfile empty there.py", "names no host"),
+        ("-n 2 --hosts= there.py", "--hosts needs a value"),
+        ("-n 2 --bogus there.py", "--bogus"),
+        ("-n 2 -c 1 --bogus", "`--`"),
+        ("-n 2 -c", "-c needs"),
+        ("-n 2 -m", "-m needs"),
+        ("-n 2 --mpiexec ./absent there.py", "./absent"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    words: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "there.py").write_text("")
+    (tmp_path / "empty").write_text("# nobody\n")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", *words.split()]) == 2
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith("atoll run: ")
+    assert errors.count("\n") == 1
+    assert said in errors
+
+
+def test_without_mpi_the_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "mpi4py" else find(name)
+    )
+    monkeypatch.delenv("ATOLL_RUN_MPIEXEC", raising=False)
+    assert main(["run", "-n", "2", "-c", "1"]) == 2
+    assert "pip install" in capsys.readouterr().err
+
+
+def test_an_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bogus"]) == 2
+    assert "'bogus'" in capsys.readouterr().err
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("atoll ")
+    assert main([]) == 0
+    assert "atoll run" in capsys.readouterr().out
+    assert main(["run", "--help"]) == 0
+    assert "--all-output" in capsys.readouterr().out
+
+
+def request(words: str) -> run.Request:
+    return run.parsed(shlex.split(words))
+
+
+def test_words_after_a_script_are_its_own() -> None:
+    found = request("-n 2 --threads=4 script.py -n 3 --all-output")
+    assert (found.ranks, found.threads, found.all_output) == (2, 4, False)
+    assert found.program == ["script.py", "-n", "3", "--all-output"]
+
+
+def test_options_go_on_after_code_until_two_dashes() -> None:
+    found = request("-c 'print(1)' -n 2 --all-output -- --all-output -x")
+    assert (found.ranks, found.all_output) == (2, True)
+    assert found.program == ["-c", "print(1)", "--all-output", "-x"]
+    assert request("-n 2 -c 1 word -x").program == ["-c", "1", "word", "-x"]
+
+
+def launcher(folder: Path, says: str) -> str:
+    """A launcher that only knows its version."""
+    path = folder / "mpiexec"
+    path.write_text(f"#!/bin/sh\necho '{says}'\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("says", "hosts", "hostfile", "own"),
+    [
+        (
+            "HYDRA build details:\n    Version: 4.2",
+            "-hosts a,b",
+            "-f hosts",
+            "-print-all-exitcodes",
+        ),
+        ("mpiexec (Open MPI) 5.0.5", "--host a,b", "--hostfile hosts", "--bind-to none"),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.13", "-hosts a,b", "-f hosts", "-n 2"),
+    ],
+)
+def test_each_launcher_is_spoken_to_in_its_dialect(
+    says: str,
+    hosts: str,
+    hostfile: str,
+    own: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "hosts").write_text("a\nb\n")
+    monkeypatch.chdir(tmp_path)
+    start = ["run", "-n", "2", "--mpiexec", launcher(tmp_path, says), "--print-command"]
+    assert main([*start, "--hosts", "a,b", "--mpiexec-options=-x 1", "-c", "1"]) == 0
+    command = capsys.readouterr().out
+    for words in ("-n 2", hosts, own, "-x 1"):
+        assert f" {words} " in command
+    assert "--oversubscribe" not in command
+    assert main([*start, "--hostfile", "hosts", "-c", "1"]) == 0
+    assert f" {hostfile} " in capsys.readouterr().out

@@ -1,0 +1,227 @@
+"""``atoll run`` with real ranks: what is printed, how a job ends, what the program finds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .commands import LIMIT, atoll, finished, start_process
+
+WAIT = "import time, os, sys, atoll; rank = atoll.world.rank\n"
+
+
+def test_every_rank_prints_behind_its_number() -> None:
+    code = "import atoll; print(atoll.world.rank, atoll.world.size)"
+    outcome = atoll("run", "-n", "3", "-c", code, "--all-output")
+    assert outcome.code == 0, outcome
+    assert sorted(outcome.output.splitlines()) == ["[0] 0 3", "[1] 1 3", "[2] 2 3"]
+    assert outcome.errors == ""
+
+
+def test_only_rank_0_prints_in_python_and_in_c() -> None:
+    code = (
+        "import ctypes, os, sys\n"
+        "print('python')\n"
+        "ctypes.CDLL(None).puts(b'c')\n"
+        "os.write(1, bytes(range(256)) + b'\\n')\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-m", "atoll", "run", "-n", "2", "-c", code],
+        capture_output=True,
+        timeout=LIMIT,
+        stdin=subprocess.DEVNULL,
+    )
+    assert process.returncode == 0, process
+    assert process.stdout == b"python\nc\n" + bytes(range(256)) + b"\n"
+
+
+def test_one_failure_ends_all_with_one_traceback() -> None:
+    outcome = atoll("run", "-n", "3", "-c", "import atoll; 1/atoll.world.rank")
+    assert outcome.code == 1, outcome
+    assert outcome.errors.count("Traceback") == 1, outcome
+    assert outcome.errors.startswith("atoll: rank 0 of 3 failed")
+    assert outcome.errors.endswith("ZeroDivisionError: division by zero\n")
+    assert "1/atoll.world.rank" in outcome.errors
+    assert "rank.py" not in outcome.errors
+    assert outcome.seconds < 5, outcome
+
+
+def test_a_failure_of_all_is_said_once() -> None:
+    code = "import atoll; raise ValueError(f'no input on rank {atoll.world.rank}')"
+    outcome = atoll("run", "-n", "3", "-c", code)
+    assert outcome.code == 1, outcome
+    assert outcome.errors.count("Traceback") == 1, outcome
+    assert outcome.errors.startswith("atoll: ranks 0-2 of 3 failed"), outcome
+
+
+@pytest.mark.parametrize(
+    ("leave", "code", "words"),
+    [
+        ("sys.exit(3)", 3, "atoll: rank 1 of 2 left with exit code 3; all ranks ended\n"),
+        ("raise SystemExit(4)", 4, "rank 1 of 2 left with exit code 4"),
+        ("sys.exit('no such file')", 1, "rank 1 of 2 left: no such file"),
+        ("os._exit(5)", 5, "left with exit code 5"),
+        ("os.kill(os.getpid(), 9)", 137, "was killed by signal 9 (Killed)"),
+        ("sys.modules['mpi4py.MPI'].COMM_WORLD.Abort(6)", 6, "code 6"),
+    ],
+)
+def test_one_rank_that_leaves_ends_all(leave: str, code: int, words: str) -> None:
+    program = f"{WAIT}if rank == 1: {leave}\natoll.world.barrier(); time.sleep({LIMIT})"
+    outcome = atoll("run", "-n", "2", "-c", program)
+    assert outcome.code == code, outcome
+    assert words in outcome.errors
+    assert "BAD TERMINATION" not in outcome.output
+    assert "Traceback" not in outcome.errors
+    assert outcome.seconds < 10, outcome
+
+
+def test_the_rank_that_was_killed_is_named() -> None:
+    program = (
+        f"{WAIT}atoll.world.barrier()\nif rank == 2: os.kill(os.getpid(), 9)\ntime.sleep({LIMIT})"
+    )
+    outcome = atoll("run", "-n", "3", "-c", program)
+    assert outcome.code == 137, outcome
+    assert outcome.errors.startswith("atoll: rank 2 of 3 (process "), outcome
+
+
+def test_all_ranks_may_leave_with_a_code_without_a_word() -> None:
+    outcome = atoll("run", "-n", "2", "-c", "import atoll, sys; atoll.world.barrier(); sys.exit(7)")
+    assert outcome.code == 7, outcome
+    assert outcome.errors == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(signal.SIGINT, 130, "atoll: interrupted; all ranks ended"), (signal.SIGTERM, 143, "SIGTERM")],
+)
+def test_signals_end_all(number: int, code: int, words: str, tmp_path: Path) -> None:
+    program = (
+        f"{WAIT}atoll.world.barrier()\n"
+        f"open(f'{tmp_path}/{{rank}}', 'w').write(str(os.getpid()))\n"
+        "atoll.world.barrier(); print('ready')\n"
+        f"for _ in range({int(LIMIT)} * 10): time.sleep(0.1)"
+    )
+    process = start_process([sys.executable, "-m", "atoll", "run", "-n", "2", "-c", program])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    start = time.monotonic()
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == code, errors
+    assert words in errors
+    assert "Traceback" not in errors
+    assert time.monotonic() - start < 8
+    for rank in (0, 1):
+        assert not is_running(int((tmp_path / str(rank)).read_text()))
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there, waiting a moment for its end."""
+    for _ in range(50):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_a_program_may_take_an_interrupt_its_own_way() -> None:
+    program = (
+        "import time\n"
+        "try:\n"
+        "    print('ready')\n"
+        f"    time.sleep({LIMIT})\n"
+        "except KeyboardInterrupt:\n"
+        "    print('saved')"
+    )
+    process = start_process([sys.executable, "-m", "atoll", "run", "-n", "2", "-c", program])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)  # the other rank prints nowhere
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=LIMIT)
+    assert (process.returncode, output) == (0, "saved\n"), errors
+
+
+def test_lines_appear_when_they_are_written() -> None:
+    program = "import time; print('first'); time.sleep(5); print('second')"
+    process = start_process([sys.executable, "-m", "atoll", "run", "-n", "2", "-c", program])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "first\n"
+    assert process.poll() is None
+    process.terminate()
+    output, _ = process.communicate(timeout=LIMIT)
+    assert "second" not in output
+
+
+def test_rank_0_reads_the_input_and_others_none() -> None:
+    program = "import os, sys; print(repr(sys.stdin.read()))"
+    outcome = atoll("run", "-n", "2", "--all-output", "-c", program, input="some\nlines\n")
+    assert sorted(outcome.output.splitlines()) == ["[0] 'some\\nlines\\n'", "[1] ''"], outcome
+
+
+SURROUNDINGS = """\
+import sys
+main = sys.modules["__main__"]
+print([__name__, sys.argv, sys.path[0], globals().get("__file__"), main.__dict__ is globals()])
+print([__spec__ and __spec__.name, getattr(__loader__, "name", None) if "__file__" in globals() else 0])
+"""
+
+
+@pytest.mark.parametrize("kind", ["script", "module", "code", "folder", "link"])
+def test_the_program_finds_what_it_finds_under_python(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "program.py").write_text(SURROUNDINGS)
+    (tmp_path / "there" / "__main__.py").write_text(SURROUNDINGS)
+    (tmp_path / "link.py").symlink_to(tmp_path / "there" / "program.py")
+    words = {
+        "script": [f"{tmp_path}/there/program.py"],
+        "module": ["-m", "there.program"],
+        "code": ["-c", SURROUNDINGS],
+        "folder": [f"{tmp_path}/there"],
+        "link": [f"{tmp_path}/link.py"],
+    }[kind]
+    path = str(tmp_path)
+    mine = ["--", "-x", "--all-output"] if kind == "code" else ["-x", "--all-output"]
+    theirs = finished([sys.executable, *words, "-x", "--all-output"], PYTHONPATH=path)
+    ours = atoll("run", "-n", "2", *words, *mine, PYTHONPATH=path)
+    assert ours.code == theirs.code == 0, ours
+    if kind == "module":  # the working directory, which is put first, may come with a link in it
+        assert ours.output.replace("''", "") == theirs.output.replace("''", "")
+    assert ours.output == theirs.output
+
+
+def test_threads_are_cores_by_ranks_unless_somebody_says_so() -> None:
+    code = (
+        "import atoll, os\n"
+        "print(atoll.config.threads, os.environ['OMP_NUM_THREADS'], os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    cores = len(os.sched_getaffinity(0))
+    share = max(1, cores // 2)
+    assert atoll("run", "-n", "2", "-c", code).output == f"{share} {share} {share}\n"
+    assert atoll("run", "-n", "2", "--threads=3", "-c", code).output == "3 3 3\n"
+    mine = atoll("run", "-n", "2", "-c", code, ATOLL_NUM_THREADS="5", OMP_NUM_THREADS="7")
+    assert mine.output == "5 7 5\n", mine
+
+
+def test_one_rank_needs_no_launcher_and_is_python_itself() -> None:
+    code = "import sys; print(sys.argv, 'mpi4py' in sys.modules); sys.exit(3)"
+    outcome = atoll("run", "-n", "1", "-c", code, "word", PATH="")
+    assert (outcome.code, outcome.output) == (3, "['-c', 'word'] False\n"), outcome
+
+
+def test_a_setting_with_a_bad_value_is_one_line() -> None:
+    outcome = atoll("run", "-n", "2", "-c", "1", ATOLL_SMALL="many")
+    assert outcome.code == 2
+    assert outcome.errors.count("\n") == 1
+    assert "ATOLL_SMALL" in outcome.errors
+    assert "many" in outcome.errors

@@ -1,0 +1,78 @@
+"""The byte streams between ranks and user, cut at any place."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atoll.cli.streams import ByRank, Extract, Stage, fed, flushed
+
+cuts = st.lists(st.integers(0, 200), max_size=8)
+
+
+def through(stages: list[Stage], data: bytes, places: list[int], pause: bool = False) -> bytes:
+    """``data`` in pieces through ``stages``, with a pause after each or none."""
+    out, edges = b"", sorted({0, len(data), *(place for place in places if place < len(data))})
+    for start, stop in pairwise(edges):
+        out += fed(stages, data[start:stop])
+        if pause:
+            out += flushed(stages)
+    return out + flushed(stages, ended=True)
+
+
+@given(cuts)
+def test_stretches_are_taken_out_wherever_the_stream_is_cut(places: list[int]) -> None:
+    taken: list[bytes] = []
+
+    def take(stretch: bytes) -> bytes:
+        taken.append(stretch)
+        return b"!"
+
+    stages: list[Stage] = [Extract(b"<<a", b">>", take)]
+    data = b"one <<a first >> two << no <<a second>> <<a>> end <<"
+    assert through(stages, data, places) == b"one ! two << no ! ! end <<"
+    assert taken == [b"<<a first >>", b"<<a second>>", b"<<a>>"]
+
+
+@given(st.binary(max_size=200), cuts, st.booleans())
+def test_other_bytes_pass_unchanged(data: bytes, places: list[int], pause: bool) -> None:
+    stages: list[Stage] = [Extract(b"\x1emark", b"\x1e\n", lambda stretch: stretch)]
+    assert through(stages, data, places, pause) == data
+
+
+def test_only_a_possible_beginning_is_held_back() -> None:
+    stage = Extract(b"====", b"\n", lambda stretch: b"")
+    assert stage.feed(b"a line\n") == b"a line\n"
+    assert stage.feed(b"a prompt: ") == b"a prompt: "
+    assert stage.feed(b"x==") == b"x"
+    assert stage.flush() == b"=="
+
+
+@given(cuts)
+def test_lines_of_ranks_come_whole_behind_their_number(places: list[int]) -> None:
+    pattern = re.compile(rb"\x1dm(\d+)\x1d")
+    data = b"\x1dm0\x1dhalf \x1dm1\x1done\n\x1dm1\x1dtwo\x1dm0\x1da line [1] \n\x1dm10\x1d\n\x1dm0\x1dopen"
+    out = through([ByRank(pattern, list)], data, places)
+    assert sorted(out.splitlines()) == [
+        b"[0] half a line [1] ",
+        b"[0] open",
+        b"[10] ",
+        b"[1] one",
+        b"[1] two",
+    ]
+
+
+def test_records_are_found_in_the_stream_of_their_rank() -> None:
+    found: list[bytes] = []
+
+    def take(stretch: bytes) -> bytes:
+        found.append(stretch)
+        return b""
+
+    stage = ByRank(re.compile(rb"<(\d)>"), lambda: [Extract(b"{", b"}\n", take)])
+    out = stage.feed(b"<0>{fir<1>text\n<0>st}\n<0>more\n")
+    assert out == b"[1] text\n[0] more\n"
+    assert found == [b"{first}\n"]
