@@ -8,6 +8,7 @@ is. Equal keys have equal programs, so a loop that repeats its expressions plans
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from sys import getrefcount
@@ -21,7 +22,16 @@ from .plan.statements import Trace, native_node
 from .run.program import Program
 
 _PROGRAMS_KEPT = 1024
-_programs: OrderedDict[Any, Program] = OrderedDict()
+
+
+class _Programs(threading.local):
+    """The programs of one thread: a program has memory of its own, which two must not share."""
+
+    def __init__(self) -> None:
+        self.kept: OrderedDict[Any, Program] = OrderedDict()
+
+
+_programs = _Programs()
 
 
 def _linearise(roots: Sequence[Node]) -> tuple[list[Any], list[Node], list[Any], list[Node], dict[int, int]]:
@@ -43,7 +53,7 @@ def _linearise(roots: Sequence[Node]) -> tuple[list[Any], list[Node], list[Any],
         if node.value is not None:
             number[identity] = len(number)
             leaves.append(node)
-            append(node.geometry.number)
+            append(node.geometry.number if node.place is None else (node.geometry.number, node.place.number))
             pop()
             continue
         args = node.args
@@ -88,12 +98,13 @@ def evaluate(roots: Sequence[Node]) -> None:
     key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
     key.append((len(pending), settings.fusion, settings.small))
     frozen = tuple(key)
-    program = _programs.get(frozen)
+    kept = _programs.kept
+    program = kept.get(frozen)
     if program is None:
         program = _make_program(order, pending, leaves, alive_leaves, alive_nodes)
-        if len(_programs) >= _PROGRAMS_KEPT:
-            _programs.popitem(last=False)
-        _programs[frozen] = program
+        if len(kept) >= _PROGRAMS_KEPT:
+            kept.popitem(last=False)
+        kept[frozen] = program
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
     for place, value in zip(program.kept, program.run(values, scalars), strict=True):

@@ -12,11 +12,12 @@ import numpy as np
 
 from .recording import indexing
 from .recording.cells import Handle
+from .recording.distributed import Distributed
 from .recording.elementwise import binary, in_place_operator
 from .recording.making import from_numpy, of_node, of_small, of_view
 
 
-class ndarray(Handle):
+class ndarray(Distributed):
     """An array whose value is computed when somebody looks."""
 
     __slots__ = ()

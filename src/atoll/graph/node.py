@@ -23,13 +23,13 @@ arg        (operand,)                             (axes, keepdims); ``name`` is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .geometry import Geometry
+from .geometry import Geometry, strided
 
 Scalar = Any
 Site = tuple[CodeType, int]
@@ -45,15 +45,23 @@ class Value:
         self.address: int = array.__array_interface__["data"][0] if address is None else address
         self.pinned = pinned
 
+    @property
+    def geometry(self) -> Geometry:
+        """How the array lies in memory."""
+        return strided(self.array.shape, self.array.dtype, self.array.strides)
+
 
 class Node:
     """One operation; see the module's table.
 
     ``weight`` counts the pending nodes below it; ``code`` is what identifies the operation in
-    the key of a plan, operands aside.
+    the key of a plan, operands aside; ``place`` says how the value lies on ranks, ``None`` where
+    every rank has all of it.
     """
 
-    __slots__ = ("args", "code", "geometry", "kind", "name", "params", "site", "value", "weight")
+    __slots__ = ("args", "code", "geometry", "kind", "name", "params", "place", "site", "value", "weight")
+    placed: ClassVar[Callable[[Node], Any]]
+    """The rule for the place of a result; see ``ops.placement``, which is above this room."""
 
     def __init__(
         self,
@@ -73,11 +81,17 @@ class Node:
         self.site = site
         self.value: Value | None = None
         self.code = code
+        self.place: Any = None
         weight = 1
+        scattered = False
         for arg in args:
             if type(arg) is Node:
                 weight += arg.weight
+                if arg.place is not None:
+                    scattered = True
         self.weight = weight
+        if scattered:
+            self.place = Node.placed(self)
 
     def identify(self) -> object:
         """The ``code``, made when it is first asked for."""
@@ -126,9 +140,10 @@ def view_of(base: np.ndarray[Any, Any], view: Geometry) -> np.ndarray[Any, Any]:
     return np.asarray(_Span(base, address, view)).view(view.dtype)
 
 
-def source(array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False) -> Node:
-    """A node whose value is there already."""
+def source(array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False, place: Any = None) -> Node:
+    """A node whose value is there already: all of it, or this rank's block where it has a place."""
     node = Node("source", (), geometry)
+    node.place = place
     node.value = Value(array, pinned=pinned)
     node.weight = 0
     return node

@@ -12,7 +12,7 @@ from ..graph.node import Node
 from ..run import statistics
 from ..run.program import State, Step
 from . import ufuncs
-from .compile import compiler
+from .compile import compile_kernel
 from .spec import KernelSpec
 from .workers import parallel_for
 
@@ -54,7 +54,7 @@ class KernelStep:
     )  # fmt: skip
 
     def __init__(self, launch: LaunchLike, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]) -> None:
-        kernel = compiler.kernel(launch.spec)
+        kernel = compile_kernel(launch.spec)
         layout = kernel.layout
         words = np.zeros(layout.size + 1, np.int64)
         words[layout.chunk] = launch.chunk

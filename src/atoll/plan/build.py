@@ -8,8 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..graph.node import Node
+from ..layout import Range
+from ..ops.placement import Place
+from ..run.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, PositionAcrossRanks
 from ..run.program import Allocate, ByNumpy, Combine, CombinePositions, Copy, Program, Release, Share, Step
-from .lower import Launch, Registers, code_of, lower_group
+from .body import Patch, Registers
+from .exchange import plan_exchange
+from .lower import Launch, bodies_of, launches_of
 from .numpy_nodes import numpy_function
 from .statements import Group, Statement, Trace, make_groups, make_statements
 
@@ -51,7 +56,8 @@ class Planner:
         self.trace = trace
         self.leaves = leaves
         self.make = make
-        self.registers = Registers({}, [], trace.scalar_of)
+        self.world = next((n.place.world for n in [*leaves, *trace.order] if n.place is not None), None)
+        self.registers = Registers({}, trace.scalar_of, 0 if self.world is None else self.world.rank)
         for leaf in leaves:
             self.registers.add(leaf)
         self.steps: list[tuple[Step, set[int]]] = []
@@ -92,6 +98,9 @@ class Planner:
         if first.style == "numpy":
             self._by_numpy(first.node)
             return
+        if first.style == "local":
+            self._assign_locally(first.node)
+            return
         reusable = self._reusable(place, group, last_use)
         scratch: dict[int, int] = {}
         full = {
@@ -99,7 +108,8 @@ class Planner:
             for s in group.statements
             if s.style == "fold" and len(s.node.params[0]) == len(group.domain)
         }
-        launches = lower_group(group, registers, self.available, reusable, scratch)
+        bodies, needs = bodies_of(group, registers, self.available, reusable, registers.rank)
+        finish = self._exchange(needs.patches, group, reusable)
         for statement in group.statements:
             register = registers.of[id(statement.node)]
             if register in full:
@@ -107,38 +117,117 @@ class Planner:
             if statement.style == "place":
                 base = registers.of[id(statement.node.args[0])]
                 if statement.copies_base:
-                    self._add(Copy(register, base, statement.node.geometry), {register, base})
+                    self._add(Copy(register, base, registers.geometry[register]), {register, base})
+                    registers.padding[register] = 0
                 else:
                     self._add(Share(register, base), {register, base})
+                    registers.padding[register] = registers.padding[base]
+                    registers.geometry[register] = registers.geometry[base]
             elif register in reusable:
                 self._add(Share(register, reusable[register]), {register, reusable[register]})
             else:
                 initial = None
                 if statement.style == "fold":
                     initial = _IDENTITIES[statement.node.name](statement.node.geometry.dtype)
-                self._add(Allocate(register, statement.node.geometry, initial), {register})
+                self._add(Allocate(register, registers.geometry[register], initial), {register})
+        patched = {patch.register for patch in needs.patches}
+        early = [body for body in bodies if not any(m.register in patched for m in body.memories)]
+        late = [body for body in bodies if body not in early]
+        launches = [launch for body in early for launch in launches_of(body, group, registers, scratch)]
+        count = len(launches)
+        launches += [launch for body in late for launch in launches_of(body, group, registers, scratch)]
         combines: dict[int, Combine] = {}
         for register, node in full.items():
-            count = scratch.get(register, 0)
+            number = scratch.get(register, 0)
             if node.kind == "arg":
                 dtype = node.args[0].geometry.dtype
-                combines[register] = CombinePositions(register, node.name, count, dtype, node.geometry)
+                combines[register] = CombinePositions(register, node.name, number, dtype, node.geometry)
             else:
-                ufunc = getattr(np, node.name)
                 dtype = node.geometry.dtype
-                combines[register] = Combine(register, ufunc, count, dtype, node.geometry, False)
-        for launch in launches:
+                identity = _IDENTITIES[node.name](dtype)
+                combines[register] = Combine(register, getattr(np, node.name), number, dtype, node.geometry, identity)
+        for k, launch in enumerate(launches):
+            if k == count and finish is not None:
+                self._add(*finish)
+                finish = None
             parts = []
             for register, start in launch.partials:
                 combine = combines[register]
                 stop = start + launch.chunks
                 positions = combine.positions
                 parts.append((combine.partials[start:stop], None if positions is None else positions[start:stop]))
-            uses = {m.register for m in launch.memories}
-            self._add(self.make(launch, parts), uses)
+            self._add(self.make(launch, parts), {m.register for m in launch.memories})
+        if finish is not None:
+            self._add(*finish)
         for register, combine in combines.items():
             self._add(combine, {register})
+        if group.place is not None:
+            self._across_ranks(group, group.place)
         self.launches.append(launches)
+
+    def _across_ranks(self, group: Group, place: Place) -> None:
+        """Join what each rank has folded of its share, where the result is everybody's."""
+        communicator = place.world.communicator
+        for statement in group.statements:
+            node = statement.node
+            if statement.style != "fold" or node.place is not None:
+                continue
+            register = self.registers.of[id(node)]
+            if node.kind == "arg":
+                self._add(PositionAcrossRanks(register, node.name, communicator, node.geometry), {register})
+            else:
+                self._add(AcrossRanks(register, getattr(np, node.name), communicator), {register})
+
+    def _exchange(
+        self, patches: list[Patch], group: Group, reusable: dict[int, int]
+    ) -> tuple[Step, set[int]] | None:
+        """Begin to bring together this rank's patches, and to send what others need for theirs."""
+        if self.world is None:
+            return None
+        registers = self.registers
+
+        def of_rank(rank: int) -> list[Patch]:
+            if rank == registers.rank:
+                return patches
+            count = len(registers.geometry)
+            found = bodies_of(group, registers, self.available, reusable, rank)[1].patches
+            registers.forget(count)
+            return found
+
+        start = plan_exchange(of_rank, registers, self.world)
+        if start is None:
+            return None
+        self._add(start, start.uses())
+        return FinishExchange(start), start.uses()
+
+    def _gathered(self, node: Node) -> int:
+        """A register with the whole of a placed node, on every rank."""
+        if node.place is None:
+            return self.registers.of[id(node)]
+        assert self.world is not None
+        registers = self.registers
+        whole = tuple([Range(0, n) for n in node.geometry.shape])
+        patch = Patch(registers.extra(node.geometry), node, whole)
+        start = plan_exchange(lambda rank: [patch], registers, self.world)
+        if start is None:
+            self._add(Allocate(patch.register, node.geometry), {patch.register})
+        else:
+            self._add(start, start.uses())
+            self._add(FinishExchange(start), start.uses())
+        return patch.register
+
+    def _assign_locally(self, node: Node) -> None:
+        """An update where the shares are no intervals: each rank assigns to its own part of the region."""
+        registers = self.registers
+        base, value = node.args[0], node.args[1]
+        register = registers.of[id(node)]
+        uses = {register, registers.of[id(base)]}
+        self._add(Copy(register, registers.of[id(base)], registers.geometry[register]), uses)
+        source = self._gathered(value) if type(value) is Node else None
+        number = None if source is not None else registers.scalar_of[id(node), 1]
+        step = AssignLocally(register, node.place, node.params[0], source, number)
+        self._add(step, {register} | ({source} if source is not None else set()))
+        self.launches.append([])
 
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
         """For each result, a leaf that dies in this group and lies in memory as the result does."""
@@ -161,14 +250,16 @@ class Planner:
                 if register is None or register in taken or not reads[source] or not aligned:
                     continue
                 old = registers.keep[register]
+                assert old is not None
                 if (
                     last_use[source] == place
                     and source not in self.trace.alive
                     and source not in roots
                     and id(old) not in {id(s.node) for s in group.statements}
                     and (old.value is None or not old.value.pinned)
-                    and registers.geometry[register] is node.geometry
-                    and (old.kind != "update" or old.value is not None or True)
+                    and registers.geometry[register] is registers.geometry[registers.of[id(node)]]
+                    and old.place is node.place
+                    and not registers.padding[register]
                 ):
                     found[registers.of[id(node)]] = register
                     taken.add(register)
@@ -183,12 +274,15 @@ class Planner:
         for place in places:
             arg = node.args[place]
             if type(arg) is Node:
-                arguments.append((True, registers.of[id(arg)]))
-                uses.add(registers.of[id(arg)])
+                source = self._gathered(arg)
+                arguments.append((True, source))
+                uses.add(source)
             else:
                 arguments.append((False, registers.scalar_of[id(node), place]))
         register = registers.of[id(node)]
         self._add(ByNumpy(register, function, tuple(arguments), node.geometry), {register} | uses)
+        if node.place is not None:
+            self._add(Localise(register, node.place, registers.geometry[register]), {register})
         self.launches.append([])
 
     def _with_releases(self, outputs: tuple[int, ...]) -> list[Step]:
@@ -213,4 +307,4 @@ def summary(statement: Statement) -> str:
     return f"{statement.style} {statement.node!r}"
 
 
-__all__ = ["LaunchMaker", "Planner", "code_of", "summary"]
+__all__ = ["LaunchMaker", "Planner", "summary"]

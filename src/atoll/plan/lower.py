@@ -19,37 +19,10 @@ import numpy as np
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
-from ..ops.elementwise import WEAK
-from ..ops.reduction import reduced_shape
-from .statements import AxisMap, Group, Statement, box_of, broadcast_map, identity, inside_region, through_view
+from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, intervals_of
+from .statements import Group, Statement, identity, through_view
 
 CHUNK_ELEMENTS = 1 << 15
-Box = tuple[tuple[int, int], ...]
-
-
-def code_of(dtype: np.dtype[Any]) -> str:
-    """The dtype as kernels name it."""
-    return dtype.kind + str(dtype.itemsize)
-
-
-class SplitBoxError(Exception):
-    """A box is only partly covered by an update; carries where to cut it."""
-
-    def __init__(self, axis: int, place: int) -> None:
-        super().__init__(axis, place)
-        self.axis = axis
-        self.place = place
-
-
-@dataclass(slots=True)
-class Memory:
-    """Where an operand of a launch lies: a register, an offset in bytes, a stride per loop axis."""
-
-    register: int
-    offset: int
-    strides: tuple[int, ...]
-    dtype: np.dtype[Any]
-    access: str = "r"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,235 +57,29 @@ class Launch:
     nodes: list[Node] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Registers:
-    """Numbers for the memory that a program handles: leaves first, then what it computes."""
-
-    of: dict[int, int]
-    geometry: list[Geometry]
-    scalar_of: dict[tuple[int, int], int]
-    keep: list[Node] = field(default_factory=list)
-
-    def add(self, node: Node) -> int:
-        """A register for the value of a stored node."""
-        self.of[id(node)] = len(self.geometry)
-        self.geometry.append(node.geometry)
-        self.keep.append(node)
-        return self.of[id(node)]
-
-
-class Body:
-    """The instructions of one launch while they are collected."""
-
-    def __init__(self, registers: Registers, box: Box, available: set[int]) -> None:
-        self.registers = registers
-        self.box = box
-        self.available = available
-        self.instructions: list[Instruction] = []
-        self.memories: list[Memory] = []
-        self.scalars: list[tuple[int, np.dtype[Any], int]] = []
-        self.reductions: list[Reduction] = []
-        self.nodes: list[Node] = []
-        self._values: dict[Any, int] = {}
-
-    def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
-        """Add an instruction, or find the one that computes the same."""
-        key = (op, dtype, args, name)
-        if op != "store":
-            found = self._values.get(key)
-            if found is not None:
-                return found
-        self.instructions.append(Instruction(op, dtype, args, name))
-        number = len(self.instructions) - 1
-        self._values[key] = number
-        return number
-
-    def load(self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-        """Read memory at the loop index."""
-        for k, memory in enumerate(self.memories):
-            if (memory.register, memory.offset, memory.strides, memory.dtype) == (register, offset, strides, dtype):
-                return self.emit("load", code_of(dtype), (k,))
-        self.memories.append(Memory(register, offset, strides, dtype))
-        return self.emit("load", code_of(dtype), (len(self.memories) - 1,))
-
-    def cast(self, value: int, dtype: np.dtype[Any]) -> int:
-        """The value in another dtype."""
-        code = code_of(dtype)
-        if self.instructions[value].dtype == code:
-            return value
-        return self.emit("cast", code, (value,))
-
-    def scalar(self, number: int, dtype: np.dtype[Any]) -> int:
-        """A run-time scalar of the program."""
-        for k, (known, kind, _) in enumerate(self.scalars):
-            if known == number and kind == dtype:
-                return self.emit("scalar", code_of(dtype), (k,))
-        self.scalars.append((number, dtype, 0))
-        return self.emit("scalar", code_of(dtype), (len(self.scalars) - 1,))
-
-    def _strided(self, geometry: Geometry, outer: AxisMap) -> tuple[int, tuple[int, ...]]:
-        offset = 0
-        strides = [0] * len(self.box)
-        for (start, steps), stride in zip(outer, geometry.strides, strict=True):
-            offset += start * stride
-            for axis, step in steps:
-                strides[axis] += step * stride
-        offset += sum(low * stride for (low, _), stride in zip(self.box, strides, strict=True))
-        return offset, tuple(strides)
-
-    def value(self, node: Node, outer: AxisMap) -> int:
-        """The number of the instruction that has the node's element under the map ``outer``."""
-        key = ("node", id(node), outer)
-        found = self._values.get(key)
-        if found is None:
-            found = self._values[key] = self._value(node, outer)
-        return found
-
-    def define(self, node: Node, outer: AxisMap, value: int) -> None:
-        """Say that a stored node's element is already here as instruction ``value``."""
-        self._values["node", id(node), outer] = value
-
-    def _value(self, node: Node, outer: AxisMap) -> int:
-        register = self.registers.of.get(id(node))
-        if register is not None and (node.value is not None or id(node) in self.available):
-            offset, strides = self._strided(node.geometry, outer)
-            return self.load(register, offset, strides, node.geometry.dtype)
-        return self.compute(node, outer)
-
-    def operand(self, node: Node, place: int, ndim: int, shape: Sequence[int], outer: AxisMap, dtype: np.dtype[Any]) -> int:
-        """An argument of ``node``, broadcast and in ``dtype``."""
-        arg = node.args[place]
-        if type(arg) is Node:
-            return self.cast(self.value(arg, broadcast_map(arg, ndim, shape, outer)), dtype)
-        return self.scalar(self.registers.scalar_of[id(node), place], dtype)
-
-    def compute(self, node: Node, outer: AxisMap) -> int:
-        """The instructions of one node."""
-        geometry = node.geometry
-        dtype = geometry.dtype
-        ndim, shape = geometry.ndim, geometry.shape
-        kind = node.kind
-        if kind == "call":
-            loop = node.params[0]
-            self.nodes.append(node)
-            args = tuple([self.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(loop.inputs)])
-            return self.emit("call", code_of(loop.output), args, loop.name)
-        if kind == "cast":
-            return self.cast(self.value(node.args[0], outer), dtype)
-        if kind == "where":
-            mask = self.operand(node, 0, ndim, shape, outer, np.dtype(np.bool_))
-            return self.emit(
-                "where",
-                code_of(dtype),
-                (mask, self.operand(node, 1, ndim, shape, outer, dtype), self.operand(node, 2, ndim, shape, outer, dtype)),
-            )
-        if kind == "fill":
-            return self.operand(node, 0, ndim, shape, outer, dtype)
-        if kind == "index":
-            return self._index(node, outer)
-        if kind == "read":
-            return self._read(node, outer)
-        if kind == "update":
-            return self._update(node, outer)
-        raise AssertionError(f"{node!r} cannot be computed inside a loop")
-
-    def position(self, axis: int) -> int:
-        """The loop index along a domain axis, counted from the domain's start."""
-        low, high = self.box[axis]
-        if high - low == 1:
-            return self.constant(low)
-        return self.emit("index", "i8", (axis,))
-
-    def constant(self, number: int) -> int:
-        """An integer that is bound when the program is made, so that kernels do not depend on it."""
-        for k, (which, _, literal) in enumerate(self.scalars):
-            if which < 0 and literal == number:
-                return self.emit("scalar", "i8", (k,))
-        self.scalars.append((-1, np.dtype(np.int64), number))
-        return self.emit("scalar", "i8", (len(self.scalars) - 1,))
-
-    def integer(self, name: str, a: int, b: int) -> int:
-        """An operation on two ``i8`` values."""
-        return self.emit("call", "i8", (a, b), name)
-
-    def _index(self, node: Node, outer: AxisMap) -> int:
-        start, steps = outer[node.params[0]]
-        total = self.constant(start) if start or not steps else -1
-        for axis, step in steps:
-            term = self.position(axis)
-            if step != 1:
-                term = self.integer("multiply", term, self.constant(step))
-            total = term if total < 0 else self.integer("add", total, term)
-        dtype = node.geometry.dtype
-        wide = np.dtype(np.int64) if dtype.kind in "iub" else dtype
-        step_value = self.operand(node, 1, 1, (1,), outer, wide)
-        scaled = self.emit("call", code_of(wide), (self.cast(total, wide), step_value), "multiply")
-        first = self.operand(node, 0, 1, (1,), outer, wide)
-        return self.cast(self.emit("call", code_of(wide), (first, scaled), "add"), dtype)
-
-    def _read(self, node: Node, outer: AxisMap) -> int:
-        view: Geometry = node.params[0]
-        base = node.args[0]
-        register = self.registers.of.get(id(base))
-        if register is not None and (base.value is not None or id(base) in self.available):
-            offset, strides = self._strided(view, outer)
-            return self.load(register, view.offset + offset, strides, view.dtype)
-        inner = through_view(view, outer)
-        if inner is None:
-            raise AssertionError(f"{base!r} should have been stored: {view!r} is no axis map")
-        return self.value(base, inner)
-
-    def _update(self, node: Node, outer: AxisMap) -> int:
-        region: Geometry = node.params[0]
-        box = box_of(region)
-        if box is None:
-            raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
-        covered = True
-        for k, (low, high, _, _) in enumerate(box):
-            start, steps = outer[k]
-            first = last = start
-            for axis, step in steps:
-                begin, end = self.box[axis]
-                ends = (step * begin, step * (end - 1))
-                first += min(ends)
-                last += max(ends)
-            if last < low or first >= high:
-                return self.value(node.args[0], outer)
-            if first < low or last >= high:
-                covered = False
-        if covered:
-            inner = inside_region(region, box, outer)
-            value = node.args[1]
-            if type(value) is Node:
-                return self.cast(self.value(value, broadcast_map(value, region.ndim, region.shape, inner)), node.geometry.dtype)
-            return self.scalar(self.registers.scalar_of[id(node), 1], node.geometry.dtype)
-        for k, (low, high, _, _) in enumerate(box):
-            start, steps = outer[k]
-            if len(steps) != 1:
-                continue
-            axis, step = steps[0]
-            begin, end = self.box[axis]
-            for bound in (low, high):
-                # the first loop index at which start + step * index has passed the bound
-                cut = -((start - bound) // step) if step > 0 else (start - bound) // -step + 1
-                if begin < cut < end:
-                    raise SplitBoxError(axis, cut)
-        raise AssertionError(f"{node!r}: no axis to cut box {self.box} along")
-
-
-def lower_group(group: Group, registers: Registers, available: set[int], reusable: dict[int, int], scratch: dict[int, int]) -> list[Launch]:
-    """The launches of a group of ``map``, ``fold`` and ``place`` statements.
-
-    ``scratch`` receives, for each full reduction's node, the number of partials it needs.
-    """
-    whole: Box = tuple([(0, n) for n in group.domain])
-    if any(n == 0 for n in group.domain):
-        return []
+def bodies_of(
+    group: Group, registers: Registers, available: set[int], reusable: dict[int, int], rank: int
+) -> tuple[list[Body], Needs]:
+    """The boxes of a rank's share of a group, each with its body, and the patches they need."""
+    place = group.place
+    needs = Needs(registers)
+    sets = None
+    if place is None:
+        whole: Box = tuple([(0, n) for n in group.domain])
+    else:
+        owned = intervals_of(place, rank)
+        if not place.layout.is_block or owned is None:
+            sets = place.layout.region(rank)
+            whole = tuple([(0, len(part)) for part in sets])
+        else:
+            whole = owned
+    done: list[Body] = []
+    if any(low >= high for low, high in whole):
+        return done, needs
     pending = [whole]
-    launches: list[Launch] = []
     while pending:
         box = pending.pop()
-        body = Body(registers, box, available)
+        body = Body(registers, box, available, needs, rank, place, sets)
         try:
             for statement in group.statements:
                 _emit_statement(statement, body, registers, reusable)
@@ -321,8 +88,16 @@ def lower_group(group: Group, registers: Registers, available: set[int], reusabl
             for part in ((split.place, high), (low, split.place)):
                 pending.append((*box[: split.axis], part, *box[split.axis + 1 :]))
             continue
-        launches.extend(_launches(body, group, registers, scratch))
-    return launches
+        done.append(body)
+    return done, needs
+
+
+def launches_of(body: Body, group: Group, registers: Registers, scratch: dict[int, int]) -> list[Launch]:
+    """The launches of one box of a group of ``map``, ``fold`` and ``place`` statements.
+
+    ``scratch`` receives, for each full reduction's node, the number of partials it needs.
+    """
+    return _launches(body, group, registers, scratch)
 
 
 def _emit_statement(statement: Statement, body: Body, registers: Registers, reusable: dict[int, int]) -> None:
@@ -330,7 +105,7 @@ def _emit_statement(statement: Statement, body: Body, registers: Registers, reus
     own = identity(statement.domain)
     if statement.style == "map":
         value = body.compute(node, own)
-        offset, strides = body._strided(node.geometry, own)
+        offset, strides = body.own(node, own)
         _store(body, registers.of[id(node)], offset, strides, node.geometry.dtype, value, reusable)
         body.define(node, own, value)
     elif statement.style == "place":
@@ -338,9 +113,15 @@ def _emit_statement(statement: Statement, body: Body, registers: Registers, reus
         dtype = region.dtype
         ndim, shape = region.ndim, region.shape
         value = body.operand(node, 1, ndim, shape, own, dtype)
-        offset, strides = body._strided(region, own)
+        if node.place is None:
+            offset, strides = body.strided(region.strides, own)
+            offset += region.offset
+        else:
+            inner = through_view(region, own)
+            assert inner is not None
+            offset, strides = body.own(node, inner)
         mask = body.operand(node, 2, ndim, shape, own, np.dtype(np.bool_)) if len(node.args) == 3 else None
-        _store(body, registers.of[id(node)], region.offset + offset, strides, dtype, value, reusable, mask)
+        _store(body, registers.of[id(node)], offset, strides, dtype, value, reusable, mask)
     else:
         operand = node.args[0]
         value = body.value(operand, own)
@@ -407,8 +188,8 @@ def _launches(body: Body, group: Group, registers: Registers, scratch: dict[int,
         if len(reduction.axes) == ndim:
             continue
         node = node_of[reduction.operand]
-        strides = _fold_strides(node, ndim)
-        offset = sum(low * s for (low, _), s in zip(box, strides, strict=True))
+        strides, corner = _fold_strides(node, registers, ndim)
+        offset = sum((low - c) * s for (low, _), s, c in zip(box, strides, corner, strict=True))
         memories.append(Memory(reduction.operand, offset, strides, node.geometry.dtype, "rw"))
         body.reductions[k] = Reduction(
             reduction.op, reduction.dtype, reduction.value, reduction.axes, len(memories) - 1, reduction.position
@@ -493,14 +274,16 @@ def strip_width(extent: int) -> int:
     return 1024
 
 
-def _fold_strides(node: Node, ndim: int) -> tuple[int, ...]:
+def _fold_strides(node: Node, registers: Registers, ndim: int) -> tuple[tuple[int, ...], list[int]]:
     axes, keepdims = node.params
-    strides = [0] * ndim
+    register = registers.of[id(node)]
+    strides, corner = [0] * ndim, [0] * ndim
     kept = [k for k in range(ndim) if k not in axes]
-    own = node.geometry.strides if not keepdims else tuple(node.geometry.strides[k] for k in kept)
-    for k, stride in zip(kept, own, strict=True):
-        strides[k] = stride
-    return tuple(strides)
+    places = kept if keepdims else range(len(kept))
+    for k, place in zip(kept, places, strict=True):
+        strides[k] = registers.geometry[register].strides[place]
+        corner[k] = registers.corner[register][place]
+    return tuple(strides), corner
 
 
 def _assemble(
@@ -562,6 +345,3 @@ def _alias_groups(memories: list[Memory]) -> list[int]:
     written = {m.register for m in memories if m.access != "r"}
     numbers: dict[int, int] = {}
     return [numbers.setdefault(m.register if m.register in written else -1, len(numbers)) for m in memories]
-
-
-__all__ = ["WEAK", "Launch", "Memory", "Registers", "code_of", "lower_group", "reduced_shape"]

@@ -20,6 +20,7 @@ from typing import Any
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
 from ..ops.elementwise import is_native
+from ..ops.placement import Place, placed_view
 
 MAX_OPERATIONS = 200
 MAX_STREAMS = 24
@@ -50,12 +51,14 @@ class Statement:
     ``place``   an update, in place of the old version; the domain is the region
     ``fold``    a reduction
     ``numpy``   by NumPy, on whole arrays
+    ``local``   an update by NumPy on each rank's share, where shares are no intervals
     """
 
     node: Node
     style: str
     domain: tuple[int, ...]
-    operand: Node | None = None
+    place: Place | None = None
+    """How the domain is shared out among ranks; ``None``: each runs over all of it."""
     copies_base: bool = False
     reads: dict[int, bool] = field(default_factory=dict)
     """id of each leaf or stored node that is read: whether only at the statement's own index."""
@@ -67,6 +70,7 @@ class Group:
 
     domain: tuple[int, ...]
     statements: list[Statement]
+    place: Place | None = None
 
 
 def identity(shape: Sequence[int]) -> AxisMap:
@@ -294,12 +298,36 @@ def _bound_sizes(order: list[Node], stored: set[int], positions: dict[int, int])
         streams[id(node)] = leaves
 
 
+def _store_for_ranks(trace: Trace, stored: set[int], by_numpy: set[int]) -> None:
+    """What several ranks need in memory besides: operands of a view that no axis map describes,
+    and, where shares are no intervals, updates, index values, and what they are made of."""
+    for node in trace.order:
+        place: Place | None = node.place
+        scattered = place is not None and not place.layout.is_block
+        if node.kind == "index" and scattered:
+            stored.add(id(node))
+            by_numpy.add(id(node))
+        if node.kind == "update" and (scattered or (place is not None and node.params[0].axes is None)):
+            stored.update(id(a) for a in node.args if type(a) is Node and a.value is None)
+            stored.add(id(node))
+            if node.params[0].axes is None or len(node.args) == 3:
+                by_numpy.add(id(node))
+        if node.kind == "read" and node.args[0].value is None:
+            base: Place | None = node.args[0].place
+            if base is not None and (not base.layout.is_block or scattered):
+                stored.add(id(node.args[0]))
+    for node in trace.order:
+        if id(node) in by_numpy:
+            stored.update(id(a) for a in node.args if type(a) is Node and a.value is None)
+
+
 class Reads:
     """Which leaves and stored nodes an expression reads, and whether only at its own index."""
 
-    def __init__(self, stored: set[int], domain: tuple[int, ...]) -> None:
+    def __init__(self, stored: set[int], domain: tuple[int, ...], place: Place | None = None) -> None:
         self.stored = stored
         self.domain = domain
+        self.place = place
         self.found: dict[int, bool] = {}
         self._seen: set[Any] = set()
 
@@ -309,7 +337,9 @@ class Reads:
             return
         self._seen.add((id(node), outer, inside))
         if node.value is not None or (id(node) in self.stored and inside):
-            aligned = node.geometry.shape == self.domain and outer == identity(self.domain)
+            aligned = (
+                node.geometry.shape == self.domain and node.place is self.place and outer == identity(self.domain)
+            )
             self.found[id(node)] = self.found.get(id(node), True) and aligned
             return
         if node.kind == "read":
@@ -342,6 +372,8 @@ def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and what it reads."""
     trace.order = unshape_reductions(trace)
     stored, by_numpy = choose_stored(trace)
+    if any(node.place is not None for node in trace.order):
+        _store_for_ranks(trace, stored, by_numpy)
     statements: list[Statement] = []
     _keep_sources(trace, stored)
     chosen = [node for node in trace.order if id(node) in stored]
@@ -353,13 +385,13 @@ def make_statements(trace: Trace) -> list[Statement]:
                     statement.reads[id(arg)] = False
         elif node.kind in ("reduce", "arg"):
             operand = node.args[0]
-            statement = Statement(node, "fold", operand.geometry.shape, operand)
-            reads = Reads(stored, statement.domain)
+            statement = Statement(node, "fold", operand.geometry.shape, operand.place)
+            reads = Reads(stored, statement.domain, statement.place)
             reads.visit(operand, identity(statement.domain), inside=True)
             statement.reads = reads.found
         else:
-            statement = Statement(node, "map", node.geometry.shape, node)
-            reads = Reads(stored, statement.domain)
+            statement = Statement(node, "map", node.geometry.shape, node.place)
+            reads = Reads(stored, statement.domain, statement.place)
             reads.visit(node, identity(statement.domain))
             statement.reads = reads.found
         statements.append(statement)
@@ -390,6 +422,10 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
         region: Geometry = node.params[0]
         base = node.args[0]
         value = node.args[1]
+        if node.place is not None and not node.place.layout.is_block:
+            statement.style = "local"
+            statement.reads = {id(arg): False for arg in node.args if type(arg) is Node}
+            continue
         boxable = box_of(region) is not None and len(node.args) == 2
         if region.size == 0:
             boxable = False
@@ -411,13 +447,14 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
             continue
         statement.style = "place"
         statement.domain = region.shape
+        statement.place = None if node.place is None else placed_view(node.place, region)
         statement.copies_base = not mine
         if entangled and mine:
             for arg in node.args[1:]:
                 if type(arg) is Node and arg.value is None and id(arg) not in stored:
                     stored.add(id(arg))
-                    extra = Statement(arg, "map", arg.geometry.shape, arg)
-                    inner = Reads(stored, arg.geometry.shape)
+                    extra = Statement(arg, "map", arg.geometry.shape, arg.place)
+                    inner = Reads(stored, arg.geometry.shape, arg.place)
                     inner.visit(arg, identity(arg.geometry.shape))
                     extra.reads = inner.found
                     inserted.append((k, extra))
@@ -481,6 +518,7 @@ def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
                 needs = [source for source in statement.reads if source in inside]
                 joinable = (
                     group.domain == statement.domain
+                    and group.place is statement.place
                     and all(s.style in ("map", "fold") for s in group.statements)
                     and all(statement.reads[source] for source in needs)
                     and all(s.style == "map" for s in group.statements if id(s.node) in needs)
@@ -491,7 +529,7 @@ def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
                 if needs:
                     break
         if home is None:
-            home = Group(statement.domain, [])
+            home = Group(statement.domain, [], statement.place)
             groups.append(home)
         home.statements.append(statement)
         made_in[id(statement.node)] = home

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from ..evaluate import evaluate
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..ops.elementwise import read, update
+from ..plan.exchange import gather
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 WEIGHT_LIMIT = 600
@@ -75,7 +77,7 @@ class Cell:
         node = self.node
         # self.node, the local variable, and getrefcount's own argument make three
         if not value.pinned and sys.getrefcount(node) > 3:
-            self.node = source(value.array.copy(order="K"), self.geometry)
+            self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
             assert self.node.value is not None
             value = self.node.value
         return value
@@ -176,17 +178,53 @@ class Handle:
         small = self._np
         if small is not None:
             return small
+        value = self._cell.settle()
+        node = self._cell.node
         geometry = self._geometry
-        array = view_of(self._cell.settle().array, geometry)
-        if not geometry.writeable:
+        if node.place is not None:
+            whole = view_of(gather(node), geometry)
+            whole.flags.writeable = False
+            return whole
+        array = view_of(value.array, geometry)
+        if not geometry.writeable and array.flags.writeable:
+            array = array.view() if geometry.is_base else array
             array.flags.writeable = False
         return array
 
     def _array_to_write(self) -> np.ndarray[Any, Any]:
-        """The memory itself, for NumPy to write into at once."""
+        """Memory for NumPy to write into at once; say :meth:`_written` afterwards.
+
+        For an array that lies on ranks it is a gathered copy, written to by every rank alike.
+        """
         small = self._np
         if small is not None:
             return small
-        if not (self._cell.writeable and self._geometry.writeable):
+        cell = self._cell
+        if not (cell.writeable and self._geometry.writeable):
             raise ValueError("assignment destination is read-only")
-        return view_of(self._cell.own().array, self._geometry)
+        value = cell.own()
+        if cell.node.place is None:
+            return view_of(value.array, self._geometry)
+        return view_of(gather(cell.node), self._geometry)
+
+    def _written(self, array: np.ndarray[Any, Any]) -> None:
+        """What :meth:`_array_to_write` gave has been written to: keep this rank's share of it."""
+        if self._np is not None or self._cell.node.place is None:
+            return
+        cell = self._cell
+        value, place = cell.own(), cell.node.place
+        whole = array
+        if not self._geometry.is_base:
+            whole = gather(cell.node)
+            view_of(whole, self._geometry)[...] = array
+        rank = place.world.rank
+        halo = place.layout.halo(rank)
+        inner = tuple([slice(a, n - b) for (a, b), n in zip(halo, value.array.shape, strict=True)])
+        value.array[inner] = whole[np.ix_(*[part.array() for part in place.layout.region(rank)])]
+
+    def _mutate(self, function: Callable[[np.ndarray[Any, Any]], Any]) -> Any:
+        """Let NumPy write into the memory at once: ``function(array)``."""
+        array = self._array_to_write()
+        result = function(array)
+        self._written(array)
+        return result

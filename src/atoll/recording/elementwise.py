@@ -357,8 +357,8 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any) -> Any:
             _assign_node(target, value)
             return target
         del result
-    out = target._array_to_write()
-    ufunc(out, plain(other), out=out)
+    other = plain(other)
+    target._mutate(lambda out: ufunc(out, other, out=out))
     return target
 
 
@@ -366,8 +366,8 @@ def _assign_node(target: Any, value: Node) -> None:
     made = of_node(value)
     del value
     if not assign(target._cell, target._geometry, made):
-        view = target._array_to_write()
-        np.copyto(view, plain(made), casting="same_kind")
+        array = plain(made)
+        target._mutate(lambda out: np.copyto(out, array, casting="same_kind"))
 
 
 def _may_write(target: Handle) -> bool:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.geometry import Geometry
 from ..graph.node import view_of
+from ..plan.exchange import gather
 from .cells import Handle
 from .elementwise import assign
 from .making import of_small, of_view, plain, returned
@@ -49,7 +51,7 @@ def get(handle: Handle, key: Any) -> Any:
         return returned(handle._array()[plain(key)])
     geometry = handle._geometry.index(items)
     if geometry.ndim == 0 and Ellipsis not in items:
-        return view_of(handle._cell.settle().array, geometry)[()]
+        return element(handle, geometry)
     return of_view(handle._cell, geometry)
 
 
@@ -65,4 +67,22 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     if items is not None and assign(handle._cell, handle._geometry.index(items), value):
         return
     key, value = plain(key), plain(value)
-    handle._array_to_write()[key] = value
+    handle._mutate(lambda array: array.__setitem__(key, value))
+
+
+def element(handle: Handle, geometry: Geometry) -> Any:
+    """One element as a NumPy scalar; where it lies on a rank, that rank tells the others."""
+    cell = handle._cell
+    value = cell.settle()
+    place = cell.node.place
+    if place is None:
+        return view_of(value.array, geometry)[()]
+    axes = geometry.axes
+    if axes is None:
+        return view_of(gather(cell.node), geometry)[()]
+    owner, local = place.layout.locate(tuple([first for first, _ in axes]))
+    found = np.empty((), geometry.dtype)
+    if owner == place.world.rank:
+        halo = place.layout.halo(owner)
+        found[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
+    return place.world.communicator.bcast(found, owner, "an element")[()]

@@ -21,13 +21,17 @@ from .arrays import allocate_array
 class State:
     """What one run has in hand."""
 
-    __slots__ = ("flags", "registers", "scalars")
+    __slots__ = ("extremes", "flags", "pending", "registers", "scalars")
 
     def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
         self.registers = registers
         self.scalars = scalars
         self.flags: list[tuple[int, list[Node]]] = []
         """Floating-point flags that kernels raised, and the nodes that may have raised them."""
+        self.pending: dict[int, Any] = {}
+        """Messages on their way, by the step that began them."""
+        self.extremes: dict[int, Any] = {}
+        """The value at a position that was found."""
 
 
 class Step(Protocol):
@@ -101,10 +105,10 @@ class Release:
 class Combine:
     """The result of a full reduction, from one partial per chunk."""
 
-    __slots__ = ("count", "dtype", "partials", "positions", "register", "shape", "ufunc")
+    __slots__ = ("count", "dtype", "identity", "partials", "positions", "register", "shape", "ufunc")
 
     def __init__(
-        self, register: int, ufunc: np.ufunc | None, count: int, dtype: np.dtype[Any], geometry: Geometry, positions: bool
+        self, register: int, ufunc: np.ufunc | None, count: int, dtype: np.dtype[Any], geometry: Geometry, identity: Any
     ) -> None:
         self.register = register
         self.ufunc = ufunc
@@ -112,15 +116,16 @@ class Combine:
         self.shape = geometry.shape
         self.dtype = geometry.dtype
         self.partials = np.empty(count, dtype)
-        self.positions = np.empty(count, np.int64) if positions else None
+        self.positions: np.ndarray[Any, Any] | None = None
+        self.identity = identity
 
     def run(self, state: State) -> None:
-        if self.ufunc is not None:
-            total = self.ufunc.reduce(self.partials, dtype=self.partials.dtype)
-            result = np.empty(self.shape, self.dtype)
-            result[...] = total
+        """Fold the partials; without any, the result is what changes nothing."""
+        result = np.empty(self.shape, self.dtype)
+        if self.count and self.ufunc is not None:
+            result[...] = self.ufunc.reduce(self.partials, dtype=self.partials.dtype)
         else:
-            raise AssertionError("a position has a step of its own")
+            result[...] = self.identity
         state.registers[self.register] = Value(result)
 
 
@@ -130,16 +135,22 @@ class CombinePositions(Combine):
     __slots__ = ("pick",)
 
     def __init__(self, register: int, pick: str, count: int, dtype: np.dtype[Any], geometry: Geometry) -> None:
-        super().__init__(register, None, count, dtype, geometry, positions=True)
+        super().__init__(register, None, count, dtype, geometry, 0)
+        self.positions = np.empty(count, np.int64)
         self.pick: Callable[[Any], Any] = getattr(np, pick)
 
     def run(self, state: State) -> None:
+        """Choose; the extreme itself is kept for :class:`PositionAcrossRanks`."""
         positions = self.positions
         assert positions is not None
-        order = np.argsort(positions, kind="stable")
-        best = order[self.pick(self.partials[order])]
-        result = np.empty(self.shape, self.dtype)
-        result[...] = positions[best]
+        result = np.full(self.shape, -1, self.dtype)
+        if self.count:
+            order = np.argsort(positions, kind="stable")
+            best = order[self.pick(self.partials[order])]
+            result[...] = positions[best]
+            state.extremes[self.register] = self.partials[best]
+        else:
+            state.extremes[self.register] = self.partials.dtype.type(0)
         state.registers[self.register] = Value(result)
 
 

@@ -1,0 +1,133 @@
+"""Where a node's value lies: the rules by which results get their layouts.
+
+Owner computes: a result lies as its largest operand does, an assigned array stays where it is,
+a slice keeps its owners. A node without a place is *replicated*: every rank has, and computes,
+the whole value. What no rule covers (a reshape, say) lies as a new array of its shape would.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from ..comm.world import World
+from ..errors import WorldError
+from ..graph.geometry import Geometry
+from ..graph.node import Node
+from ..layout import Layout
+
+_numbers = itertools.count()
+_places: dict[Any, Place] = {}
+
+
+class Place:
+    """A layout over the ranks of a world. Equal places are one object."""
+
+    __slots__ = ("layout", "number", "world")
+
+    def __init__(self, layout: Layout, world: World) -> None:
+        self.layout = layout
+        self.world = world
+        self.number = next(_numbers)
+
+    @classmethod
+    def of(cls, layout: Layout, world: World) -> Place | None:
+        """The place, or ``None`` where that means: everything everywhere."""
+        if layout.is_replicated and not layout.is_padded:
+            return None
+        key = (layout, world)
+        found = _places.get(key)
+        if found is None:
+            if len(_places) > 4096:
+                _places.clear()
+            found = _places.setdefault(key, Place(layout, world))
+        return found
+
+    def __repr__(self) -> str:
+        return f"Place({self.layout!r})"
+
+
+def placed_view(place: Place, view: Geometry) -> Place | None:
+    """The place of a view of an array that lies at ``place``."""
+    key = (place.number, view.number)
+    if key in _views:
+        return _views[key]
+    try:
+        layout = _layout_of_view(place.layout, view)
+    except _NoRuleError:
+        layout = Layout.default(view.shape, place.world.size)
+    if len(_views) > 16384:
+        _views.clear()
+    found = _views[key] = Place.of(layout, place.world)
+    return found
+
+
+_views: dict[tuple[int, int], Place | None] = {}
+
+
+class _NoRuleError(Exception):
+    """The view does not select along axes."""
+
+
+def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
+    axes = view.axes
+    if axes is None:
+        raise _NoRuleError
+    key: list[Any] = []
+    taken: list[int] = []
+    for first, steps in axes:
+        if not steps:
+            key.append(first)
+            continue
+        if len(steps) > 1 or steps[0][0] in taken:
+            raise _NoRuleError
+        axis, step = steps[0]
+        stop = first + step * view.shape[axis]
+        key.append(slice(first, None if stop < 0 else stop, step))
+        taken.append(axis)
+    cut = layout.sliced(tuple(key))
+    order = sorted(range(len(taken)), key=taken.__getitem__)
+    if order != list(range(len(order))):
+        cut = cut.transposed(order)
+    missing = [k for k in range(view.ndim) if k not in taken]
+    if missing:
+        cut = cut.expanded(missing)
+        if cut.shape != view.shape:
+            cut = cut.broadcast(view.shape)
+    return cut
+
+
+def place_of(node: Node) -> Place | None:
+    """The place of a node whose operands have theirs; called when the node is made."""
+    placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
+    world: World = placed[0].place.world
+    for arg in placed[1:]:
+        if arg.place.world is not world and arg.place.world != world:
+            raise WorldError(
+                f"{node.name or node.kind}: one operand lies on {world!r}, another on {arg.place.world!r}; "
+                "arrays of different worlds do not mix"
+            )
+    kind = node.kind
+    shape = node.geometry.shape
+    first = node.args[0]
+    if kind == "read":
+        return placed_view(first.place, node.params[0])
+    if kind == "update":
+        return first.place  # type: ignore[no-any-return]
+    if kind in ("reduce", "arg"):
+        layout: Layout = first.place.layout
+        axes, keepdims = node.params
+        if kind == "arg" or any(layout.grid[k] > 1 for k in axes):
+            return None
+        return Place.of(layout.unpadded().reduced(axes, keepdims), world)
+    if not shape:
+        return None
+    whole = [arg for arg in placed if arg.geometry.shape == shape]
+    if whole:
+        best: Place = whole[0].place
+        return Place.of(best.layout.unpadded(), world) if best.layout.is_padded else best
+    largest = max(placed, key=lambda arg: arg.geometry.size)
+    return Place.of(largest.place.layout.unpadded().broadcast(shape), world)
+
+
+Node.placed = place_of

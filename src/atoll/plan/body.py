@@ -1,0 +1,473 @@
+"""The body of a loop: walking an expression down to memory.
+
+A node's element is found under an *axis map*, which says for each axis of the node where the
+loop index leads. The walk ends at registers: leaves, and what earlier groups have stored. There
+a map becomes a pointer offset and one stride per loop axis.
+
+On several ranks the loop runs over the part of the domain that this rank computes. Where it
+reads elements that another rank owns, the box is cut so that one piece needs none of them; the
+other piece reads from a *patch*: memory that is filled, before the piece runs, with just the
+region that it needs. The rank that owns the region can work out the same patch, so nobody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..graph.geometry import Geometry, dense
+from ..graph.node import Node
+from ..kernels.spec import Instruction, Reduction
+from ..layout import IndexSet, Range
+from ..ops.placement import Place
+from .statements import AxisMap, box_of, broadcast_map, inside_region, through_view
+
+Box = tuple[tuple[int, int], ...]
+Intervals = tuple[tuple[int, int], ...]
+
+
+def code_of(dtype: np.dtype[Any]) -> str:
+    """The dtype as kernels name it."""
+    return dtype.kind + str(dtype.itemsize)
+
+
+class SplitBoxError(Exception):
+    """A box is only partly covered by an update; carries where to cut it."""
+
+    def __init__(self, axis: int, place: int) -> None:
+        super().__init__(axis, place)
+        self.axis = axis
+        self.place = place
+
+
+class NeedsTableError(Exception):
+    """Indices along an axis whose share is no interval cannot be counted by a loop."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """Where an operand of a launch lies: a register, an offset in bytes, a stride per loop axis."""
+
+    register: int
+    offset: int
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    access: str = "r"
+
+
+def intervals_of(place: Place, rank: int) -> Intervals | None:
+    """What a rank owns, as one interval per axis; ``None`` where it is not that simple."""
+    key = (place.number, rank)
+    if key not in _intervals:
+        if len(_intervals) > 16384:
+            _intervals.clear()
+        found: list[tuple[int, int]] | None = []
+        for part in place.layout.region(rank):
+            if not len(part):
+                found.append((0, 0))
+            elif part.is_contiguous:
+                found.append((part.lowest, part.highest + 1))
+            else:
+                found = None
+                break
+        _intervals[key] = None if found is None else tuple(found)
+    return _intervals[key]
+
+
+_intervals: dict[tuple[int, int], Intervals | None] = {}
+
+
+@dataclass(slots=True)
+class Registers:
+    """Numbers for the memory that a program handles: leaves first, then what it computes.
+
+    ``geometry`` is that of this rank's share; ``corner`` its first global index on each axis,
+    communication padding not counted, and ``padding`` the bytes that lie before that element.
+    """
+
+    of: dict[int, int]
+    scalar_of: dict[tuple[int, int], int]
+    rank: int = 0
+    geometry: list[Geometry] = field(default_factory=list)
+    corner: list[tuple[int, ...]] = field(default_factory=list)
+    padding: list[int] = field(default_factory=list)
+    keep: list[Node | None] = field(default_factory=list)
+
+    def add(self, node: Node) -> int:
+        """A register for the value of a leaf or a stored node."""
+        number = len(self.geometry)
+        self.of[id(node)] = number
+        place: Place | None = node.place
+        geometry = node.geometry
+        corner = (0,) * geometry.ndim
+        before = 0
+        if place is not None:
+            owned = intervals_of(place, self.rank)
+            if owned is not None:
+                corner = tuple([low for low, _ in owned])
+            geometry = local_geometry(node, self.rank)
+            if node.value is not None:
+                before = sum(w * s for (w, _), s in zip(place.layout.halo(self.rank), geometry.strides, strict=True))
+        self.geometry.append(geometry)
+        self.corner.append(corner)
+        self.padding.append(before)
+        self.keep.append(node)
+        return number
+
+    def extra(self, geometry: Geometry) -> int:
+        """A register that belongs to no node."""
+        self.geometry.append(geometry)
+        self.corner.append((0,) * geometry.ndim)
+        self.padding.append(0)
+        self.keep.append(None)
+        return len(self.geometry) - 1
+
+    def forget(self, count: int) -> None:
+        """Drop the registers from number ``count`` on, which were only imagined."""
+        for table in (self.geometry, self.corner, self.padding, self.keep):
+            del table[count:]
+
+
+def local_geometry(node: Node, rank: int) -> Geometry:
+    """How this rank's share of a placed node lies in memory."""
+    if node.value is not None:
+        return node.value.geometry
+    place: Place = node.place
+    return dense(place.layout.local_shape(rank), node.geometry.dtype)
+
+
+@dataclass(slots=True)
+class Patch:
+    """A region of a placed node, brought together on this rank in a register of its own."""
+
+    register: int
+    node: Node
+    region: tuple[IndexSet, ...]
+
+
+@dataclass(slots=True)
+class Needs:
+    """The patches that the boxes of a group ask for, in order, each once."""
+
+    registers: Registers
+    patches: list[Patch] = field(default_factory=list)
+    _known: dict[Any, Patch] = field(default_factory=dict)
+
+    def patch(self, node: Node, region: tuple[IndexSet, ...], geometry: Geometry) -> Patch:
+        """The patch of a region; ``geometry`` says how it lies in memory."""
+        key = (id(node), region)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Patch(self.registers.extra(geometry), node, region)
+            self.patches.append(found)
+        return found
+
+
+class Body:
+    """The instructions of one launch while they are collected."""
+
+    def __init__(
+        self,
+        registers: Registers,
+        box: Box,
+        available: set[int],
+        needs: Needs,
+        rank: int = 0,
+        place: Place | None = None,
+        sets: tuple[IndexSet, ...] | None = None,
+    ) -> None:
+        self.registers = registers
+        self.box = box
+        self.available = available
+        self.needs = needs
+        self.rank = rank
+        self.place = place
+        self.sets = sets
+        """The global indices of the domain where loops count local ones, else ``None``."""
+        self.instructions: list[Instruction] = []
+        self.memories: list[Memory] = []
+        self.scalars: list[tuple[int, np.dtype[Any], int]] = []
+        self.reductions: list[Reduction] = []
+        self.nodes: list[Node] = []
+        self._values: dict[Any, int] = {}
+
+    def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
+        """Add an instruction, or find the one that computes the same."""
+        key = (op, dtype, args, name)
+        if op != "store":
+            found = self._values.get(key)
+            if found is not None:
+                return found
+        self.instructions.append(Instruction(op, dtype, args, name))
+        number = len(self.instructions) - 1
+        self._values[key] = number
+        return number
+
+    def load(self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+        """Read memory at the loop index."""
+        for k, memory in enumerate(self.memories):
+            if (memory.register, memory.offset, memory.strides, memory.dtype) == (register, offset, strides, dtype):
+                return self.emit("load", code_of(dtype), (k,))
+        self.memories.append(Memory(register, offset, strides, dtype))
+        return self.emit("load", code_of(dtype), (len(self.memories) - 1,))
+
+    def cast(self, value: int, dtype: np.dtype[Any]) -> int:
+        """The value in another dtype."""
+        code = code_of(dtype)
+        if self.instructions[value].dtype == code:
+            return value
+        return self.emit("cast", code, (value,))
+
+    def scalar(self, number: int, dtype: np.dtype[Any]) -> int:
+        """A run-time scalar of the program."""
+        for k, (known, kind, _) in enumerate(self.scalars):
+            if known == number and kind == dtype:
+                return self.emit("scalar", code_of(dtype), (k,))
+        self.scalars.append((number, dtype, 0))
+        return self.emit("scalar", code_of(dtype), (len(self.scalars) - 1,))
+
+    def strided(self, strides_of_axes: Sequence[int], outer: AxisMap, corner: Sequence[int] | None = None) -> tuple[int, tuple[int, ...]]:
+        """Byte offset and loop strides of an array whose first element has index ``corner``."""
+        offset = 0
+        strides = [0] * len(self.box)
+        for k, ((start, steps), stride) in enumerate(zip(outer, strides_of_axes, strict=True)):
+            offset += (start - (corner[k] if corner is not None else 0)) * stride
+            for axis, step in steps:
+                strides[axis] += step * stride
+        offset += sum(low * stride for (low, _), stride in zip(self.box, strides, strict=True))
+        return offset, tuple(strides)
+
+    def own(self, node: Node, outer: AxisMap) -> tuple[int, tuple[int, ...]]:
+        """Where this rank's share of a node has the element; it must be in the share."""
+        register = self.registers.of[id(node)]
+        geometry = self.registers.geometry[register]
+        if self.sets is not None:
+            return self.registers.padding[register], geometry.strides
+        offset, strides = self.strided(geometry.strides, outer, self.registers.corner[register])
+        return self.registers.padding[register] + offset, strides
+
+    def _at_hand(self, node: Node) -> int | None:
+        register = self.registers.of.get(id(node))
+        if register is not None and (node.value is not None or id(node) in self.available):
+            return register
+        return None
+
+    def _from_register(self, node: Node, register: int, outer: AxisMap) -> int:
+        place: Place | None = node.place
+        dtype = node.geometry.dtype
+        if place is None:
+            if self.sets is not None:
+                return self._by_sets(node, register, outer)
+            offset, strides = self.strided(node.geometry.strides, outer)
+            return self.load(register, offset, strides, dtype)
+        if self.sets is not None:
+            return self._by_sets(node, register, outer)
+        wanted = self.reached(outer)
+        owned = intervals_of(place, self.rank)
+        if owned is not None and all(a <= low and high <= b for (low, high), (a, b) in zip(wanted, owned, strict=True)):
+            offset, strides = self.own(node, outer)
+            return self.load(register, offset, strides, dtype)
+        if owned is not None:
+            self._cut(outer, wanted, owned)
+        region = tuple([Range(low, high) for low, high in wanted])
+        geometry = dense(tuple([high - low for low, high in wanted]), dtype)
+        patch = self.needs.patch(node, region, geometry)
+        offset, strides = self.strided(geometry.strides, outer, [low for low, _ in wanted])
+        return self.load(patch.register, offset, strides, dtype)
+
+    def reached(self, outer: AxisMap) -> Intervals:
+        """The least and the greatest index of each axis that the box leads to."""
+        found = []
+        for start, steps in outer:
+            first = last = start
+            for axis, step in steps:
+                begin, end = self.box[axis]
+                ends = (step * begin, step * (end - 1))
+                first += min(ends)
+                last += max(ends)
+            found.append((first, last + 1))
+        return tuple(found)
+
+    def _cut(self, outer: AxisMap, wanted: Intervals, owned: Intervals) -> None:
+        """Cut the box where what it reads begins or ends to be this rank's own."""
+        if any(high <= a or low >= b for (low, high), (a, b) in zip(wanted, owned, strict=True)):
+            return
+        for (start, steps), bounds in zip(outer, owned, strict=True):
+            if len(steps) == 1:
+                self.cut_at(start, steps[0], bounds)
+
+    def cut_at(self, start: int, steps: tuple[int, int], bounds: tuple[int, int]) -> None:
+        """Split the box along a loop axis where ``start + step * index`` passes a bound inside it."""
+        axis, step = steps
+        begin, end = self.box[axis]
+        for bound in bounds:
+            # the first loop index at which the bound has been passed
+            cut = -((start - bound) // step) if step > 0 else (start - bound) // -step + 1
+            if begin < cut < end:
+                raise SplitBoxError(axis, cut)
+
+    def _by_sets(self, node: Node, register: int, outer: AxisMap) -> int:
+        """A read where the loops count local indices: aligned, or from a patch in the same order."""
+        assert self.sets is not None
+        place: Place | None = node.place
+        dtype = node.geometry.dtype
+        aligned = len(outer) == len(self.sets) and all(
+            (start, steps) == (0, ((k, 1),)) or (start, steps) == (0, ()) and node.geometry.shape[k] == 1
+            for k, (start, steps) in enumerate(outer)
+        )
+        if aligned and place is self.place and node.geometry.shape == self.place.layout.shape:  # type: ignore[union-attr]
+            offset, strides = self.own(node, outer)
+            return self.load(register, offset, strides, dtype)
+        region: list[IndexSet] = []
+        backwards: list[bool] = []
+        for start, steps in outer:
+            if len(steps) > 1:
+                raise AssertionError(f"{node!r} is read along two axes at once")
+            if not steps:
+                region.append(Range(start, start + 1))
+                backwards.append(False)
+                continue
+            axis, step = steps[0]
+            image = self.sets[axis].scaled(step, start)
+            backwards.append(step < 0)
+            region.append(image.reversed() if step < 0 else image)
+        geometry = dense(tuple(map(len, region)), dtype)
+        patch = self.needs.patch(node, tuple(region), geometry)
+        offset = 0
+        strides = [0] * len(self.box)
+        for (_, steps), stride, back, part in zip(outer, geometry.strides, backwards, region, strict=True):
+            if steps:
+                strides[steps[0][0]] += -stride if back else stride
+                if back:
+                    offset += (len(part) - 1) * stride
+        return self.load(patch.register, offset, tuple(strides), dtype)
+
+    def value(self, node: Node, outer: AxisMap) -> int:
+        """The number of the instruction that has the node's element under the map ``outer``."""
+        key = ("node", id(node), outer)
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = self._value(node, outer)
+        return found
+
+    def define(self, node: Node, outer: AxisMap, value: int) -> None:
+        """Say that a stored node's element is already here as instruction ``value``."""
+        self._values["node", id(node), outer] = value
+
+    def _value(self, node: Node, outer: AxisMap) -> int:
+        register = self._at_hand(node)
+        if register is not None:
+            return self._from_register(node, register, outer)
+        return self.compute(node, outer)
+
+    def operand(self, node: Node, place: int, ndim: int, shape: Sequence[int], outer: AxisMap, dtype: np.dtype[Any]) -> int:
+        """An argument of ``node``, broadcast and in ``dtype``."""
+        arg = node.args[place]
+        if type(arg) is Node:
+            return self.cast(self.value(arg, broadcast_map(arg, ndim, shape, outer)), dtype)
+        return self.scalar(self.registers.scalar_of[id(node), place], dtype)
+
+    def compute(self, node: Node, outer: AxisMap) -> int:
+        """The instructions of one node."""
+        geometry = node.geometry
+        dtype = geometry.dtype
+        ndim, shape = geometry.ndim, geometry.shape
+        kind = node.kind
+        if kind == "call":
+            loop = node.params[0]
+            self.nodes.append(node)
+            args = tuple([self.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(loop.inputs)])
+            return self.emit("call", code_of(loop.output), args, loop.name)
+        if kind == "cast":
+            return self.cast(self.value(node.args[0], outer), dtype)
+        if kind == "where":
+            mask = self.operand(node, 0, ndim, shape, outer, np.dtype(np.bool_))
+            return self.emit(
+                "where",
+                code_of(dtype),
+                (mask, self.operand(node, 1, ndim, shape, outer, dtype), self.operand(node, 2, ndim, shape, outer, dtype)),
+            )
+        if kind == "fill":
+            return self.operand(node, 0, ndim, shape, outer, dtype)
+        if kind == "index":
+            return self._index(node, outer)
+        if kind == "read":
+            return self._read(node, outer)
+        if kind == "update":
+            return self._update(node, outer)
+        raise AssertionError(f"{node!r} cannot be computed inside a loop")
+
+    def position(self, axis: int) -> int:
+        """The loop index along a domain axis, counted from the domain's start."""
+        if self.sets is not None:
+            raise NeedsTableError
+        low, high = self.box[axis]
+        if high - low == 1:
+            return self.constant(low)
+        return self.emit("index", "i8", (axis,))
+
+    def constant(self, number: int) -> int:
+        """An integer that is bound when the program is made, so that kernels do not depend on it."""
+        for k, (which, _, literal) in enumerate(self.scalars):
+            if which < 0 and literal == number:
+                return self.emit("scalar", "i8", (k,))
+        self.scalars.append((-1, np.dtype(np.int64), number))
+        return self.emit("scalar", "i8", (len(self.scalars) - 1,))
+
+    def integer(self, name: str, a: int, b: int) -> int:
+        """An operation on two ``i8`` values."""
+        return self.emit("call", "i8", (a, b), name)
+
+    def _index(self, node: Node, outer: AxisMap) -> int:
+        start, steps = outer[node.params[0]]
+        total = self.constant(start) if start or not steps else -1
+        for axis, step in steps:
+            term = self.position(axis)
+            if step != 1:
+                term = self.integer("multiply", term, self.constant(step))
+            total = term if total < 0 else self.integer("add", total, term)
+        dtype = node.geometry.dtype
+        wide = np.dtype(np.int64) if dtype.kind in "iub" else dtype
+        step_value = self.operand(node, 1, 1, (1,), outer, wide)
+        scaled = self.emit("call", code_of(wide), (self.cast(total, wide), step_value), "multiply")
+        first = self.operand(node, 0, 1, (1,), outer, wide)
+        return self.cast(self.emit("call", code_of(wide), (first, scaled), "add"), dtype)
+
+    def _read(self, node: Node, outer: AxisMap) -> int:
+        view: Geometry = node.params[0]
+        base = node.args[0]
+        register = self._at_hand(base)
+        if register is not None and base.place is None and self.sets is None:
+            offset, strides = self.strided(view.strides, outer)
+            return self.load(register, view.offset + offset, strides, view.dtype)
+        inner = through_view(view, outer)
+        if inner is not None:
+            return self.value(base, inner)
+        if register is None or self.sets is not None:
+            raise AssertionError(f"{base!r} should have been stored: {view!r} is no axis map")
+        whole = tuple([Range(0, n) for n in base.geometry.shape])
+        patch = self.needs.patch(base, whole, base.geometry)
+        offset, strides = self.strided(view.strides, outer)
+        return self.load(patch.register, view.offset + offset, strides, view.dtype)
+
+    def _update(self, node: Node, outer: AxisMap) -> int:
+        region: Geometry = node.params[0]
+        box = box_of(region)
+        if box is None or self.sets is not None:
+            raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
+        wanted = self.reached(outer)
+        if any(last <= low or first >= high for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)):
+            return self.value(node.args[0], outer)
+        if all(first >= low and last <= high for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)):
+            inner = inside_region(region, box, outer)
+            value = node.args[1]
+            if type(value) is Node:
+                return self.cast(self.value(value, broadcast_map(value, region.ndim, region.shape, inner)), node.geometry.dtype)
+            return self.scalar(self.registers.scalar_of[id(node), 1], node.geometry.dtype)
+        for (start, steps), (low, high, _, _) in zip(outer, box, strict=True):
+            if len(steps) == 1:
+                self.cut_at(start, steps[0], (low, high))
+        raise AssertionError(f"{node!r}: no axis to cut box {self.box} along")

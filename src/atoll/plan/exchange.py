@@ -1,0 +1,91 @@
+"""Which messages fill the patches of all ranks: this rank's receives and their mirror image.
+
+Each rank lists its own patches in the order in which its boxes ask for them, and can list
+those of any other rank, for they follow from layouts alone. Patch ``k`` of a rank travels in
+messages with tag ``k``, one from each owner of a piece; so both ends of a message agree on it
+without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World
+from ..graph.geometry import Geometry, dense
+from ..graph.node import Node
+from ..layout import IndexSet, Layout, Range, needed
+from ..layout.transfer import region_key
+from ..run.exchange import FinishExchange, Incoming, Inside, Outgoing, StartExchange
+from ..run.program import State
+from .body import Patch, Registers
+
+
+def plan_exchange(
+    patches_of: Callable[[int], list[Patch]], registers: Registers, world: World
+) -> StartExchange | None:
+    """The step that begins an exchange, or ``None`` where no rank needs a patch."""
+    incoming: list[Incoming] = []
+    outgoing: list[Outgoing] = []
+    inside: list[Inside] = []
+    allocate = []
+    anything = False
+    for rank in range(world.size):
+        for tag, patch in enumerate(patches_of(rank)):
+            anything = True
+            node = patch.node
+            source = registers.of[id(node)]
+            if rank == world.rank:
+                allocate.append((patch.register, registers.geometry[patch.register]))
+            if node.place is None:  # everybody has it; the patch only puts it in order
+                if rank == world.rank:
+                    every = tuple([slice(None)] * len(patch.region))
+                    inside.append(Inside(source, region_key(patch.region), patch.register, every))
+                continue
+            layout = node.place.layout
+            for record in needed(layout, patch.region, rank):
+                if rank == world.rank and record.peer == rank:
+                    inside.append(Inside(source, record.source_key, patch.register, record.target_key))
+                elif rank == world.rank:
+                    incoming.append(Incoming(patch.register, record.target_key, record.shape, record.peer, tag))
+                elif record.peer == world.rank:
+                    outgoing.append(Outgoing(source, record.source_key, rank, tag))
+    if not anything:
+        return None
+    halos = {
+        registers.of[id(node)]: node.place.layout.halo(world.rank)
+        for node in registers.keep
+        if node is not None and node.value is not None and node.place is not None
+    }
+    return StartExchange(world.communicator, allocate, incoming, outgoing, inside, halos)
+
+
+def gather(node: Node) -> np.ndarray[Any, Any]:
+    """The whole value of an evaluated node that lies on ranks, on each of them. Collective."""
+    whole = tuple([Range(0, n) for n in node.geometry.shape])
+    return _collected(node, node.geometry, lambda rank: whole)
+
+
+def redistributed(node: Node, layout: Layout) -> np.ndarray[Any, Any]:
+    """This rank's block of an evaluated node's value in another layout. Collective."""
+    shape = layout.local_shape(node.place.world.rank)
+    return _collected(node, dense(shape, node.geometry.dtype), layout.region)
+
+
+def _collected(
+    node: Node, geometry: Geometry, region_of: Callable[[int], tuple[IndexSet, ...]]
+) -> np.ndarray[Any, Any]:
+    world: World = node.place.world
+    registers = Registers({}, {}, world.rank)
+    registers.add(node)
+    number = registers.extra(geometry)
+    start = plan_exchange(lambda rank: [Patch(number, node, region_of(rank))], registers, world)
+    assert start is not None
+    state = State([node.value, None], ())
+    start.run(state)
+    FinishExchange(start).run(state)
+    value = state.registers[number]
+    assert value is not None
+    return value.array

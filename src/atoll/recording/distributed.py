@@ -1,0 +1,171 @@
+"""What an array on several ranks offers besides NumPy: its layout, its blocks, its protocols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World, current_world
+from ..graph.geometry import dense
+from ..graph.node import source
+from ..interchange.distarray import to_distarray
+from ..layout import Layout
+from ..layout.transfer import region_key
+from ..ops.placement import Place, placed_view
+from ..plan.exchange import redistributed
+from ..run import statistics
+from ..run.halo import exchange_halos
+from .cells import Cell, Handle
+
+Array = np.ndarray[Any, Any]
+
+
+class Distributed(Handle):
+    """The share of this rank in an array, and where the others have theirs."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _from_block(cls, padded_block: Array, layout: Layout, world: World) -> Any:
+        """The array over this rank's block, communication padding included; nothing is copied."""
+        made = object.__new__(cls)
+        made._np = None
+        place = Place.of(layout, world)
+        if place is None:
+            made._cell = Cell.foreign(padded_block)
+        else:
+            geometry = dense(layout.shape, padded_block.dtype)
+            made._cell = Cell(source(padded_block, geometry, pinned=True, place=place))
+            made._cell.pins = 1
+            made._cell.writeable = padded_block.flags.writeable
+            if layout.cells > 1:
+                statistics.add("distributed")
+        made._geometry = made._cell.geometry
+        return made
+
+    def _place(self) -> Place | None:
+        if self._np is not None:
+            return None
+        node = self._cell.node
+        return node.place if self._geometry.is_base or node.place is None else placed_view(node.place, self._geometry)
+
+    @property
+    def world(self) -> World:
+        """The ranks that the array lies on; for a replicated one, those of the current world."""
+        place = self._place()
+        return current_world() if place is None else place.world
+
+    @property
+    def layout(self) -> Layout:
+        """Which rank owns which elements."""
+        place = self._place()
+        if place is not None:
+            return place.layout
+        shape = self._geometry.shape if self._np is None else self._np.shape
+        return Layout.replicated(shape, current_world().size)
+
+    def _evaluate(self) -> None:
+        """Bring what is pending into memory."""
+        if self._np is None:
+            self._cell.settle()
+
+    def _block(self) -> Array:
+        """This rank's block with its padding, for good: the memory is pinned from now on."""
+        if self._np is not None:
+            return self._np
+        cell, geometry = self._cell, self._geometry
+        if cell.node.place is None:
+            return cell.export(geometry)
+        value = cell.own()
+        value.pinned = True
+        cell.pins += 1
+        if geometry.is_base:
+            return value.array
+        return _block_of_view(value.array, cell.node.place, geometry)
+
+    @property
+    def local_padded(self) -> Array:
+        """This rank's block with its communication padding, as NumPy sees it; no copy."""
+        return self._block()
+
+    @property
+    def local(self) -> Array:
+        """This rank's block as a NumPy array over the same memory, without communication padding."""
+        block = self._block()
+        layout = self.layout
+        if not layout.is_padded:
+            return block
+        rank = self.world.rank
+        counts = layout.local_shape(rank)
+        return block[tuple([slice(left, left + n) for (left, _), n in zip(layout.halo(rank), counts, strict=True)])]
+
+    def exchange_halos(self) -> Any:
+        """Fill the communication padding from the ranks that own the elements. Collective."""
+        block = self._block()
+        exchange_halos(block, self.layout, self.world.communicator)
+        return self
+
+    def redistribute(self, layout: Layout) -> Any:
+        """The same value, lying as ``layout`` says: an array of its own. Collective."""
+        shape = self._geometry.shape if self._np is None else self._np.shape
+        if layout.shape != shape:
+            raise ValueError(f"redistribute: the layout is for shape {layout.shape}, the array has shape {shape}")
+        world = self.world
+        if self._place() is None:
+            block = np.array(self._array()[region_key(layout.region(world.rank))])
+        else:
+            node = self._node()
+            from_cell = Cell(node)
+            from_cell.settle()
+            block = redistributed(from_cell.node, layout)
+        padded = block
+        if layout.is_padded:
+            halo = layout.halo(world.rank)
+            padded = np.zeros(layout.padded_shape(world.rank), block.dtype)
+            padded[tuple([slice(a, a + n) for (a, _), n in zip(halo, block.shape, strict=True)])] = block
+        made = self._from_block(padded, layout, world)
+        made._cell.pins = 0
+        made._cell.node.value.pinned = False
+        return made
+
+    def __distarray__(self) -> dict[str, Any]:
+        """This rank's section by the Distributed Array Protocol 1.0; no copy."""
+        return to_distarray(self)
+
+
+def _block_of_view(block: Array, place: Place, view: Any) -> Array:
+    """This rank's part of a view, as a view of its block where NumPy can say it, else a copy."""
+    axes = view.axes
+    rank = place.world.rank
+    layout = place.layout.unpadded()
+    halo = place.layout.halo(rank)
+    counts = place.layout.local_shape(rank)
+    inner = block[tuple([slice(a, a + n) for (a, _), n in zip(halo, counts, strict=True)])]
+    if axes is None or any(len(steps) > 1 for _, steps in axes):
+        raise ValueError("local: this view of a distributed array selects no block of it; copy the view first")
+    key: list[Any] = []
+    taken: list[int] = []
+    for first, steps in axes:
+        if not steps:
+            key.append(first)
+            continue
+        axis, step = steps[0]
+        stop = first + step * view.shape[axis]
+        key.append(slice(first, None if stop < 0 else stop, step))
+        taken.append(axis)
+    cut = layout.slicing(tuple(key))
+    part = cut.local(inner, rank)
+    if part is None:
+        return np.empty(placed_shape(place, view), block.dtype)
+    order = sorted(range(len(taken)), key=taken.__getitem__)
+    part = part.transpose(order)
+    for axis in [k for k in range(view.ndim) if k not in taken]:
+        part = np.expand_dims(part, axis)
+    return part
+
+
+def placed_shape(place: Place, view: Any) -> tuple[int, ...]:
+    """The shape of this rank's part of a view."""
+    found = placed_view(place, view)
+    return view.shape if found is None else found.layout.local_shape(place.world.rank)  # type: ignore[no-any-return]

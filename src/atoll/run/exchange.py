@@ -1,0 +1,242 @@
+"""Steps that speak to other ranks: patches, whole-array folds, and each rank's own share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..graph.geometry import Geometry
+from ..graph.node import Value
+from . import statistics
+from .arrays import allocate_array
+from .program import State
+
+Key = tuple[Any, ...]
+
+
+class Incoming(NamedTuple):
+    """A piece of a patch that another rank sends."""
+
+    register: int
+    key: Key
+    shape: tuple[int, ...]
+    peer: int
+    tag: int
+
+
+class Outgoing(NamedTuple):
+    """A piece of this rank's share that another rank needs."""
+
+    register: int
+    key: Key
+    peer: int
+    tag: int
+
+
+class Inside(NamedTuple):
+    """A piece of a patch that this rank owns."""
+
+    source: int
+    source_key: Key
+    register: int
+    key: Key
+
+
+class StartExchange:
+    """Post the receives, send, and copy what is here; :class:`FinishExchange` waits."""
+
+    __slots__ = ("allocate", "communicator", "halos", "incoming", "inside", "outgoing")
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        allocate: list[tuple[int, Geometry]],
+        incoming: list[Incoming],
+        outgoing: list[Outgoing],
+        inside: list[Inside],
+        halos: dict[int, Any],
+    ) -> None:
+        self.communicator = communicator
+        self.allocate = allocate
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self.inside = inside
+        self.halos = halos
+
+    def uses(self) -> set[int]:
+        """The registers that must live until the exchange is over."""
+        return (
+            {register for register, _ in self.allocate}
+            | {one.register for one in self.outgoing}
+            | {one.source for one in self.inside}
+        )
+
+    def _share(self, state: State, register: int) -> np.ndarray[Any, Any]:
+        array = _array(state, register)
+        halo = self.halos.get(register)
+        if halo is None or not any(any(widths) for widths in halo):
+            return array
+        return array[tuple([slice(a, n - b) for (a, b), n in zip(halo, array.shape, strict=True)])]
+
+    def run(self, state: State) -> None:
+        """Begin."""
+        communicator = self.communicator
+        for register, geometry in self.allocate:
+            state.registers[register] = allocate_array(geometry)
+        waiting = []
+        for one in self.incoming:
+            patch = _array(state, one.register)
+            direct = False
+            if all(type(part) is slice for part in one.key):  # a view, not a copy
+                buffer = patch[one.key]
+                direct = buffer.flags.c_contiguous
+            if not direct:
+                buffer = np.empty(one.shape, patch.dtype)
+            request = communicator.irecv(buffer, one.peer, one.tag, "a halo or a piece of an array")
+            waiting.append((request, None if direct else (one, buffer)))
+        sending = []
+        moved = 0
+        for out in self.outgoing:
+            piece = np.ascontiguousarray(self._share(state, out.register)[out.key])
+            moved += piece.nbytes
+            sending.append(communicator.isend(piece, out.peer, out.tag, "a halo or a piece of an array"))
+        if sending:
+            statistics.add("messages", len(sending))
+            statistics.add("bytes_moved", moved)
+        for within in self.inside:
+            _array(state, within.register)[within.key] = self._share(state, within.source)[within.source_key]
+        state.pending[id(self)] = (waiting, sending)
+
+
+class FinishExchange:
+    """Wait for the messages of an exchange, and put in place what could not be received there."""
+
+    __slots__ = ("start",)
+
+    def __init__(self, start: StartExchange) -> None:
+        self.start = start
+
+    def run(self, state: State) -> None:
+        """Wait."""
+        waiting, sending = state.pending.pop(id(self.start))
+        communicator = self.start.communicator
+        communicator.wait_all([request for request, _ in waiting] + sending)
+        for _, late in waiting:
+            if late is not None:
+                one, buffer = late
+                _array(state, one.register)[one.key] = buffer
+
+
+class AcrossRanks:
+    """Fold one value of each rank, in the order of the ranks, the same on all."""
+
+    __slots__ = ("communicator", "register", "ufunc")
+
+    def __init__(self, register: int, ufunc: np.ufunc, communicator: Communicator) -> None:
+        self.register = register
+        self.ufunc = ufunc
+        self.communicator = communicator
+
+    def run(self, state: State) -> None:
+        """Gather and fold."""
+        mine = _array(state, self.register)
+        every = self.communicator.allgather(np.ascontiguousarray(mine), "a reduction")
+        result = np.asarray(self.ufunc.reduce(every, axis=0, dtype=mine.dtype))
+        if result.strides != mine.strides:
+            copy = np.empty_like(mine)
+            copy[...] = result
+            result = copy
+        state.registers[self.register] = Value(result)
+
+
+class PositionAcrossRanks:
+    """The position of the extreme element of all ranks."""
+
+    __slots__ = ("communicator", "geometry", "name", "register")
+
+    def __init__(self, register: int, name: str, communicator: Communicator, geometry: Geometry) -> None:
+        self.register = register
+        self.name = name
+        self.communicator = communicator
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        """Gather and choose; a rank without elements has position -1."""
+        position = int(_array(state, self.register).ravel()[0])
+        extreme = np.asarray(state.extremes[self.register])
+        positions = self.communicator.allgather(np.array([position]), "a search").ravel()
+        extremes = self.communicator.allgather(extreme.reshape(1), "a search").ravel()
+        have = np.flatnonzero(positions >= 0)
+        have = have[np.argsort(positions[have], kind="stable")]
+        best = positions[have[getattr(np, self.name)(extremes[have])]]
+        state.registers[self.register] = Value(np.full(self.geometry.shape, best, self.geometry.dtype))
+
+
+class Localise:
+    """Keep this rank's share of a value that every rank has computed."""
+
+    __slots__ = ("geometry", "key", "register")
+
+    def __init__(self, register: int, place: Any, geometry: Geometry) -> None:
+        self.register = register
+        self.geometry = geometry
+        self.key = np.ix_(*[part.array() for part in place.layout.region(place.world.rank)])
+
+    def run(self, state: State) -> None:
+        """Keep the share."""
+        value = allocate_array(self.geometry)
+        value.array[...] = _array(state, self.register)[self.key]
+        state.registers[self.register] = value
+
+
+class AssignLocally:
+    """Write into this rank's part of a region of a scattered array."""
+
+    __slots__ = ("number", "order", "register", "rows", "source", "targets")
+
+    def __init__(self, register: int, place: Any, region: Geometry, source: int | None, number: int | None) -> None:
+        self.register = register
+        self.source = source
+        self.number = number
+        axes = region.axes
+        assert axes is not None
+        self.targets: list[np.ndarray[Any, Any]] = []
+        self.rows: list[np.ndarray[Any, Any]] = [np.zeros(1, np.int64)] * region.ndim
+        taken = [steps[0][0] for _, steps in axes if steps]
+        self.order = taken + [k for k in range(region.ndim) if k not in taken]
+        held = place.layout.region(place.world.rank)
+        for part, (first, steps) in zip(held, axes, strict=True):
+            indices = part.array()
+            if not steps:
+                self.targets.append(np.flatnonzero(indices == first))
+                continue
+            axis, step = steps[0]
+            offsets = indices - first
+            inside = (offsets % step == 0) & (offsets // step >= 0) & (offsets // step < region.shape[axis])
+            self.targets.append(np.flatnonzero(inside))
+            self.rows[axis] = offsets[inside] // step
+
+    def run(self, state: State) -> None:
+        """Write; the value is as wide as the region, or broadcasts to it."""
+        array = _array(state, self.register)
+        if any(not len(target) for target in self.targets):
+            return
+        value: Any
+        if self.source is None:
+            value = state.scalars[self.number]  # type: ignore[index]
+        else:
+            whole = _array(state, self.source)
+            rows = self.rows[len(self.rows) - whole.ndim :]
+            picked = [np.zeros(1, np.int64) if n == 1 else r for n, r in zip(whole.shape, rows, strict=True)]
+            value = whole[np.ix_(*picked)] if picked else whole
+            value = np.broadcast_to(value, [len(r) for r in self.rows])
+            value = value.transpose(self.order).reshape([len(t) for t in self.targets])
+        array[np.ix_(*self.targets)] = value
+
+
+def _array(state: State, register: int) -> np.ndarray[Any, Any]:
+    value = state.registers[register]
+    assert value is not None
+    return value.array
