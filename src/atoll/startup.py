@@ -301,11 +301,26 @@ def watch_over(seconds: float, code: int) -> None:
 
 
 def abort(code: int) -> None:
-    """End every rank at once with ``code``; without MPI under way, only this process."""
+    """End every rank at once with ``code``.
+
+    Before MPI is under way the launcher is asked itself: Open MPI's ends all when one process
+    leaves with a code, Hydra takes a word on the socket through which MPI would talk to it.
+    """
     mpi = sys.modules.get("mpi4py.MPI")
-    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+    if mpi is None or not mpi.Is_initialized():
+        ask_hydra_to_abort(code)
+    elif not mpi.Is_finalized():
         mpi.COMM_WORLD.Abort(code)
     os._exit(code)
+
+
+def ask_hydra_to_abort(code: int) -> None:
+    """Say ``abort`` in Hydra's language, if it is Hydra, and wait for the end."""
+    try:
+        os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())
+    except (KeyError, ValueError, OSError):
+        return
+    time.sleep(1.0)
 
 
 def watch_exceptions(ender: Ender) -> None:

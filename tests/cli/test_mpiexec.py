@@ -47,6 +47,19 @@ def test_one_failure_ends_all_with_one_traceback() -> None:
     assert outcome.seconds < 10
 
 
+def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:
+    code = (
+        "import atoll\n"
+        "from atoll.comm import launcher\n"
+        "if launcher.detect().rank == 1: raise ValueError\n"
+        "atoll.world.barrier()"
+    )
+    outcome = mpiexec(code)
+    assert outcome.code == 1, outcome
+    assert "atoll: rank 1 of 2 failed" in outcome.errors
+    assert outcome.seconds < 10, outcome
+
+
 def test_a_failure_of_all_is_said_once() -> None:
     outcome = mpiexec(f"{WAITING}raise ValueError(f'rank {{rank}} has no input')", ranks=3)
     assert outcome.code == 1, outcome

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import LIMIT, atoll, finished, start_process
+from .commands import LIMIT, atoll, environment, finished, start_process
 
 WAIT = "import time, os, sys, atoll; rank = atoll.world.rank\n"
 
@@ -78,6 +80,19 @@ def test_one_rank_that_leaves_ends_all(leave: str, code: int, words: str) -> Non
     assert words in outcome.errors
     assert "BAD TERMINATION" not in outcome.output
     assert "Traceback" not in outcome.errors
+    assert outcome.seconds < 10, outcome
+
+
+def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:
+    code = (
+        "import atoll\n"
+        "from atoll.comm import launcher\n"
+        "if launcher.detect().rank == 1: raise ValueError\n"
+        "atoll.world.barrier()"
+    )
+    outcome = atoll("run", "-n", "2", "-c", code)
+    assert outcome.code == 1, outcome
+    assert outcome.errors.startswith("atoll: rank 1 of 2 failed")
     assert outcome.seconds < 10, outcome
 
 
@@ -150,6 +165,36 @@ def test_a_program_may_take_an_interrupt_its_own_way() -> None:
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=LIMIT)
     assert (process.returncode, output) == (0, "saved\n"), errors
+
+
+def test_a_terminal_types_to_rank_0_and_interrupts_all() -> None:
+    program = (
+        f"{WAIT}if rank == 0: print('hello', input('name? '))\n"
+        "atoll.world.barrier(); print('ready')\n"
+        f"for _ in range({int(LIMIT)} * 10): time.sleep(0.1)"
+    )
+    words = [sys.executable, "-m", "atoll", "run", "-n", "2", "-c", program]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, words, environment())
+    shown, typed = b"", [(b"name? ", b"ann\n"), (b"ready", b"\x03")]
+    start = time.monotonic()
+    while time.monotonic() - start < LIMIT:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:  # the other end is closed
+                break
+        if typed and typed[0][0] in shown:
+            os.write(terminal, typed.pop(0)[1])
+    else:
+        os.kill(child, signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130, shown
+    assert b"hello ann" in shown
+    assert b"atoll: interrupted" in shown
+    assert b"Traceback" not in shown
 
 
 def test_lines_appear_when_they_are_written() -> None:

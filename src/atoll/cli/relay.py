@@ -192,6 +192,8 @@ class Relay:
                 self._report_at = float("inf")
             elif self._report_at == float("inf"):
                 self._report_at = now + startup.PAUSE
+                # The rank that has reported ends all; if it cannot, this does.
+                self._deadline = min(self._deadline, now + GRACE)
         if idle:
             for target, stages in self._stages.items():
                 self._print(target, flushed(stages))
