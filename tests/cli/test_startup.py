@@ -36,10 +36,10 @@ def test_import_costs_at_most_60_ms_more_than_numpy(tmp_path: Path) -> None:
 
     compiled = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
     processor_time("import atoll")
-    differences = [
-        processor_time("import atoll") - processor_time("import numpy") for _ in range(5)
-    ]
-    assert sorted(differences)[len(differences) // 2] < 0.060, differences
+    pairs = [(processor_time("import numpy"), processor_time("import atoll")) for _ in range(5)]
+    # A machine that is busy, or slow, takes longer for both.
+    costs = sorted((both - numpy) / max(1.0, numpy / 0.1) for numpy, both in pairs)
+    assert costs[len(costs) // 2] < 0.060, pairs
 
 
 @pytest.mark.parametrize(
