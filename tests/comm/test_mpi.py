@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import atoll
 from atoll.errors import CommunicationError, WaitTimeoutError, WorldError
+from tests.bench.pool import mpiexec_command
 
 
 def here():
@@ -231,3 +234,44 @@ def test_a_bad_message_among_many_is_named(rank, size):
     with pytest.raises(CommunicationError, match="too small"):
         here().wait_all(requests)
     here().wait_all(sends)
+
+
+def test_abort_ends_all_ranks_with_its_code_and_message():
+    code = (
+        "import atoll\n"
+        "world = atoll.world.communicator\n"
+        "if world.rank == 1:\n"
+        "    world.abort(5, 'out of fuel')\n"
+        "world.barrier()\n"
+    )
+    command = [*mpiexec_command(2), sys.executable, "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == 5
+    assert "atoll: rank 1: out of fuel" in ended.stderr
+
+
+@on_ranks(2)
+def test_a_small_reduction_survives_an_interrupted_wait(rank, size):
+    if rank == 0:
+        with atoll.config(wait_abort=0.2), pytest.raises(WaitTimeoutError, match=r"sum.*\(error\)"):
+            here().allreduce(np.array([1.0]), "sum", "error")
+    else:
+        threading.Event().wait(0.6)
+        assert here().allreduce(np.array([2.0]), "sum", "error")[0] == 3
+    for k in range(3):
+        assert here().allreduce(np.array([float(rank + k)]))[0] == 1 + 2 * k
+
+
+@on_ranks(1, 2, 3)
+def test_more_kinds_of_small_reductions_than_are_kept(rank, size):
+    world = here().duplicate()
+    for _ in range(2):
+        for count in range(1, 64):
+            for shape in ((count,), (1, count), (count, 1)):
+                expected = np.arange(count).reshape(shape) * size
+                result = world.allreduce(np.arange(count).reshape(shape))
+                assert result.shape == shape
+                assert (result == expected).all()
+            assert (world.allreduce(np.full(count, float(rank)), "max") == size - 1).all()
+    assert world.allreduce(np.array(2.0)).shape == ()
+    world.free()

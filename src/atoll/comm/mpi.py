@@ -40,8 +40,8 @@ _SMALL = 64
 _SMALL_KINDS = 64
 """... at most so many of them in each communicator."""
 
-_INLINE = 120
-"""Pickled objects up to this many bytes travel together with their length."""
+_SLOT = 128
+"""Small pickled objects travel together with their length in slots of this many bytes."""
 
 
 class MpiRequest(Request):
@@ -364,10 +364,13 @@ class MpiCommunicator(Communicator):
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         what = what or "allgather_object"
-        slots = self.allgather(_slot(data, _INLINE), what)
-        lengths = slots[:, :8].copy().view(np.int64)[:, 0]
-        if lengths.max() <= _INLINE:
-            return [pickle.loads(slot[8 : 8 + n]) for slot, n in zip(slots, lengths.tolist())]
+        slot, slots = _slot(data), bytearray(_SLOT * self.size)
+        handle = self._mpi.Iallgather((slot, _SLOT, _BYTE), (slots, _SLOT, _BYTE))
+        self._collective(handle, "allgather", what, _SLOT, None, (slot, slots)).wait()
+        found = [_unslot(slots, start) for start in range(0, len(slots), _SLOT)]
+        if None not in found:
+            return [pickle.loads(inline) for inline in found if inline is not None]
+        lengths = np.frombuffer(slots, np.int64)[:: _SLOT // 8].copy()
         starts = _starts(lengths)
         gathered = np.empty(int(lengths.sum()), np.uint8)
         given = np.frombuffer(data, np.uint8)
@@ -397,16 +400,16 @@ class MpiCommunicator(Communicator):
         self.check_peer(root)
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
         what = what or "bcast_object"
-        slot = self.bcast(_slot(data, _INLINE), root, what)
-        length = int(slot[:8].view(np.int64)[0])
-        if length > _INLINE:
-            rest = np.empty(length, np.uint8)
+        slot = bytearray(_slot(data))
+        handle = self._mpi.Ibcast((slot, _SLOT, _BYTE), root)
+        self._collective(handle, f"bcast from rank {root}", what, _SLOT, None, slot).wait()
+        inline = _unslot(slot, 0)
+        if inline is None:
+            rest = np.empty(_length(slot, 0), np.uint8)
             if self.rank == root:
                 rest[:] = np.frombuffer(data, np.uint8)
-            data = self.bcast(rest, root, what).tobytes()
-        else:
-            data = slot[8 : 8 + length].tobytes()
-        return value if self.rank == root else pickle.loads(data)
+            inline = self.bcast(rest, root, what).data
+        return value if self.rank == root else pickle.loads(inline)
 
     def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
         check_rows(values, self.size)
@@ -529,13 +532,20 @@ def _unpack(packed: Array, array: Array) -> Array:
     return array
 
 
-def _slot(data: bytes, room: int) -> Array:
+def _slot(data: bytes) -> bytes:
     """The length of ``data``, and ``data`` itself if there is room for it."""
-    slot = np.zeros(8 + room, np.uint8)
-    slot[:8].view(np.int64)[0] = len(data)
-    if len(data) <= room:
-        slot[8 : 8 + len(data)] = np.frombuffer(data, np.uint8)
-    return slot
+    room = _SLOT - 8
+    return len(data).to_bytes(8, sys.byteorder) + data[:room].ljust(room, b"\0")
+
+
+def _length(slots: bytearray, start: int) -> int:
+    return int.from_bytes(slots[start : start + 8], sys.byteorder)
+
+
+def _unslot(slots: bytearray, start: int) -> Any:
+    """What travelled in the slot at ``start``; ``None`` if it had no room for all of it."""
+    length = _length(slots, start)
+    return slots[start + 8 : start + 8 + length] if length <= _SLOT - 8 else None
 
 
 def _starts(lengths: Array) -> Array:

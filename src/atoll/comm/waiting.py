@@ -18,8 +18,17 @@ from collections.abc import Callable
 
 from ..config import config
 from ..errors import WaitTimeoutError
+from .launcher import detect
 
-SPINS = 100
+
+def _spins() -> int:
+    """Many looks in a row where each rank has a core; few where they take turns on one."""
+    launch = detect()
+    crowded = launch is not None and (launch.local_size or 1) > (os.cpu_count() or 1)
+    return 5 if crowded else 100
+
+
+SPINS = _spins()
 """How often to look before the first real pause."""
 
 YIELDS = 400
