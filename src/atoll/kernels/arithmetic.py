@@ -237,7 +237,9 @@ def divide_complex(code: Code, a: Value, b: Value) -> Value:
     small = code.select(by_real, bi, br)
     ratio = code.op("fdiv", small, large)
     scale = code.op("fdiv", one, code.op("fadd", large, code.op("fmul", small, ratio)))
-    x, y = code.select(by_real, ar, ai), code.select(by_real, ai, ar)
+    # Operands of a division by zero stay out of these products: infinity times zero is invalid.
+    x = code.select(zero, nil, code.select(by_real, ar, ai))
+    y = code.select(zero, nil, code.select(by_real, ai, ar))
     real = code.op("fmul", code.op("fadd", x, code.op("fmul", y, ratio)), scale)
     product = code.op("fmul", x, ratio)
     minuend, subtrahend = code.select(by_real, y, product), code.select(by_real, product, y)

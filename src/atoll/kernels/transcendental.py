@@ -102,6 +102,24 @@ def log1p(code: Code, value: Value) -> Value:
     return code.select(inside, result, other)
 
 
+def cosh(code: Code, value: Value) -> Value:
+    """The hyperbolic cosine."""
+    return _hyperbolic(code, "cosh", value)
+
+
+def sinh(code: Code, value: Value) -> Value:
+    """The hyperbolic sine."""
+    return _hyperbolic(code, "sinh", value)
+
+
+def _hyperbolic(code: Code, name: str, value: Value) -> Value:
+    """Near the end of their range, where the vector functions overflow inside, one by one."""
+    size = code.intrinsic("fabs", value)
+    inside = code.fcmp("olt", size, code.const(value.dtype, 88.0 if value.dtype == "f4" else 709.0))
+    result = code.libm(name, code.select(inside, value, code.const(value.dtype, 0.0)))
+    return _patch(code, name, inside, result, value)
+
+
 def hypot(code: Code, a: Value, b: Value) -> Value:
     """``sqrt(a*a + b*b)`` without overflow on the way."""
     dtype = a.dtype

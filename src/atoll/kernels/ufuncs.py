@@ -42,11 +42,12 @@ _LETTERS = {"d": DIVIDE, "o": OVERFLOW, "u": UNDERFLOW, "i": INVALID}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One ufunc. ``flags`` are those of floating and complex kinds, ``integer_flags`` of others."""
+    """One ufunc, and the flags it may raise for floating, complex and other kinds."""
 
     inputs: int
     emissions: Mapping[str, Emission]
     flags: int = 0
+    complex_flags: int = 0
     integer_flags: int = 0
     half: bool = False
 
@@ -56,10 +57,17 @@ def _letters(text: str) -> int:
 
 
 def _row(
-    inputs: int, flags: str = "", *, integer_flags: str = "", half: bool = False, **kinds: Emission
+    inputs: int,
+    flags: str = "",
+    *,
+    complex_flags: str | None = None,
+    integer_flags: str = "",
+    half: bool = False,
+    **kinds: Emission,
 ) -> Row:
     table = {kind: emission for group, emission in kinds.items() for kind in group}
-    return Row(inputs, table, _letters(flags), _letters(integer_flags), half)
+    others = _letters(flags if complex_flags is None else complex_flags)
+    return Row(inputs, table, _letters(flags), others, _letters(integer_flags), half)
 
 
 # small emissions
@@ -199,8 +207,8 @@ UFUNCS: dict[str, Row] = {
     "arccos": _row(1, "i", f=transcendental.arccos),
     "arctan": _row(1, "u", f=_libm("atan")),
     "arctan2": _row(2, "u", f=_libm("atan2")),
-    "sinh": _row(1, "ou", f=_libm("sinh")),
-    "cosh": _row(1, "o", f=_libm("cosh")),
+    "sinh": _row(1, "ou", f=transcendental.sinh),
+    "cosh": _row(1, "o", f=transcendental.cosh),
     "tanh": _row(1, "u", f=_libm("tanh")),
     "arcsinh": _row(1, "u", f=_libm("asinh")),
     "arccosh": _row(1, "i", f=transcendental.arccosh),
@@ -218,10 +226,10 @@ UFUNCS: dict[str, Row] = {
     "right_shift": _row(2, iu=integers.right_shift),
     "bitwise_count": _row(1, iu=integers.bitwise_count),
     # comparisons and truth
-    "greater": _row(2, "i", biufc=_compare("gt")),
-    "greater_equal": _row(2, "i", biufc=_compare("ge")),
-    "less": _row(2, "i", biufc=_compare("lt")),
-    "less_equal": _row(2, "i", biufc=_compare("le")),
+    "greater": _row(2, complex_flags="i", biufc=_compare("gt")),
+    "greater_equal": _row(2, complex_flags="i", biufc=_compare("ge")),
+    "less": _row(2, complex_flags="i", biufc=_compare("lt")),
+    "less_equal": _row(2, complex_flags="i", biufc=_compare("le")),
     "equal": _row(2, biufc=_compare("eq")),
     "not_equal": _row(2, biufc=_compare("ne")),
     "logical_and": _row(2, biufc=_logical("and")),
@@ -328,6 +336,8 @@ def _flags(spec: KernelSpec, instruction: Instruction) -> int:
     source = spec.body[int(instruction.args[0].real)].dtype
     if KIND[source] not in "fc":
         return row.integer_flags
+    if KIND[source] == "c":
+        return row.complex_flags
     rounded = OVERFLOW | UNDERFLOW if instruction.dtype == "f2" and not row.half else 0
     return row.flags | rounded
 

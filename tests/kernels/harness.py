@@ -1,0 +1,125 @@
+"""Build a specification from arrays, run it, and leave the results in the arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atoll.kernels import Instruction, KernelSpec, Operand, Reduction, compile_kernel
+
+
+def code(dtype):
+    """NumPy's dtype as kernels write it."""
+    dtype = np.dtype(dtype)
+    return f"{dtype.kind}{dtype.itemsize}"
+
+
+class Loop:
+    """A kernel under construction over arrays that broadcast to ``shape``."""
+
+    def __init__(self, shape):
+        self.shape = tuple(shape)
+        self.body, self.operands, self.arrays, self.strides = [], [], [], []
+        self.scalars, self.numbers, self.reductions = [], [], []
+
+    def _emit(self, op, dtype, *args, name=""):
+        self.body.append(Instruction(op, dtype, args, name))
+        return len(self.body) - 1
+
+    def operand(self, array, access="r", alias=None):
+        """Add an operand; its own alias group unless told."""
+        strides = [
+            0 if size == 1 else stride
+            for size, stride in zip(array.shape, array.strides, strict=True)
+        ]
+        strides = [0] * (len(self.shape) - array.ndim) + strides
+        inner = {array.itemsize: "unit", 0: "zero"}.get(strides[-1], "any")
+        number = len(self.operands)
+        self.operands.append(
+            Operand(code(array.dtype), access, inner, number + 1 if alias is None else alias)
+        )
+        self.arrays.append(array)
+        self.strides.append(strides)
+        return number
+
+    def load(self, array, **options):
+        return self._emit("load", code(array.dtype), self.operand(array, **options))
+
+    def load_operand(self, number):
+        return self._emit("load", self.operands[number].dtype, number)
+
+    def scalar(self, value, dtype):
+        self.scalars.append(dtype)
+        self.numbers.append(value)
+        return self._emit("scalar", dtype, len(self.scalars) - 1)
+
+    def const(self, value, dtype):
+        return self._emit("const", dtype, value)
+
+    def index(self, axis):
+        return self._emit("index", "i8", axis)
+
+    def call(self, name, dtype, *values):
+        return self._emit("call", dtype, *values, name=name)
+
+    def cast(self, value, dtype):
+        return self._emit("cast", dtype, value)
+
+    def where(self, mask, a, b):
+        return self._emit("where", self.body[a].dtype, mask, a, b)
+
+    def part(self, which, value, dtype):
+        return self._emit(which, dtype, value)
+
+    def join(self, real, imag, dtype):
+        return self._emit("complex", dtype, real, imag)
+
+    def store(self, array, value, mask=None, alias=None):
+        number = self.operand(array, "w", alias)
+        return self._emit("store", "", number, value, *([] if mask is None else [mask]))
+
+    def store_operand(self, number, value):
+        return self._emit("store", "", number, value)
+
+    def reduce(self, op, dtype, value, axes=None, operand=-1, position=-1, mask=-1):
+        axes = tuple(range(len(self.shape))) if axes is None else axes
+        self.reductions.append(Reduction(op, dtype, value, axes, operand, position, mask))
+
+    def spec(self):
+        return KernelSpec(
+            len(self.shape),
+            tuple(self.operands),
+            tuple(self.scalars),
+            tuple(self.body),
+            tuple(self.reductions),
+        )
+
+    def run(self, chunk=None, threads=1, origins=None, steps=None):
+        """Run; (flags, partials)."""
+        ndim = len(self.shape)
+        return compile_kernel(self.spec()).call(
+            self.shape,
+            chunk or max(1, self.shape[0]),
+            [array.ctypes.data for array in self.arrays],
+            self.strides,
+            self.numbers,
+            origins or [0] * ndim,
+            steps or [1] * ndim,
+            threads,
+        )
+
+
+def same(a, b):
+    """Equal bit for bit, but for which NaN."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.kind == "c":
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    nan = np.isnan(a)
+    whole = f"u{a.dtype.itemsize}"
+    equal = (a.view(whole) == b.view(whole)) if a.ndim == 0 else (
+        np.ascontiguousarray(a).view(whole) == np.ascontiguousarray(b).view(whole)
+    )
+    return bool(np.all(np.where(nan, np.isnan(b), equal)))
