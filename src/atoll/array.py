@@ -1,103 +1,190 @@
-"""The array: a block of memory on each rank, and the layout that says what it holds."""
+"""The array: a handle on a value, with NumPy's operators, indexing and methods, and no mathematics.
+
+Everything is done in :mod:`.recording`; this file says under which names.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from .comm.world import World
-from .interchange.distarray import to_distarray
-from .layout import Layout
-from .run import statistics
-from .run.halo import exchange_halos
+from .recording import indexing
+from .recording.cells import Handle
+from .recording.distributed import Distributed
+from .recording.elementwise import binary, in_place_operator
+from .recording.making import from_numpy, of_node, of_small, of_view
 
 
-class ndarray:
-    """An array whose elements lie on the ranks of a world as its layout says."""
+class ndarray(Distributed):
+    """An array whose value is computed when somebody looks."""
 
-    __slots__ = ("__weakref__", "_padded", "layout", "world")
+    __slots__ = ()
+    __array_priority__: ClassVar[float] = 0.0
 
-    _padded: npt.NDArray[Any]
-    layout: Layout
-    world: World
-
-    def __init__(self) -> None:
-        raise TypeError("arrays are made by functions such as atoll.from_local, not by the class")
-
-    @classmethod
-    def _from_block(cls, padded_block: npt.NDArray[Any], layout: Layout, world: World) -> ndarray:
-        """The array over this rank's block, communication padding included; nothing is copied."""
-        new = cls.__new__(cls)
-        new._padded, new.layout, new.world = padded_block, layout, world
-        if layout.cells > 1:
-            statistics.add("distributed")
-        return new
-
-    def _evaluate(self) -> None:
-        """Bring what is pending into memory; here nothing ever is."""
+    # -- what it is
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.layout.shape
-
-    @property
-    def ndim(self) -> int:
-        return self.layout.ndim
-
-    @property
-    def size(self) -> int:
-        return self.layout.size
+        """The length of each axis."""
+        return self._geometry.shape if self._np is None else self._np.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self._padded.dtype
+        """The kind of the elements."""
+        return self._geometry.dtype if self._np is None else self._np.dtype
 
     @property
-    def local_padded(self) -> npt.NDArray[Any]:
-        """This rank's block with its communication padding, as NumPy sees it; no copy."""
-        return self._padded
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._geometry.ndim if self._np is None else self._np.ndim
 
     @property
-    def local(self) -> npt.NDArray[Any]:
-        """This rank's block as a NumPy array over the same memory, without communication padding."""
-        if not self.layout.is_padded:
-            return self._padded
-        widths = self.layout.halo(self.world.rank)
-        counts = self.layout.local_shape(self.world.rank)
-        return self._padded[
-            tuple(slice(left, left + count) for (left, _), count in zip(widths, counts))
-        ]
+    def size(self) -> int:
+        """The number of elements."""
+        return self._geometry.size if self._np is None else self._np.size
 
-    def exchange_halos(self) -> ndarray:
-        """Fill the communication padding from the ranks that own the elements. Collective."""
-        self._evaluate()
-        exchange_halos(self._padded, self.layout, self.world.communicator)
-        return self
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next, by axis."""
+        return self._geometry.strides if self._np is None else self._np.strides
 
-    def __distarray__(self) -> dict[str, Any]:
-        """This rank's section by the Distributed Array Protocol 1.0; no copy, no communication."""
-        return to_distarray(self)
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
 
-    def __getitem__(self, key: Any) -> ndarray:
-        """A view by basic indexing; elements stay where they are, padding is left behind."""
-        slicing = self.layout.unpadded().slicing(key)
-        block = slicing.local(self.local, self.world.rank)
-        if block is None:
-            block = np.empty(slicing.layout.padded_shape(self.world.rank), self.dtype)
-        return self._from_block(block, slicing.layout, self.world)
+    # -- looking
 
-    def transpose(self, *axes: int) -> ndarray:
-        """The view with its axes permuted, by default reversed."""
-        order = axes or tuple(reversed(range(self.ndim)))
-        return self._from_block(
-            self._padded.transpose(order), self.layout.transposed(order), self.world
-        )
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self._np if self._np is not None else self._cell.export(self._geometry)
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __float__(self) -> float:
+        return float(self._array())
+
+    def __int__(self) -> int:
+        return int(self._array())
+
+    def __complex__(self) -> complex:
+        return complex(self._array())
+
+    def __bool__(self) -> bool:
+        return bool(self._array())
+
+    def __index__(self) -> int:
+        return self._array().__index__()
+
+    def __repr__(self) -> str:
+        return repr(self._array())
+
+    def __str__(self) -> str:
+        return str(self._array())
+
+    def __format__(self, spec: str) -> str:
+        array = self._array()
+        return format(array[()] if array.ndim == 0 else array, spec)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(self.shape[0]))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool((self == item).any())
+
+    def item(self, *args: Any) -> Any:
+        """An element as a Python number."""
+        return self._array().item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists."""
+        return self._array().tolist()
+
+    # -- indexing
+
+    def __getitem__(self, key: Any) -> Any:
+        return indexing.get(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        indexing.put(self, key, value)
+
+    # -- views
 
     @property
     def T(self) -> ndarray:
-        return self.transpose()
+        """The transpose."""
+        if self._np is not None:
+            return of_small(self._np.T)  # type: ignore[no-any-return]
+        return of_view(self._cell, self._geometry.derived("T", lambda s: s.T))
+
+    @property
+    def flat(self) -> Any:
+        """The elements in C order."""
+        return self.reshape(-1)
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+        """The elements in another shape."""
+        if len(shape) == 1 and not isinstance(shape[0], int):
+            shape = tuple(shape[0])
+        if self._np is not None:
+            return of_small(self._np.reshape(shape, order=order))
+        view = self._geometry.reshaped(tuple(shape))
+        if view is None:
+            return from_numpy(np.array(self._array().reshape(shape)))
+        return of_view(self._cell, view)
+
+    def copy(self, order: Any = "C") -> ndarray:
+        """An array of its own with the same elements."""
+        if self._np is not None:
+            return of_small(self._np.copy(order))  # type: ignore[no-any-return]
+        if self._cell.pins or not self._geometry.c_contiguous:
+            return from_numpy(self._array().copy(order))
+        return of_node(self._node())
+
+
+def _add_operators() -> None:
+    for name, ufunc in (
+        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
+        ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),
+        ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
+    ):  # fmt: skip
+        forward, backward = binary(ufunc)
+        setattr(ndarray, f"__{name}__", forward)
+        setattr(ndarray, f"__r{name}__", backward)
+        setattr(ndarray, f"__i{name}__", in_place_operator(ufunc))
+    for name, ufunc in (
+        ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
+        ("eq", np.equal), ("ne", np.not_equal),
+    ):  # fmt: skip
+        setattr(ndarray, f"__{name}__", binary(ufunc)[0])
+
+
+_add_operators()
+ndarray.__hash__ = None  # type: ignore[assignment]
+
+
+class Scalar(ndarray):
+    """A number that is still to be computed: what NumPy would return as a scalar."""
+
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        return self._geometry.dtype.type
+
+    def __hash__(self) -> int:
+        return hash(self._array()[()])
 
     def __repr__(self) -> str:
-        return f"<atoll.ndarray {self.shape} {self.dtype}: {self.layout!r}>"
+        return repr(self._array()[()])
+
+
+Handle.array_type = ndarray
+Handle.scalar_type = Scalar

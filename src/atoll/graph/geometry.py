@@ -149,7 +149,7 @@ class Geometry:
         except ValueError:
             if _reshape_is_legal(self.size, shape):
                 return None
-            raise ValueError(f"cannot reshape array of size {self.size} into shape {_shape_text(shape)}") from None
+            raise ValueError(f"cannot reshape array of size {self.size} into shape {shape_text(shape)}") from None
 
     def broadcast(self, shape: tuple[int, ...]) -> Geometry:
         """The read-only view that repeats this one to ``shape``."""
@@ -190,7 +190,8 @@ AxisReads = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """For each axis of the base: the first index, and (axis of the view, step) pairs."""
 
 
-def _shape_text(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape as NumPy's messages write it."""
     return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
@@ -252,7 +253,7 @@ def _axis_reads(view: Geometry) -> AxisReads | None:
     base = view.base
     if view.dtype != base.dtype:
         return None
-    if view.size == 0 or not base.dense:
+    if not base.dense:
         return None
     order = sorted((k for k in range(base.ndim) if base.shape[k] > 1), key=lambda k: -base.strides[k])
 
@@ -280,6 +281,9 @@ def _axis_reads(view: Geometry) -> AxisReads | None:
     reads = []
     for k in range(base.ndim):
         first = start.get(k, 0)
+        if view.size == 0:
+            reads.append((first, tuple(steps[k])))
+            continue
         low = first + sum(min(0, step * (view.shape[axis] - 1)) for axis, step in steps[k])
         high = first + sum(max(0, step * (view.shape[axis] - 1)) for axis, step in steps[k])
         if low < 0 or high >= base.shape[k]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.geometry import Geometry, dense, kept_order
+from ..graph.geometry import Geometry, dense, kept_order, shape_text
 from ..graph.node import Node, Site
 
 WEAK = (int, float, complex)
@@ -75,7 +75,7 @@ def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
         try:
             found = np.broadcast_shapes(*shapes)
         except ValueError:
-            text = " ".join("(" + ",".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes)
+            text = " ".join(map(shape_text, shapes))
             raise ValueError(f"operands could not be broadcast together with shapes {text} ") from None
         if len(_shapes) > 65536:
             _shapes.clear()

@@ -65,6 +65,19 @@ def placed_view(place: Place, view: Geometry) -> Place | None:
 _views: dict[tuple[int, int], Place | None] = {}
 
 
+def is_permutation(view: Geometry) -> bool:
+    """Whether a view is all of its base with the axes in another order, or the same."""
+    axes = view.axes
+    if axes is None or view.ndim != view.base.ndim:
+        return False
+    found = {
+        steps[0][0]
+        for (first, steps), n in zip(axes, view.base.shape, strict=True)
+        if first == 0 and len(steps) == 1 and steps[0][1] == 1 and view.shape[steps[0][0]] == n
+    }
+    return len(found) == view.ndim
+
+
 class _NoRuleError(Exception):
     """The view does not select along axes."""
 
@@ -73,6 +86,12 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
     axes = view.axes
     if axes is None:
         raise _NoRuleError
+    if is_permutation(view):
+        order = [0] * view.ndim
+        for k, (_, steps) in enumerate(axes):
+            order[steps[0][0]] = k
+        return layout.transposed(order)
+    layout = layout.unpadded()
     key: list[Any] = []
     taken: list[int] = []
     for first, steps in axes:
@@ -111,7 +130,8 @@ def place_of(node: Node) -> Place | None:
     shape = node.geometry.shape
     first = node.args[0]
     if kind == "read":
-        return placed_view(first.place, node.params[0])
+        found = placed_view(first.place, node.params[0])
+        return None if found is None else _without_padding(found)
     if kind == "update":
         return first.place  # type: ignore[no-any-return]
     if kind in ("reduce", "arg"):
@@ -124,10 +144,13 @@ def place_of(node: Node) -> Place | None:
         return None
     whole = [arg for arg in placed if arg.geometry.shape == shape]
     if whole:
-        best: Place = whole[0].place
-        return Place.of(best.layout.unpadded(), world) if best.layout.is_padded else best
+        return _without_padding(whole[0].place)
     largest = max(placed, key=lambda arg: arg.geometry.size)
     return Place.of(largest.place.layout.unpadded().broadcast(shape), world)
+
+
+def _without_padding(place: Place) -> Place | None:
+    return Place.of(place.layout.unpadded(), place.world) if place.layout.is_padded else place
 
 
 Node.placed = place_of

@@ -17,8 +17,8 @@ def numpy_function(node: Node) -> tuple[Callable[..., Any], tuple[int, ...]]:
     dtype = node.geometry.dtype
     if kind == "call":
         loop = node.params[0]
-        ufunc, _, output = loop.name.partition(".")
-        function = getattr(np, ufunc)
+        _, _, output = loop.name.partition(".")
+        function = loop.ufunc
         inputs, result = loop.inputs, loop.output
 
         def call(*args: Any) -> Any:

@@ -95,7 +95,8 @@ class Cell:
         exported = np.asarray(_Export(array))
         if exported.dtype != array.dtype:
             exported = exported.view(array.dtype)
-        exported.flags.writeable = self.writeable and view.writeable and array.flags.writeable
+        if not (self.writeable and view.writeable):
+            exported.flags.writeable = False
         self.pins += 1
         value.pinned = True
         holder = exported

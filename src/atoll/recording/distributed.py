@@ -12,7 +12,7 @@ from ..graph.node import source
 from ..interchange.distarray import to_distarray
 from ..layout import Layout
 from ..layout.transfer import region_key
-from ..ops.placement import Place, placed_view
+from ..ops.placement import Place, is_permutation, placed_view
 from ..plan.exchange import redistributed
 from ..run import statistics
 from ..run.halo import exchange_halos
@@ -137,6 +137,11 @@ class Distributed(Handle):
 def _block_of_view(block: Array, place: Place, view: Any) -> Array:
     """This rank's part of a view, as a view of its block where NumPy can say it, else a copy."""
     axes = view.axes
+    if is_permutation(view):
+        order = [0] * view.ndim
+        for k, (_, steps) in enumerate(axes):
+            order[steps[0][0]] = k
+        return block.transpose(order)
     rank = place.world.rank
     layout = place.layout.unpadded()
     halo = place.layout.halo(rank)

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import evaluate
-from ..graph.geometry import Geometry, strided
+from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, source
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read
 from .cells import ROOT, WEIGHT_LIMIT, Cell, Handle, user_site
-from .making import of_node, of_small, plain, returned
+from .fallback import by_numpy
+from .making import of_node, of_small, plain
 
 FAST_SCALARS = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
@@ -29,7 +30,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 class Eagerness(threading.local):
-    """Whether this thread computes at the call: under ``errstate`` that differs from the usual."""
+    """Whether this thread lets NumPy compute at the call: under an ``errstate`` that raises."""
 
     depth = 0
 
@@ -75,14 +76,24 @@ def operand_of(value: Any) -> Operand | None:
         dtype = value.dtype
         return Operand(value, None, dtype, False) if is_native(dtype) else None
     if kind is np.ndarray:
-        if not is_native(value.dtype):
+        if not is_native(value.dtype) or not value.flags.aligned:
             return None
         if value.ndim == 0:
             return Operand(value[()], None, value.dtype, False)
         geometry = strided(value.shape, value.dtype, value.strides)
         node = source(value, geometry, pinned=True)
         return Operand(node, geometry, value.dtype, True)
-    return None
+    if kind is list or kind is tuple:
+        try:
+            array = np.array(plain(value))
+        except ValueError:
+            return None
+        if not is_native(array.dtype) or array.ndim == 0:
+            return None
+        node = source(array, strided(array.shape, array.dtype, array.strides))
+        return Operand(node, node.geometry, array.dtype, False)
+    inner = getattr(value, "_handle", None)
+    return operand_of(inner()) if inner is not None else None
 
 
 def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -117,9 +128,11 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """``ufunc(*inputs)`` with nothing else said; ``NotImplemented`` asks for the slow way."""
     if ufunc.signature is not None:
         return NotImplemented
+    if eager.depth:
+        return NotImplemented
     operands: list[Operand] = []
     arrays = False
-    now = eager.depth > 0
+    now = False
     for value in inputs:
         operand = operand_of(value)
         if operand is None:
@@ -183,17 +196,13 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
         own = node.geometry.shape
         lead = target.ndim - len(own)
         if lead < 0 or any(n not in (1, target.shape[lead + k]) for k, n in enumerate(own)):
-            given = _shape_text(geometry.shape)
+            given = shape_text(geometry.shape)
             raise ValueError(
-                f"could not broadcast input array from shape {given} into shape {_shape_text(target.shape)}"
+                f"could not broadcast input array from shape {given} into shape {shape_text(target.shape)}"
             )
     if target.is_base and node.geometry.shape == target.shape and node.geometry.strides == target.strides:
         node = cast(node, target.dtype)
     return node, operand.now
-
-
-def _shape_text(shape: tuple[int, ...]) -> str:
-    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
 def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -> bool:
@@ -241,11 +250,11 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             if other._np is None:
                 mine, theirs = self._geometry, other._geometry
                 found = known.get((mine.number, theirs.number))
-                if found is not None:
+                if found is not None and not eager.depth:
                     return _recorded(found, self._node(), other._node(), self._cell.pins or other._cell.pins)
         elif kind is float or kind is int:
             found = known.get((self._geometry.number, kind))
-            if found is not None:
+            if found is not None and not eager.depth:
                 try:
                     number = found[3](other)
                 except OverflowError:
@@ -261,7 +270,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 return of_small(ufunc(other, small))
         elif kind is float or kind is int:
             found = known.get((kind, self._geometry.number))
-            if found is not None:
+            if found is not None and not eager.depth:
                 try:
                     number = found[3](other)
                 except OverflowError:
@@ -301,7 +310,7 @@ def _recorded(found: tuple[Loop, Geometry, object, Any], a: Any, b: Any, now: in
     name = frame.f_code
     site = user_site() if name.co_filename.startswith(ROOT) else (name, frame.f_lasti)
     node = Node("call", (a, b), geometry, (loop,), loop.name, site, code)
-    if now or eager.depth or node.weight > WEIGHT_LIMIT:
+    if now or node.weight > WEIGHT_LIMIT:
         del a, b
         evaluate((node,))
     return of_node(node)
@@ -313,7 +322,7 @@ def general(ufunc: np.ufunc, *inputs: Any) -> Any:
         return NotImplemented
     result = apply(ufunc, inputs)
     if result is NotImplemented:
-        return returned(ufunc(*[plain(value) for value in inputs]))
+        return by_numpy(ufunc, inputs, {})
     return result
 
 

@@ -25,10 +25,11 @@ Array = np.ndarray[Any, Any]
 class Given:
     """The arguments of one call of NumPy's, and the handles that they came from."""
 
-    __slots__ = ("handles", "large")
+    __slots__ = ("handles", "large", "written")
 
     def __init__(self) -> None:
         self.handles: list[tuple[Array, Handle]] = []
+        self.written: list[tuple[Array, Handle]] = []
         self.large = False
 
     def array(self, handle: Handle, *, write: bool = False) -> Any:
@@ -39,7 +40,14 @@ class Given:
                 return array[()]
             self.large = True
         self.handles.append((array, handle))
+        if write:
+            self.written.append((array, handle))
         return array
+
+    def done(self) -> None:
+        """NumPy has written into what was given for that."""
+        for array, handle in self.written:
+            handle._written(array)
 
     def give(self, value: Any, *, write: bool = False) -> Any:
         """A value for NumPy, containers searched through."""
@@ -83,7 +91,7 @@ class Given:
                 return of_small(result)
             cell = handle._cell
             memory = cell.node.value
-            if memory is not None and result.size:
+            if memory is not None and result.size and cell.node.place is None:
                 offset = result.__array_interface__["data"][0] - memory.address
                 return of_view(cell, cell.geometry.at(result, offset))
         return from_numpy(result.copy(order="K"))
@@ -132,7 +140,9 @@ def by_numpy(
     }
     if name and given.large:
         warn(name)
-    return given.take(function(*plain_args, **plain_options))
+    result = function(*plain_args, **plain_options)
+    given.done()
+    return given.take(result)
 
 
 implementations: dict[Any, Callable[..., Any]] = {}

@@ -33,9 +33,9 @@ class flatiter:
         if shaping.is_view_of(line, self.base):
             line[key] = value
             return
-        target = self.base._array_to_write()
         given = Given()
-        target.flat[given.give(key)] = given.give(value)
+        where, what = given.give(key), given.give(value)
+        self.base._mutate(lambda array: array.flat.__setitem__(where, what))
 
     def _to_numpy(self, given: Given, write: bool) -> Any:
         array = given.array(self.base, write=write)
@@ -78,7 +78,8 @@ class flatiter:
     def _by_numpy(self, key: Any, value: Any) -> None:
         given = Given()
         new = given.give(value)
-        self.base._array_to_write().flat[given.give(key)] = new
+        where = given.give(key)
+        self.base._mutate(lambda array: array.flat.__setitem__(where, new))
 
     @property
     def index(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import getitem
 from types import EllipsisType
 from typing import Any
 
@@ -9,10 +10,13 @@ import numpy as np
 
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
+from ..ops.elementwise import is_native
+from ..ops.placement import placed_view
 from ..plan.exchange import gather
 from .cells import Handle
-from .elementwise import assign
-from .making import of_small, of_view, plain, returned
+from .elementwise import assign, operand_of
+from .fallback import Given, by_numpy
+from .making import of_small, of_view, plain
 
 _BASIC = frozenset({int, slice, type(None), EllipsisType})
 
@@ -45,14 +49,22 @@ def get(handle: Handle, key: Any) -> Any:
     """``handle[key]``."""
     small = handle._np
     if small is not None:
-        return of_small(small[plain(key)])
+        if type(key) in _BASIC:
+            return of_small(small[key])
+        return by_numpy(getitem, (handle, key), {}) if _holds_handles(key) else of_small(small[key])
     items = basic_key(key)
     if items is None:
-        return returned(handle._array()[plain(key)])
+        return by_numpy(getitem, (handle, key), {})
     geometry = handle._geometry.index(items)
     if geometry.ndim == 0 and Ellipsis not in items:
         return element(handle, geometry)
     return of_view(handle._cell, geometry)
+
+
+def _holds_handles(key: Any) -> bool:
+    if type(key) is tuple:
+        return any(_holds_handles(k) for k in key)
+    return isinstance(key, (Handle, list)) or hasattr(key, "_to_numpy")
 
 
 def put(handle: Handle, key: Any, value: Any) -> None:
@@ -61,13 +73,35 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     if small is not None:
         small[plain(key)] = plain(value)
         return
-    if not handle._cell.writeable:
+    if not (handle._cell.writeable and handle._geometry.writeable):
         raise ValueError("assignment destination is read-only")
     items = basic_key(key)
-    if items is not None and assign(handle._cell, handle._geometry.index(items), value):
+    if items is not None:
+        if assign(handle._cell, handle._geometry.index(items), value):
+            return
+    elif _put_masked(handle, key, value):
         return
-    key, value = plain(key), plain(value)
+    given = Given()
+    key, value = given.give(key), given.give(value)
     handle._mutate(lambda array: array.__setitem__(key, value))
+
+
+def _put_masked(handle: Handle, key: Any, value: Any) -> bool:
+    """``handle[mask] = number``, which need not know how many elements that is."""
+    geometry = handle._geometry
+    if not isinstance(key, (Handle, np.ndarray)) or not is_native(geometry.dtype):
+        return False
+    if key.dtype != np.bool_ or key.shape != geometry.shape or geometry.ndim == 0:  # type: ignore[union-attr]
+        return False
+    if isinstance(value, (Handle, np.ndarray)):
+        if value.ndim or isinstance(value, np.ndarray):  # type: ignore[union-attr]
+            return False
+    elif not isinstance(value, (int, float, complex, np.generic)):
+        return False
+    mask = operand_of(key)
+    if mask is None or mask.now:
+        return False
+    return assign(handle._cell, geometry, value, mask.node)
 
 
 def element(handle: Handle, geometry: Geometry) -> Any:

@@ -74,15 +74,3 @@ def of_view(cell: Cell, geometry: Geometry) -> Any:
     made._geometry = geometry
     return made
 
-
-def returned(result: Any) -> Any:
-    """What NumPy returned for arrays of any kind, in our hands: memory that is not its own is copied."""
-    if isinstance(result, np.ndarray):
-        if result.base is not None or not result.flags.owndata:
-            result = result.copy(order="K")
-        return from_numpy(result)
-    if type(result) is tuple:
-        return tuple([returned(r) for r in result])
-    if type(result) is list:
-        return [returned(r) for r in result]
-    return result

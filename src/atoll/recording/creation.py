@@ -1,0 +1,225 @@
+"""Arrays from nothing, from numbers, and from what others hold."""
+
+from __future__ import annotations
+
+from math import ceil, isfinite
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..graph.geometry import Geometry, dense
+from ..graph.node import Node
+from ..ops.elementwise import cast, is_native
+from ..run.arrays import allocate_array
+from . import shaping
+from .cells import Cell, Handle, user_site
+from .fallback import by_numpy
+from .making import from_numpy, is_small, of_node, of_small, of_view, plain
+
+Array = np.ndarray[Any, Any]
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple; NumPy's errors where it is none."""
+    try:
+        made = (index(shape),)
+    except TypeError:
+        try:
+            made = tuple([index(n) for n in shape])
+        except TypeError:
+            return np.empty(shape).shape
+    if any(n < 0 for n in made):
+        raise ValueError("negative dimensions are not allowed")
+    return made
+
+
+def _base(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Geometry:
+    order = "C" if order is None else str(order).upper()
+    if order == "F" and len(shape) > 1:
+        return dense(shape, dtype, tuple(reversed(range(len(shape)))))
+    if order not in ("C", "F", "A", "K"):
+        np.empty(0, order=order)  # type: ignore[call-overload]
+    return dense(shape, dtype)
+
+
+def recorded(node: Node) -> Any:
+    """An array, also where it has no axes."""
+    return of_view(Cell(node), node.geometry)
+
+
+def filled(shape: Any, scalar: Any, dtype: Any, order: Any = "C") -> Any:
+    """One number everywhere; no memory is touched before somebody looks."""
+    shape = shape_of(shape)
+    dtype = np.dtype(dtype)
+    if is_small(shape) or not is_native(dtype):
+        array = np.empty(shape, dtype, order=order)
+        array.fill(scalar)
+        return of_small(array)
+    geometry = _base(shape, dtype, order)
+    return recorded(Node("fill", (dtype.type(scalar),), geometry, site=user_site()))
+
+
+def zeros(shape: Any, dtype: Any, order: Any) -> Any:
+    """Zeros of any dtype."""
+    shape = shape_of(shape)
+    dtype = np.dtype(dtype)
+    if is_small(shape) or not is_native(dtype):
+        return of_small(np.zeros(shape, dtype, order=order))
+    return filled(shape, 0, dtype, order)
+
+
+def empty(shape: Any, dtype: Any, order: Any = "C") -> Any:
+    """Memory as it comes."""
+    shape = shape_of(shape)
+    dtype = np.dtype(dtype)
+    if is_small(shape) or not is_native(dtype):
+        return of_small(np.empty(shape, dtype, order=order))
+    geometry = _base(shape, dtype, order)
+    node = Node("source", (), geometry)
+    node.value = allocate_array(geometry)
+    node.weight = 0
+    return recorded(node)
+
+
+def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.dtype[Any]) -> Any:
+    """``first + step * index along axis``, an array that needs no memory."""
+    node = Node(
+        "index", (dtype.type(first), dtype.type(step)), dense(shape, dtype), (axis,), site=user_site()
+    )
+    return recorded(node)
+
+
+_COUNTED = "bhilqBHILQfd"
+
+
+def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """``numpy.arange`` of numbers; ``None`` where NumPy has to see the arguments."""
+    values = [plain(v) for v in (start, stop, step) if v is not None]
+    if not all(type(v) in (int, float, bool) or isinstance(v, (np.integer, np.floating)) for v in values):
+        return None
+    if dtype is None:
+        dtype = np.result_type(*[np.asarray(v).dtype for v in values])
+    dtype = np.dtype(dtype)
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = plain(start), plain(stop), 1 if step is None else plain(step)
+    if start is None:
+        start = 0
+    if dtype.char not in _COUNTED or not dtype.isnative or not step or isinstance(step, bool):
+        return None
+    if not all(isfinite(v) for v in (start, stop, step)):
+        return None
+    length = max(ceil((stop - start) / step), 0)
+    if is_small((length,)) or length > 1 << 52:
+        return None
+    first = dtype.type(start)
+    if dtype.kind == "f":
+        return counted(first, dtype.type(start + step) - first, (length,), 0, dtype)
+    # the values are those of Python integers; only they must fit
+    delta = int(dtype.type(start + step)) - int(first)
+    info = np.iinfo(dtype)
+    if not (info.min <= int(first) + (length - 1) * delta <= info.max and info.min <= delta):
+        return None
+    return counted(first, delta, (length,), 0, dtype)
+
+
+def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None = None) -> Any:
+    """An array of ours: the same one if it is one, over the same memory if it is NumPy's."""
+    if isinstance(value, Handle):
+        handle = value
+        if isinstance(value, Handle.scalar_type):
+            handle = of_view(value._cell, value._geometry)
+            if copy is None:
+                copy = True
+        elif type(value) is not Handle.array_type:
+            handle = in_base_class(value)
+        return _converted(handle, dtype, order, copy)
+    inner = getattr(value, "_handle", None)
+    if inner is not None:
+        return _converted(inner(), dtype, order, copy)
+    array = np.array(plain(value), dtype, copy=copy, order="K" if order is None else order)
+    if array is not value and array.base is None and array.flags.owndata:
+        return from_numpy(array)
+    return of_array(array)
+
+
+def of_array(array: Array) -> Any:
+    """An array over NumPy memory that somebody else may hold."""
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    if is_small(array.shape) or not is_native(array.dtype) or not array.flags.aligned:
+        return of_small(array)
+    cell = Cell.foreign(array)
+    return of_view(cell, cell.geometry)
+
+
+def in_base_class(value: Any) -> Any:
+    """The same values without the user's subclass."""
+    made = object.__new__(Handle.array_type)
+    made._np = value._np
+    if made._np is None:
+        made._cell = value._cell
+        made._geometry = value._geometry
+    return made
+
+
+def _laid_out(handle: Any, order: Any) -> bool:
+    if order is None or handle.ndim < 1:
+        return True
+    order = str(order).upper()
+    flags = handle._np.flags if handle._np is not None else handle._geometry.shadow.flags
+    if order == "C":
+        return bool(flags.c_contiguous)
+    if order == "F":
+        return bool(flags.f_contiguous)
+    return True
+
+
+def _converted(handle: Any, dtype: Any, order: Any, copy: bool | None) -> Any:
+    same = dtype is None or handle.dtype == np.dtype(dtype)
+    if same and not copy and _laid_out(handle, order):
+        return handle
+    if copy is False:
+        raise ValueError(
+            "Unable to avoid copy while creating an array as requested.\n"
+            "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy "
+            "when needed (no behavior change in NumPy 1.x).\n"
+            "For more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
+            "#adapting-to-changes-in-the-copy-keyword."
+        )
+    order = "K" if order is None else order
+    if same:
+        return shaping.copied(handle, order)
+    return astype(handle, dtype, order, "unsafe", copy=True)
+
+
+def astype(
+    handle: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True
+) -> Any:
+    """The elements in another dtype."""
+    small = handle._np
+    if small is not None:
+        result = small.astype(dtype, order, casting, copy=copy)
+        if result is small:
+            return handle
+        return from_numpy(result) if not is_native(small.dtype) else of_small(result)
+    target = np.dtype(dtype)
+    own: Geometry = handle._geometry
+    if target == own.dtype and not copy and _laid_out(handle, None if order == "K" else order):
+        return handle
+    if target == own.dtype and np.can_cast(own.dtype, target, casting):
+        return shaping.copied(handle, order)
+    native = (
+        is_native(target)
+        and is_native(own.dtype)
+        and np.can_cast(own.dtype, target, casting)
+        and not (own.dtype.kind == "c" and target.kind not in "cb")
+    )
+    if not native or handle._cell.pins:
+        return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
+    result = recorded(cast(handle._node(), target, user_site()))
+    if order != "K" and not _laid_out(result, order):
+        return shaping.copied(result, order)
+    return result
+

@@ -1,0 +1,201 @@
+"""What arrays and lazy scalars share: operators, looking, and what they are."""
+
+from __future__ import annotations
+
+import operator as python_operator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .calling import call
+from .cells import Handle
+from .elementwise import FAST_SCALARS, binary, general
+from .fallback import by_numpy
+from .making import of_small
+
+
+class Operators(Handle):
+    """Operators and conversions, by the names that Python gives them."""
+
+    __slots__ = ()
+    __array_priority__: ClassVar[float] = 0.0
+
+    # -- what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self._geometry.shape if self._np is None else self._np.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The kind of the elements."""
+        return self._geometry.dtype if self._np is None else self._np.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._geometry.ndim if self._np is None else self._np.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._geometry.size if self._np is None else self._np.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next, by axis."""
+        return self._geometry.strides if self._np is None else self._np.strides
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where the elements are."""
+        return "cpu"
+
+    # -- looking
+
+    def __float__(self) -> float:
+        return float(self._array())
+
+    def __int__(self) -> int:
+        return int(self._array())
+
+    def __complex__(self) -> complex:
+        return complex(self._array())
+
+    def __bool__(self) -> bool:
+        return bool(self._array())
+
+    def __index__(self) -> int:
+        return self._array().__index__()
+
+    def item(self, *args: Any) -> Any:
+        """An element as a Python number."""
+        return self._array().item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists."""
+        return self._array().tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The elements as bytes."""
+        return self._array().tobytes(order)
+
+    # -- protocols
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return ufunc_called(ufunc, method, inputs, options)
+
+    # -- operators that have no shorter way
+
+    def __neg__(self) -> Any:
+        return _unary(np.negative, self)
+
+    def __pos__(self) -> Any:
+        return _unary(np.positive, self)
+
+    def __abs__(self) -> Any:
+        return _unary(np.absolute, self)
+
+    def __invert__(self) -> Any:
+        return _unary(np.invert, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return general(np.divmod, self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return general(np.divmod, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return general(np.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return general(np.matmul, other, self)
+
+    def __pow__(self, other: Any, modulo: None = None) -> Any:
+        if modulo is not None:
+            return NotImplemented
+        kind = type(other)
+        small = self._np
+        if small is not None:
+            if kind in FAST_SCALARS:
+                return of_small(small**other)
+        elif kind is int or kind is float:
+            quick = _POWERS.get(other)
+            if quick is not None and self._geometry.dtype.kind in (
+                "fc" if kind is float or other != 2 else "iufc"
+            ):
+                return general(quick, self)
+        return _power(self, other)
+
+    def __rpow__(self, other: Any, modulo: None = None) -> Any:
+        return _power_reflected(self, other)
+
+
+_POWERS: dict[Any, np.ufunc] = {
+    2: np.square,
+    1: np.positive,
+    -1: np.reciprocal,
+    0.5: np.sqrt,
+}
+_power, _power_reflected = binary(np.power)
+
+
+def _unary(ufunc: np.ufunc, handle: Handle) -> Any:
+    small = handle._np
+    return of_small(ufunc(small)) if small is not None else general(ufunc, handle)
+
+
+def _add_operators() -> None:
+    for name, ufunc in (
+        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
+        ("floordiv", np.floor_divide), ("mod", np.remainder), ("and", np.bitwise_and),
+        ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
+    ):  # fmt: skip
+        forward, backward = binary(ufunc)
+        setattr(Operators, f"__{name}__", forward)
+        setattr(Operators, f"__r{name}__", backward)
+    for name, ufunc in (
+        ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
+        ("eq", np.equal), ("ne", np.not_equal),
+    ):  # fmt: skip
+        setattr(Operators, f"__{name}__", _compared(name, binary(ufunc)[0]))
+
+
+def _compared(name: str, forward: Any) -> Any:
+    """A comparison; NumPy's own operator answers where its ufunc has no loop."""
+    operator = getattr(python_operator, name)
+
+    def compare(self: Any, other: Any) -> Any:
+        try:
+            return forward(self, other)
+        except TypeError:
+            return by_numpy(operator, (self, other), {})
+
+    return compare
+
+
+def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What NumPy's ufuncs ask of our arrays."""
+    if "out" in options:
+        out = options["out"]
+        options["out"] = out if len(out) > 1 else out[0]
+    if method == "__call__":
+        return call(ufunc, inputs, options)
+    return methods[method](ufunc, inputs, options)
+
+
+methods: dict[str, Any] = {}
+"""``reduce``, ``accumulate`` and the others; filled where reductions are known."""
+
+_add_operators()

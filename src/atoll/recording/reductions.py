@@ -1,0 +1,332 @@
+"""Reductions: recorded as folds, composed from folds, or left to NumPy.
+
+A fold is recorded where its result is what NumPy's would be: native dtypes, an axis or several,
+a dtype that NumPy would choose or that was asked for. ``initial`` joins the result afterwards;
+``where`` becomes a selection between the element and the identity. Everything else is
+``NotImplemented``, and the caller asks NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import evaluate
+from ..graph.geometry import Geometry
+from ..graph.node import Node
+from ..ops import reduction
+from ..ops.elementwise import cast, is_native
+from . import shaping
+from .calling import assigned_to, pins_of
+from .cells import Handle, user_site
+from .creation import recorded
+from .elementwise import eager, general, operand_of
+from .fallback import by_numpy
+from .making import from_numpy, of_node, of_small, plain
+
+NOTHING: Any = np._NoValue  # type: ignore[attr-defined]
+"""NumPy's own mark of an argument that was not given."""
+
+_IDENTITY: dict[np.ufunc, Any] = {
+    np.add: 0,
+    np.multiply: 1,
+    np.logical_and: True,
+    np.logical_or: False,
+    np.maximum: None,
+    np.minimum: None,
+    np.fmax: None,
+    np.fmin: None,
+    np.bitwise_and: -1,
+    np.bitwise_or: 0,
+    np.bitwise_xor: 0,
+}
+_HALF = np.dtype(np.float16)
+_SINGLE = np.dtype(np.float32)
+_DOUBLE = np.dtype(np.float64)
+_COUNT = np.dtype(np.intp)
+_BOOL = np.dtype(np.bool_)
+
+
+@lru_cache(4096)
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
+    """The axes in increasing order, ``None`` where NumPy has an error to raise."""
+    if axis is None:
+        return tuple(range(ndim))
+    try:
+        return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+    except (ValueError, TypeError):
+        return None
+
+
+@lru_cache(4096)
+def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dtype[Any] | None:
+    """The dtype in which to fold, or ``None`` where NumPy has to say."""
+    if ufunc is np.logical_and or ufunc is np.logical_or:
+        return _BOOL if dtype is None or np.dtype(dtype) == _BOOL else None
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+        fits = is_native(wanted) and not (operand.kind == "c" and wanted.kind != "c")
+        if not fits or (wanted.kind == "b" and ufunc is not np.maximum and ufunc is not np.minimum):
+            return None
+        if ufunc is np.add or ufunc is np.multiply or wanted == operand:
+            return wanted
+        return None
+    try:
+        return ufunc.resolve_dtypes((None, operand, None), reduction=True)[2]  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
+    """The elements where the mask is true, ``rest`` elsewhere."""
+    mask = operand_of(where)
+    own: Geometry = handle._geometry
+    if mask is None or mask.kind != _BOOL or mask.now:
+        return None
+    if mask.geometry is not None:
+        try:
+            if np.broadcast_shapes(mask.geometry.shape, own.shape) != own.shape:
+                return None
+        except ValueError:
+            return None
+    node = handle._node()
+    return Node("where", (mask.node, node, rest), node.geometry, (), "where", user_site())
+
+
+def reduce(
+    ufunc: np.ufunc,
+    handle: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOTHING,
+    where: Any = True,
+) -> Any:
+    """``ufunc.reduce``, recorded; ``NotImplemented`` where NumPy has to do it."""
+    if handle._np is not None or ufunc not in _IDENTITY or eager.depth:
+        return NotImplemented
+    geometry: Geometry = handle._geometry
+    if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
+        return NotImplemented
+    axes = axes_of(tuple(axis) if type(axis) is list else axis, geometry.ndim)
+    if not axes:
+        return NotImplemented
+    result_dtype = _result_dtype(ufunc, geometry.dtype, dtype)
+    if result_dtype is None or not is_native(result_dtype):
+        return NotImplemented
+    identity = _IDENTITY[ufunc]
+    if initial is not NOTHING and initial is not None:
+        initial = plain(initial)
+        if not np.isscalar(initial) or not np.can_cast(np.asarray(initial), result_dtype, "same_kind"):
+            return NotImplemented
+        try:
+            identity = result_dtype.type(initial)
+        except (OverflowError, ValueError, TypeError):
+            return NotImplemented
+    keepdims = bool(keepdims) if keepdims is not NOTHING else False
+    if where is True or where is NOTHING:
+        operand = handle._node()
+    else:
+        if identity is None:
+            return NotImplemented
+        neutral = _IDENTITY[ufunc] if _IDENTITY[ufunc] is not None else identity
+        masked = _masked(handle, where, geometry.dtype.type(neutral))
+        if masked is None:
+            return NotImplemented
+        operand = masked
+    inner = result_dtype
+    if result_dtype == _HALF and ufunc is np.add:
+        inner = _SINGLE
+    site = user_site()
+    if inner != geometry.dtype:
+        operand = cast(operand, inner, site)
+    form = reduction.reduced_geometry(geometry, axes, keepdims, inner)
+    node = reduction.fold(ufunc, operand, axes, keepdims, inner, site, form)
+    del operand
+    result = of_node(node if inner == result_dtype else cast(node, result_dtype, site))
+    if initial is not NOTHING and initial is not None:
+        result = general(ufunc, result, identity)
+    if handle._cell.pins:
+        del node
+        result._cell.settle()
+    return finished(handle, result, out)
+
+
+def finished(handle: Any, result: Any, out: Any) -> Any:
+    """The result in the class of the operand, or written into ``out``."""
+    if out is None or out is NOTHING:
+        return shaping.like(handle, result)
+    if type(out) is tuple and len(out) == 1:
+        out = out[0]
+    if isinstance(out, Handle) and out.dtype == result.dtype and out.shape == result.shape:  # type: ignore[attr-defined]
+        return assigned_to(out, result)
+    return NotImplemented
+
+
+def _count(handle: Any, axes: tuple[int, ...]) -> int:
+    return prod([handle.shape[k] for k in axes])
+
+
+def _divided(total: Any, count: int, dtype: np.dtype[Any]) -> Any:
+    """``total / count`` as NumPy's mean divides: by a full-size integer, rounded back once."""
+    quotient = general(np.true_divide, total, np.intp(count))
+    if quotient.dtype == dtype:
+        return quotient
+    return of_node(cast(quotient._node(), dtype, user_site()))
+
+
+def mean(handle: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
+    """The arithmetic mean."""
+    if where is not True and where is not NOTHING:
+        return NotImplemented
+    own = handle.dtype
+    result_dtype = own if dtype is None else np.dtype(dtype)
+    inner = result_dtype
+    if dtype is None and own.kind in "iub":
+        inner = result_dtype = _DOUBLE
+    elif dtype is None and own == _HALF:
+        inner = _SINGLE
+    if inner.kind not in "fc":
+        return NotImplemented
+    total = reduce(np.add, handle, axis, inner, None, keepdims)
+    if total is NotImplemented:
+        return NotImplemented
+    axes = axes_of(tuple(axis) if type(axis) is list else axis, len(handle.shape))
+    assert axes is not None
+    return finished(handle, _divided(total, _count(handle, axes), result_dtype), out)
+
+
+def variance(
+    handle: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, center: Any
+) -> Any:
+    """The variance: the mean of the squared distances from the mean."""
+    if (where is not True and where is not NOTHING) or handle._np is not None:
+        return NotImplemented
+    own: np.dtype[Any] = handle.dtype
+    axes = axes_of(tuple(axis) if type(axis) is list else axis, len(handle.shape))
+    if not axes or not is_native(own) or handle.size == 0:
+        return NotImplemented
+    count = _count(handle, axes) - ddof
+    if not isinstance(ddof, (int, float)) or not count > 0:
+        return NotImplemented
+    if own.kind == "c":
+        if dtype is not None or center is not NOTHING:
+            return NotImplemented
+        parts = [
+            variance(part, axis, None, None, ddof, keepdims, True, NOTHING)
+            for part in (shaping.real(handle), shaping.imag(handle))
+        ]
+        if parts[0] is NotImplemented:
+            return NotImplemented
+        return finished(handle, general(np.add, *parts), out)
+    inner = np.dtype(dtype) if dtype is not None else (_DOUBLE if own.kind in "iub" else own)
+    if inner.kind != "f":
+        return NotImplemented
+    if center is NOTHING:
+        center = mean(handle, axis, inner, None, True, True)
+        if center is NotImplemented:
+            return NotImplemented
+    distance = general(np.subtract, handle, center)
+    squares = general(np.square, distance)
+    del distance
+    total = reduce(np.add, squares, axis, inner, None, keepdims)
+    if total is NotImplemented:
+        return NotImplemented
+    del squares
+    divisor = np.intp(count) if isinstance(ddof, int) else np.float64(count)
+    quotient = general(np.true_divide, total, divisor)
+    if quotient.dtype != inner:
+        quotient = of_node(cast(quotient._node(), inner, user_site()))
+    return finished(handle, quotient, out)
+
+
+def deviation(*args: Any) -> Any:
+    """The square root of the variance."""
+    handle, out = args[0], args[3]
+    result = variance(*args[:3], None, *args[4:])
+    if result is NotImplemented:
+        return NotImplemented
+    return finished(handle, general(np.sqrt, result), out)
+
+
+def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    """``argmin`` or ``argmax``."""
+    if handle._np is not None or eager.depth:
+        return NotImplemented
+    geometry: Geometry = handle._geometry
+    if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
+        return NotImplemented
+    axes = axes_of(axis, geometry.ndim)
+    if axes is None or (axis is not None and len(axes) != 1) or isinstance(axis, (tuple, list)):
+        return NotImplemented
+    keepdims = bool(keepdims) if keepdims is not NOTHING else False
+    node = reduction.position(name, handle._node(), axes, keepdims, user_site())
+    result = of_node(node)
+    if handle._cell.pins:
+        evaluate((node,))
+    return finished(handle, result, out)
+
+
+def span(handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    """The largest minus the smallest element."""
+    largest = reduce(np.maximum, handle, axis, None, None, keepdims)
+    if largest is NotImplemented:
+        return NotImplemented
+    smallest = reduce(np.minimum, handle, axis, None, None, keepdims)
+    return finished(handle, general(np.subtract, largest, smallest), out)
+
+
+def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
+    """How many elements are not zero."""
+    if handle._np is not None or not is_native(handle._geometry.dtype):
+        return NotImplemented
+    node = cast(cast(handle._node(), _BOOL), _COUNT)
+    return reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
+
+
+def product_sum(a: Any, b: Any) -> Any:
+    """``dot`` of two arrays of one axis, as the fold of a product."""
+    if not (isinstance(a, Handle) and isinstance(b, Handle)) or eager.depth:
+        return NotImplemented
+    if a._np is not None or b._np is not None:
+        return NotImplemented
+    one, two = a._geometry, b._geometry
+    if one.ndim != 1 or one.shape != two.shape or one.size == 0:
+        return NotImplemented
+    if one.dtype != two.dtype or one.dtype.char not in "fdFD":
+        return NotImplemented
+    return reduce(np.add, general(np.multiply, a, b), None, one.dtype)
+
+
+def method(
+    name: str, record: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A method of arrays: NumPy's on small ones, ``record`` on large ones, NumPy's on their data."""
+    small_method = getattr(np.ndarray, name)
+
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        small = self._np
+        if small is not None:
+            if not args and not options:
+                result = small_method(small)
+                return of_small(result)
+            return by_numpy(small_method, (self, *args), options)
+        result = record(self, *args, **options)
+        if result is NotImplemented:
+            return shaping.like(self, by_numpy(small_method, (self, *args), options))
+        return result
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = small_method.__doc__
+    return call
+
+
+__all__ = [
+    "NOTHING", "count_nonzero", "deviation", "from_numpy", "mean", "method", "pins_of", "position",
+    "product_sum", "reduce", "span", "variance",
+]  # fmt: skip

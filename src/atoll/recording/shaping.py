@@ -1,0 +1,254 @@
+"""Views of another shape, and copies where no view will do.
+
+A view is a geometry; NumPy finds it on the shadow (see :mod:`..graph.geometry`), under the
+same name as on a small array. Where NumPy would copy, a copy is recorded, and viewed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..graph.geometry import Geometry, dense, kept_order
+from ..graph.node import Node
+from ..ops.elementwise import result_geometry
+from .cells import Handle, user_site
+from .making import from_numpy, of_node, of_small, of_view
+
+Array = np.ndarray[Any, Any]
+
+
+def like(handle: Handle, result: Any) -> Any:
+    """``result`` in the class of ``handle``, if that is a subclass of the user's."""
+    kind = type(handle)
+    if kind is Handle.array_type or kind is Handle.scalar_type or not isinstance(result, Handle):
+        return result
+    if isinstance(result, Handle.scalar_type):
+        return result
+    return in_class(kind, result, handle)
+
+
+def in_class(kind: type, result: Any, parent: Any) -> Any:
+    """Another handle on the same values, of class ``kind``, told whom it comes from."""
+    made = object.__new__(kind)
+    small = made._np = result._np
+    if small is None:
+        made._cell = result._cell
+        made._geometry = result._geometry
+    made.__array_finalize__(parent)
+    return made
+
+
+def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
+    """The view that ``make`` takes of a small array, or of the shadow of a large one."""
+    small = handle._np
+    if small is not None:
+        result = of_small(make(small))
+    else:
+        result = of_view(handle._cell, handle._geometry.derived(key, make))
+    return result if type(handle) is Handle.array_type else like(handle, result)
+
+
+def is_view_of(one: Handle, other: Handle) -> bool:
+    """Whether two handles show the same memory."""
+    if one._np is not None:
+        return other._np is not None and bool(np.may_share_memory(one._np, other._np))
+    return other._np is None and one._cell is other._cell
+
+
+def _dense_for(geometry: Geometry, order: str) -> Geometry:
+    """The base in which a copy of ``geometry`` in some memory order lies."""
+    shape, dtype = geometry.shape, geometry.dtype
+    fortran = geometry.shadow.flags.f_contiguous
+    if order == "C" or (order == "A" and not (fortran and not geometry.c_contiguous)):
+        return dense(shape, dtype)
+    if order in "FA":
+        return dense(shape, dtype, None if len(shape) < 2 else tuple(reversed(range(len(shape)))))
+    return dense(shape, dtype, kept_order(shape, (geometry,)))
+
+
+def copied(handle: Handle, order: Any = "C") -> Any:
+    """An array of its own with the same elements."""
+    small = handle._np
+    order = "C" if order is None else str(order).upper()
+    if small is not None or order not in ("C", "F", "A", "K"):
+        return like(handle, of_small(handle._array().copy(order)))
+    cell, geometry = handle._cell, handle._geometry
+    if cell.pins:
+        return like(handle, from_numpy(handle._array().copy(order)))
+    target = _dense_for(geometry, order)
+    if geometry.is_base and target is geometry:
+        made = of_view(type(cell)(cell.node), geometry)
+    elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
+        made = of_view(type(cell)(handle._node()), target)
+    else:
+        node = Node("read", (cell.node,), target, (geometry,), site=user_site())
+        made = of_view(type(cell)(node), target)
+    return like(handle, made)
+
+
+def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
+    """A shape in any of the forms that NumPy takes."""
+    try:
+        return (index(shape),)
+    except TypeError:
+        return tuple([index(n) for n in shape])
+
+
+def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    """The elements in another shape: a view where NumPy has one, else a copy."""
+    small = handle._np
+    if small is not None:
+        return like(handle, of_small(np.reshape(small, shape, order=order, copy=copy)))
+    shape = _shape_of(handle, shape)
+    order = "C" if order is None else str(order).upper()
+    if order not in ("C", "F", "A"):
+        np.empty(0).reshape(-1, order=order)  # NumPy's words for what is wrong with it
+    geometry = handle._geometry
+    if order == "A":
+        order = "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
+    if copy:
+        handle = copied(handle, order)
+        geometry = handle._geometry
+    found = _reshaped(geometry, shape, order)
+    if found is None:
+        if copy is False:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        handle = copied(handle, order)
+        found = _reshaped(handle._geometry, shape, order)
+        assert found is not None
+    return like(handle, of_view(handle._cell, found))
+
+
+def _reshaped(geometry: Geometry, shape: tuple[int, ...], order: str) -> Geometry | None:
+    if order == "C":
+        return geometry.reshaped(shape)
+    try:
+        return geometry.derived(
+            ("reshape", shape, order), lambda s: np.reshape(s, shape, order="F", copy=False)
+        )
+    except ValueError:
+        geometry.reshaped(shape)  # raises where no copy would help
+        return None
+
+
+def flatten(handle: Handle, order: Any = "C") -> Any:
+    """A copy with one axis."""
+    small = handle._np
+    if small is not None:
+        return like(handle, of_small(small.flatten(order)))
+    order = _flat_order(handle._geometry, order)
+    if order == "C" and handle._geometry.c_contiguous:
+        return copied(reshape(handle, (-1,)))
+    if order == "K":
+        return ravel(copied(handle, "K"), "K")
+    return reshape(copied(handle, order), (-1,), order)
+
+
+def _flat_order(geometry: Geometry, order: Any) -> str:
+    order = "C" if order is None else str(order).upper()
+    if order not in ("C", "F", "A", "K"):
+        np.empty(0).flatten(order)  # type: ignore[call-overload]
+    if order == "A":
+        return "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
+    return str(order)
+
+
+def ravel(handle: Handle, order: Any = "C") -> Any:
+    """One axis: a view where the elements lie in that order already."""
+    small = handle._np
+    if small is not None:
+        return like(handle, of_small(small.ravel(order)))
+    geometry = handle._geometry
+    order = _flat_order(geometry, order)
+    if order == "C" and geometry.c_contiguous:
+        return reshape(handle, (-1,))
+    flags = geometry.shadow.flags
+    if order == "F" and flags.f_contiguous:
+        return reshape(handle, (-1,), "F")
+    if order == "K":
+        return _ravel_as_it_lies(handle)
+    return flatten(handle, order)
+
+
+def _ravel_as_it_lies(handle: Handle) -> Any:
+    geometry = handle._geometry
+    axes = tuple(sorted(range(geometry.ndim), key=lambda k: -abs(geometry.strides[k])))
+    turned = view(handle, ("transpose", axes), lambda s: s.transpose(axes))
+    if turned._geometry.c_contiguous:
+        return reshape(turned, (-1,))
+    return reshape(copied(turned), (-1,))
+
+
+def set_shape(handle: Handle, shape: Any) -> None:
+    """``a.shape = shape``."""
+    small = handle._np
+    if small is not None:
+        handle._np = _small_with_shape(small, shape)
+        return
+    found = handle._geometry.reshaped(_shape_of(handle, shape))
+    if found is None:
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the "
+            "desired shape."
+        )
+    handle._geometry = found
+
+
+def _small_with_shape(small: Array, shape: Any) -> Array:
+    made = small.view()
+    made.shape = shape
+    return made
+
+
+def transpose(handle: Handle, axes: Any = None) -> Any:
+    """The axes in another order, by default reversed."""
+    if axes is None:
+        return view(handle, "T", lambda s: s.T)
+    axes = tuple([index(axis) for axis in axes])
+    return view(handle, ("transpose", axes), lambda s: s.transpose(axes))
+
+
+def broadcast_to(handle: Handle, shape: Any) -> Any:
+    """The read-only view that repeats the elements to ``shape``."""
+    shape = _shape_of(handle, shape)
+    return view(handle, ("broadcast", shape), lambda s: np.broadcast_to(s, shape))
+
+
+def real(handle: Handle) -> Any:
+    """The real parts."""
+    if handle.dtype.kind != "c" and handle.dtype.kind != "O":  # type: ignore[attr-defined]
+        return handle
+    return view(handle, "real", lambda s: s.real)
+
+
+def imag(handle: Handle) -> Any:
+    """The imaginary parts: a view of complex elements, read-only zeros otherwise."""
+    if handle._np is not None or handle._geometry.dtype.kind == "c":
+        return view(handle, "imag", lambda s: s.imag)
+    geometry = handle._geometry
+    zeros = of_node(Node("fill", (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype)))
+    return view(_as_array(zeros), "read-only", read_only)
+
+
+def _as_array(handle: Handle) -> Any:
+    """A scalar as an array without axes; arrays as they are."""
+    if isinstance(handle, Handle.scalar_type):
+        return of_view(handle._cell, handle._geometry)
+    return handle
+
+
+def read_only(array: Array) -> Array:
+    """A view that may not be written through."""
+    made = array.view()
+    made.flags.writeable = False
+    return made
+
+
+def of_dtype(handle: Handle, dtype: Any) -> Any:
+    """The same memory, taken for elements of another dtype."""
+    dtype = np.dtype(dtype)
+    return view(handle, ("view", dtype), lambda s: s.view(dtype))
