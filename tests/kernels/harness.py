@@ -119,7 +119,9 @@ def same(a, b):
         return bool(np.array_equal(a, b))
     nan = np.isnan(a)
     whole = f"u{a.dtype.itemsize}"
-    equal = (a.view(whole) == b.view(whole)) if a.ndim == 0 else (
-        np.ascontiguousarray(a).view(whole) == np.ascontiguousarray(b).view(whole)
+    equal = (
+        (a.view(whole) == b.view(whole))
+        if a.ndim == 0
+        else (np.ascontiguousarray(a).view(whole) == np.ascontiguousarray(b).view(whole))
     )
     return bool(np.all(np.where(nan, np.isnan(b), equal)))

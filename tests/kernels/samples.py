@@ -60,9 +60,7 @@ def operands(dtypes, count=150):
     """Arrays that hold every combination of special numbers, then ordinary ones."""
     grids = np.meshgrid(*[special(dtype) for dtype in dtypes], indexing="ij")
     random = [ordinary(dtype, count, seed) for seed, dtype in enumerate(dtypes)]
-    return [
-        np.concatenate([grid.ravel(), more]) for grid, more in zip(grids, random, strict=True)
-    ]
+    return [np.concatenate([grid.ravel(), more]) for grid, more in zip(grids, random, strict=True)]
 
 
 NUMPY_CODES = {"?": "b1", "e": "f2", "f": "f4", "d": "f8", "F": "c8", "D": "c16"}

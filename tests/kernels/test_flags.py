@@ -14,7 +14,15 @@ from .test_ufuncs import LOOPS, kernel_name
 UNDERFLOW = 4
 INTEGERS = {"floor_divide", "remainder", "fmod", "divmod", "reciprocal"}
 PAIRS = [key for key in LOOPS if key[0][0] == "f" and code(np.dtype(key[0])) != "f2"]
-PAIRS += [("c16",), ("c16", "c16"), ("i1", "i1"), ("i4", "i4"), ("i8", "i8"), ("u8", "u8"), ("f2", "f2")]
+PAIRS += [
+    ("c16",),
+    ("c16", "c16"),
+    ("i1", "i1"),
+    ("i4", "i4"),
+    ("i8", "i8"),
+    ("u8", "u8"),
+    ("f2", "f2"),
+]
 
 
 class Flags:

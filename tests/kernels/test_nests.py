@@ -50,7 +50,7 @@ def test_any_strides(data):
     total = loop.call("subtract", dtype, total, loop.load(small))
     loop.store(out, loop.call("multiply", dtype, total, loop.load(column)))
     with np.errstate(all="ignore"):
-        expected = ((a + b - small) * column).astype(dtype)
+        expected = ((a + b - small).copy() * column).astype(dtype)
     loop.run(chunk, threads)
     assert same(out, expected)
 
@@ -71,7 +71,18 @@ def test_copies_of_every_length(dtype):
             assert same(out, old)
 
 
-FUNCTIONS = ("exp", "log", "sin", "tanh", "power", "hypot", "arctan2", "logaddexp", "cbrt", "floor_divide")
+FUNCTIONS = (
+    "exp",
+    "log",
+    "sin",
+    "tanh",
+    "power",
+    "hypot",
+    "arctan2",
+    "logaddexp",
+    "cbrt",
+    "floor_divide",
+)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -99,7 +110,9 @@ def test_a_value_does_not_depend_on_its_place(dtype):
     out = compute(a, b, np.empty((len(FUNCTIONS), 200), dtype), chunk=7, threads=2)
     assert same(out, expected)
     grid = np.empty((len(FUNCTIONS), 40, 5), dtype)
-    assert same(compute(a.reshape(40, 5), b.reshape(40, 5), grid, chunk=3), expected.reshape(grid.shape))
+    assert same(
+        compute(a.reshape(40, 5), b.reshape(40, 5), grid, chunk=3), expected.reshape(grid.shape)
+    )
     for k, name in enumerate(FUNCTIONS):  # alone, the code is wider
         out = compute(a, b, np.empty((1, 200), dtype), (name,))
         assert same(out[0], expected[k])
@@ -232,7 +245,8 @@ def test_random_bodies(data):
     loop, values = Loop(shape), []
     for seed in range(data.draw(st.integers(1, 4))):
         array = data.draw(views(shape, dtype, seed))
-        values.append((loop.load(array), array))
+        # NumPy rounds complex products by strides in another way; a kernel always as for none.
+        values.append((loop.load(array), array.copy()))
     with np.errstate(all="ignore"):
         for _ in range(data.draw(st.integers(1, 25))):
             name = data.draw(st.sampled_from(OPERATIONS[dtype]))

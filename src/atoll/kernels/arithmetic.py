@@ -6,7 +6,7 @@ import math
 
 from .builder import Code, Value, is_signed
 from .probe import complex_product
-from .types import COMPONENT, KIND, SIGNED_BITS, bits, itemsize
+from .types import COMPONENT, KIND, SIGNED_BITS, bits, itemsize, smallest
 
 # casts
 
@@ -80,15 +80,18 @@ def _float_to_float(code: Code, value: Value, dtype: str) -> Value:
 
 def _float_to_integer(code: Code, value: Value, dtype: str) -> Value:
     """Out of range, what the processor's conversion gives, by way of the size that C takes."""
+    by_size = {"i8": "i8", "u4": "i8"} if value.dtype == "f2" else {"i8": "i8"}
     value = code.single(value)
-    if dtype == "u8":
-        limit = code.const(value.dtype, 2.0**63)
+    if dtype == "u8" or (dtype == "u4" and "u4" not in by_size):
+        # Upper halves by way of the signed type, as compilers do it where there is no other way.
+        signed = "i" + dtype[1:]
+        limit = code.const(value.dtype, 2.0 ** (bits(dtype) - 1))
         large = code.fcmp("oge", value, limit)
         reduced = code.op("fsub", value, code.select(large, limit, code.const(value.dtype, 0.0)))
-        result = code.freeze(code.convert("fptosi", reduced, "i8"))
-        top = code.select(large, code.const("i8", -(1 << 63)), code.const("i8", 0))
-        return Value("u8", code.op("xor", result, top).name)
-    via = "i8" if dtype in ("i8", "u4") else "i4"
+        result = code.freeze(code.convert("fptosi", reduced, signed))
+        top = code.select(large, code.const(signed, smallest(signed)), code.const(signed, 0))
+        return Value(dtype, code.op("xor", result, top).name)
+    via = by_size.get(dtype, "i4")
     result = code.freeze(code.convert("fptosi", value, via))
     if itemsize(via) == itemsize(dtype):
         return Value(dtype, result.name)
