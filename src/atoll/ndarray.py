@@ -28,7 +28,7 @@ from .recording.scalar import Scalar
 class ndarray(Operators):
     """An array whose value is computed when somebody looks."""
 
-    __slots__ = ("__dict__",)
+    __slots__ = ()
 
     def __new__(
         cls,
@@ -170,7 +170,7 @@ class ndarray(Operators):
         return self.copy("K")
 
     def __reduce__(self) -> Any:
-        return _unpickled, (type(self), self._array(), self.__dict__ or None)
+        return _unpickled, (type(self), self._array(), getattr(self, "__dict__", None))
 
     def dumps(self) -> bytes:
         """The pickled array."""
@@ -401,7 +401,7 @@ BY_NUMPY = (
 )  # fmt: skip
 """Methods that NumPy runs on the data."""
 
-WRITING = ("byteswap", "partition", "put", "setfield", "sort", "__setstate__")
+WRITING = ("byteswap", "partition", "put", "setfield", "sort")
 """Methods that NumPy runs on the data, and that may write into it."""
 
 

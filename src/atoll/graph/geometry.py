@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-_RESERVED = 1 << 46
+_RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
 _REMEMBERED = 1 << 16
 _REMEMBERED_VIEWS = 1 << 10
 _numbers = itertools.count()
@@ -39,7 +39,7 @@ class _Addressed:
 
 
 def _reserve() -> tuple[Any, int]:
-    """A buffer of 64 TiB that nothing may read, and its address."""
+    """A buffer of 32 TiB that nothing may read, and its address."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
@@ -49,8 +49,8 @@ def _reserve() -> tuple[Any, int]:
     except (OSError, AttributeError):
         address = None
     if address is None or address == ctypes.c_void_p(-1).value:
-        buffer = np.asarray(_Addressed(1 << 46, _RESERVED))
-        return buffer, 1 << 46
+        buffer = np.asarray(_Addressed(_RESERVED, _RESERVED))
+        return buffer, _RESERVED
     return (ctypes.c_char * _RESERVED).from_address(address), address
 
 
@@ -155,12 +155,15 @@ class Geometry:
         """The read-only view that repeats this one to ``shape``."""
         return self.derived(("broadcast", shape), lambda s: np.broadcast_to(s, shape))
 
-    def at(self, array: np.ndarray[Any, Any], offset: int) -> Geometry:
+    def at(self, array: np.ndarray[Any, Any], offset: int, *, writeable: bool = False) -> Geometry:
         """The view of this base that lies ``offset`` bytes into it and has the form of ``array``."""
         start = _address(self.shadow) - _ADDRESS + offset
         shadow = np.ndarray(array.shape, array.dtype, _BUFFER, start, array.strides)
-        shadow.flags.writeable = array.flags.writeable
-        return Geometry._intern(shadow, self)
+        shadow.flags.writeable = writeable or array.flags.writeable
+        found = Geometry._intern(shadow, self)
+        own = (self.shape, self.strides, self.dtype, self.writeable, self.offset)
+        same = (found.shape, found.strides, found.dtype, found.writeable, found.offset)
+        return self if own == same else found
 
     @property
     def axes(self) -> AxisReads | None:

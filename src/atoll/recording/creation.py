@@ -15,7 +15,7 @@ from ..run.arrays import allocate_array
 from . import shaping
 from .cells import Cell, Handle, user_site
 from .fallback import by_numpy
-from .making import from_numpy, is_small, of_node, of_small, of_view, plain
+from .making import from_numpy, is_small, of_small, of_view, plain
 
 Array = np.ndarray[Any, Any]
 

@@ -21,7 +21,7 @@ from ..graph.node import Node, Site, source
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read
 from .cells import ROOT, WEIGHT_LIMIT, Cell, Handle, user_site
 from .fallback import by_numpy
-from .making import of_node, of_small, plain
+from .making import is_small, of_node, of_small, plain
 
 FAST_SCALARS = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
@@ -39,15 +39,19 @@ eager = Eagerness()
 
 
 class Operand:
-    """An input of an elementwise operation, ready to be recorded."""
+    """An input of an elementwise operation, ready to be recorded.
 
-    __slots__ = ("geometry", "kind", "node", "now")
+    ``now`` says that it must be read at the call, ``large`` that it is worth recording.
+    """
 
-    def __init__(self, node: Any, geometry: Geometry | None, kind: Any, now: bool) -> None:
+    __slots__ = ("geometry", "kind", "large", "node", "now")
+
+    def __init__(self, node: Any, geometry: Geometry | None, kind: Any, now: bool, large: bool = False) -> None:
         self.node = node
         self.geometry = geometry
         self.kind = kind
         self.now = now
+        self.large = large
 
 
 def operand_of(value: Any) -> Operand | None:
@@ -60,7 +64,7 @@ def operand_of(value: Any) -> Operand | None:
             if not is_native(dtype):
                 return None
             cell = value._cell
-            return Operand(value._node(), geometry, dtype, cell.pins > 0)
+            return Operand(value._node(), geometry, dtype, cell.pins > 0, True)
         if not is_native(small.dtype):
             return None
         if small.ndim == 0:
@@ -82,7 +86,7 @@ def operand_of(value: Any) -> Operand | None:
             return Operand(value[()], None, value.dtype, False)
         geometry = strided(value.shape, value.dtype, value.strides)
         node = source(value, geometry, pinned=True)
-        return Operand(node, geometry, value.dtype, True)
+        return Operand(node, geometry, value.dtype, True, not is_small(value.shape))
     if kind is list or kind is tuple:
         try:
             array = np.array(plain(value))
@@ -137,7 +141,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         operand = operand_of(value)
         if operand is None:
             return NotImplemented
-        arrays = arrays or operand.geometry is not None
+        arrays = arrays or operand.large
         now = now or operand.now
         operands.append(operand)
     if not arrays:

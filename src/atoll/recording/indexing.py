@@ -11,7 +11,6 @@ import numpy as np
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
 from ..ops.elementwise import is_native
-from ..ops.placement import placed_view
 from ..plan.exchange import gather
 from .cells import Handle
 from .elementwise import assign, operand_of

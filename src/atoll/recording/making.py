@@ -73,4 +73,3 @@ def of_view(cell: Cell, geometry: Geometry) -> Any:
     made._cell = cell
     made._geometry = geometry
     return made
-

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..evaluate import evaluate
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..ops.elementwise import result_geometry
 from .cells import Handle, user_site
-from .making import from_numpy, of_node, of_small, of_view
+from .making import of_node, of_small, of_view
 
 Array = np.ndarray[Any, Any]
 
@@ -77,9 +78,11 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     if small is not None or order not in ("C", "F", "A", "K"):
         return like(handle, of_small(handle._array().copy(order)))
     cell, geometry = handle._cell, handle._geometry
-    if cell.pins:
-        return like(handle, from_numpy(handle._array().copy(order)))
     target = _dense_for(geometry, order)
+    if cell.pins:
+        node = Node("cast", (handle._node(),), target, site=user_site())
+        evaluate((node,))
+        return like(handle, of_node(node))
     if geometry.is_base and target is geometry:
         made = of_view(type(cell)(cell.node), geometry)
     elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
@@ -250,5 +253,30 @@ def read_only(array: Array) -> Array:
 
 def of_dtype(handle: Handle, dtype: Any) -> Any:
     """The same memory, taken for elements of another dtype."""
-    dtype = np.dtype(dtype)
-    return view(handle, ("view", dtype), lambda s: s.view(dtype))
+    return view(handle, ("view", np.dtype(dtype)), lambda s: s.view(dtype))
+
+
+def writeable_again(handle: Handle) -> Geometry:
+    """The geometry of a read-only view that may be written through once more, or NumPy's error."""
+    if not handle._cell.writeable:
+        read_only(np.empty(1)).view().flags.writeable = True
+    return handle._cell.geometry.at(handle._geometry.shadow, handle._geometry.offset, writeable=True)
+
+
+def base_of(handle: Handle) -> Any:
+    """What ``handle`` is a view of, or ``None``."""
+    small = handle._np
+    if small is not None:
+        owner = small.base
+        return of_small(owner) if type(owner) is np.ndarray else owner
+    if handle._geometry.is_base:
+        return None
+    return of_view(handle._cell, handle._cell.geometry)
+
+
+def become(handle: Handle, other: Handle) -> None:
+    """Make ``handle`` show what ``other`` shows."""
+    handle._np = other._np
+    if other._np is None:
+        handle._cell = other._cell
+        handle._geometry = other._geometry

@@ -1,0 +1,99 @@
+"""``a.flags``: what is known of an array's memory, as NumPy says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import shaping
+
+_SHORT = {
+    "C": "c_contiguous",
+    "F": "f_contiguous",
+    "O": "owndata",
+    "W": "writeable",
+    "A": "aligned",
+    "X": "writebackifcopy",
+    "B": "behaved",
+    "CA": "carray",
+    "FA": "farray",
+}
+
+
+class Flags:
+    """NumPy's flags of the small array, or of the shadow; only ``writeable`` can be set."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: Any) -> None:
+        object.__setattr__(self, "_handle", handle)
+
+    def _numpy(self) -> Any:
+        handle = self._handle
+        return handle._np.flags if handle._np is not None else handle._geometry.shadow.flags
+
+    @property
+    def writeable(self) -> bool:
+        """Whether elements may be assigned to."""
+        handle = self._handle
+        if handle._np is not None:
+            return bool(handle._np.flags.writeable)
+        return bool(handle._cell.writeable and handle._geometry.writeable)
+
+    @property
+    def owndata(self) -> bool:
+        """Whether the memory belongs to this array."""
+        handle = self._handle
+        if handle._np is not None:
+            return bool(handle._np.flags.owndata)
+        return bool(handle._geometry.is_base and not handle._cell.pins)
+
+    @property
+    def behaved(self) -> bool:
+        """Aligned and writeable."""
+        return bool(self._numpy().aligned and self.writeable)
+
+    @property
+    def carray(self) -> bool:
+        """Behaved and C-contiguous."""
+        return bool(self.behaved and self._numpy().c_contiguous)
+
+    @property
+    def farray(self) -> bool:
+        """Behaved and Fortran-contiguous, not C-contiguous."""
+        return bool(self.behaved and self._numpy().f_contiguous and not self._numpy().c_contiguous)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._numpy(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        handle = self._handle
+        if handle._np is not None:
+            setattr(handle._np.flags, name, value)
+        elif name != "writeable":
+            setattr(np.empty(1).flags, name, value)
+        elif not value:
+            handle._geometry = handle._geometry.derived("read-only", shaping.read_only)
+        elif not self.writeable:
+            handle._geometry = shaping.writeable_again(handle)
+
+    def __getitem__(self, key: str) -> Any:
+        name = _SHORT.get(key, key.lower())
+        if name not in _SHORT.values() and name not in ("contiguous", "fortran", "fnc", "forc"):
+            raise KeyError("Unknown flag")
+        return getattr(self, {"contiguous": "c_contiguous", "fortran": "f_contiguous"}.get(name, name))
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        setattr(self, _SHORT.get(key, key.lower()), value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flags) and repr(self) == repr(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        names = ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned", "writebackifcopy")
+        return "".join(f"  {name.upper()} : {getattr(self, name)}\n" for name in names)

@@ -1,0 +1,135 @@
+"""Functions of elements that are no ufuncs: selections, limits, rounding, products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import evaluate
+from ..graph.node import Node
+from ..ops.elementwise import cast, is_native, result_geometry
+from . import creation, reductions, shaping
+from .calling import call
+from .cells import Handle, user_site
+from .elementwise import eager, general, operand_of
+from .fallback import by_numpy
+from .making import from_numpy
+
+_BOOL = np.dtype(np.bool_)
+_CLIP: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """``x`` where the condition holds, ``y`` elsewhere."""
+    result = _where(condition, x, y)
+    return by_numpy(np.where, (condition, x, y), {}) if result is NotImplemented else result
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    operands = []
+    for value in (condition, x, y):
+        operand = operand_of(value)
+        if operand is None:
+            return NotImplemented
+        operands.append(operand)
+    if eager.depth or not any(operand.large for operand in operands):
+        return NotImplemented
+    try:
+        kinds = [o.node if o.kind in (int, float, complex) else o.kind for o in operands[1:]]
+        dtype = np.result_type(*kinds)
+        geometries = [o.geometry for o in operands if o.geometry is not None]
+        geometry = result_geometry(geometries, dtype)
+        args: list[Any] = []
+        for operand, wanted in zip(operands, (_BOOL, dtype, dtype)):
+            if operand.geometry is None:
+                number = operand.node
+                args.append(wanted.type(bool(number) if wanted == _BOOL else number))
+            else:
+                args.append(cast(operand.node, wanted) if wanted == _BOOL else operand.node)
+    except (OverflowError, TypeError):
+        return NotImplemented
+    if not is_native(dtype):
+        return NotImplemented
+    node = Node("where", tuple(args), geometry, (), "where", user_site())
+    if any(operand.now for operand in operands):
+        del args
+        evaluate((node,))
+    return creation.recorded(node)
+
+
+def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> Any:
+    """The first choice whose condition holds."""
+    usable = (
+        len(conditions) == len(choices)
+        and len(choices) > 0
+        and all(getattr(c, "dtype", None) == _BOOL for c in conditions)
+        and any(isinstance(v, Handle) and v._np is None for v in (*conditions, *choices))
+    )
+    if not usable:
+        return by_numpy(np.select, (list(conditions), list(choices), default), {})
+    kinds = [getattr(v, "dtype", v) for v in (*choices, default)]
+    if not all(isinstance(k, (np.dtype, int, float, complex)) for k in kinds):
+        return by_numpy(np.select, (list(conditions), list(choices), default), {})
+    dtype = np.result_type(*kinds)
+    result = default if isinstance(default, Handle) else dtype.type(default)
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        result = where(condition, choice, result)
+    return result if result.dtype == dtype else creation.astype(result, dtype)
+
+
+def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Any:
+    """Limited to a range; ``None`` is no limit."""
+    if options or handle._np is not None or handle.dtype.kind not in "biuf":
+        if out is not None:
+            options = {**options, "out": out}
+        return shaping.like(handle, by_numpy(np.ndarray.clip, (handle, low, high), options))
+    if handle.dtype.kind in "iu":
+        info = np.iinfo(handle.dtype)
+        if type(low) is int and low <= info.min:
+            low = None
+        if type(high) is int and high >= info.max:
+            high = None
+    outs = {} if out is None else {"out": out}
+    if low is None and high is None:
+        return call(np.positive, (handle,), outs)
+    if low is None:
+        return call(np.minimum, (handle, high), outs)
+    if high is None:
+        return call(np.maximum, (handle, low), outs)
+    return call(_CLIP, (handle, low, high), outs)
+
+
+def rounded(handle: Any, decimals: Any, out: Any) -> Any:
+    """Rounded half to even, at so many decimals."""
+    usable = handle._np is None and handle.dtype.char in "fd" and type(decimals) is int and out is None
+    if not usable:
+        options = {} if out is None else {"out": out}
+        return shaping.like(handle, by_numpy(np.ndarray.round, (handle, decimals), options))
+    if decimals == 0:
+        return call(np.rint, (handle,), {})
+    scale = 10.0 ** abs(decimals)
+    forth, back = (np.multiply, np.true_divide) if decimals > 0 else (np.true_divide, np.multiply)
+    return general(back, general(np.rint, general(forth, handle, scale)), scale)
+
+
+def dot(a: Any, b: Any, out: Any) -> Any:
+    """The matrix product of any two arrays."""
+    if out is None:
+        result = reductions.product_sum(a, b)
+        if result is not NotImplemented:
+            return result
+    return by_numpy(np.dot, (a, b), {} if out is None else {"out": out})
+
+
+def resized(handle: Any, shape: Any) -> Any:
+    """A copy of another size, cut off or filled up with zeros."""
+    if len(shape) == 1 and not isinstance(shape[0], int):
+        shape = shape[0]
+    wanted = creation.shape_of(shape)
+    array = handle._array()
+    made = np.zeros(wanted, array.dtype)
+    n = min(made.size, array.size)
+    made.reshape(-1)[:n] = array.reshape(-1)[:n]
+    return from_numpy(made)
