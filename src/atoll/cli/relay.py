@@ -53,6 +53,7 @@ class Relay:
         self._report_at = float("inf")
 
     def _for_output(self, launcher: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+        """The way of standard output, on which Hydra remarks."""
         stages: list[Stage] = []
         if launcher.family != "Open MPI":
             stages += self._remarks((remarks.HYDRA_BLOCK, remarks.hydra_block))
@@ -62,6 +63,8 @@ class Relay:
         return stages
 
     def _for_errors(self, launcher: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+        """The way of standard error, on which ranks report and Open MPI remarks."""
+
         def of_a_rank() -> list[Stage]:
             records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
             return [records, *self._remarks((remarks.MPICH_LINE, remarks.mpich_line))]
