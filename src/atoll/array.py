@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .recording import indexing
+from .recording import indexing, shaping
 from .recording.cells import Handle
 from .recording.distributed import Distributed
 from .recording.elementwise import binary, in_place_operator
-from .recording.making import from_numpy, of_node, of_small, of_view
+from .recording.making import from_numpy, of_small, of_view
 
 
 class ndarray(Distributed):
@@ -144,9 +144,7 @@ class ndarray(Distributed):
         """An array of its own with the same elements."""
         if self._np is not None:
             return of_small(self._np.copy(order))  # type: ignore[no-any-return]
-        if self._cell.pins or not self._geometry.c_contiguous:
-            return from_numpy(self._array().copy(order))
-        return of_node(self._node())
+        return shaping.copied(self, order)  # type: ignore[no-any-return]
 
 
 def _add_operators() -> None:

@@ -41,6 +41,24 @@ def user_site() -> Site | None:
     return None
 
 
+_cells: list[weakref.ref[Cell]] = []
+"""All cells, in the order in which they were made; the dead ones are dropped now and then."""
+_limit = [1024]
+
+
+def _forget_the_dead() -> None:
+    _cells[:] = [known for known in _cells if known() is not None]
+    _limit[0] = max(1024, 2 * len(_cells))
+
+
+def sync() -> None:
+    """Evaluate everything that is pending."""
+    for known in list(_cells):
+        cell = known()
+        if cell is not None and cell.node.value is None:
+            cell.settle()
+
+
 class Cell:
     """The mutable box of a base array."""
 
@@ -52,6 +70,9 @@ class Cell:
         self.pins = 0
         self.sites: set[Site | None] | None = None
         self.writeable = True
+        _cells.append(weakref.ref(self))
+        if len(_cells) > _limit[0]:
+            _forget_the_dead()
 
     @classmethod
     def foreign(cls, array: np.ndarray[Any, Any]) -> Cell:
