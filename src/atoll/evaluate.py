@@ -42,46 +42,53 @@ def _linearise(roots: Sequence[Node]) -> tuple[list[Any], list[Node], list[Any],
     order: list[Node] = []
     number: dict[int, int] = {}
     uses: dict[int, int] = {}
-    stack: list[Node] = list(reversed(roots))
-    push, pop, append = stack.append, stack.pop, key.append
-    while stack:
-        node = stack[-1]
-        identity = id(node)
-        if identity in number:
-            pop()
+    append = key.append
+    stack: list[tuple[Node, int]] = []
+    for root in roots:
+        node, place = root, 0
+        if id(root) in number:
             continue
-        if node.value is not None:
-            number[identity] = len(number)
-            leaves.append(node)
-            append(node.geometry.number if node.place is None else (node.geometry.number, node.place.number))
-            pop()
-            continue
-        args = node.args
-        ready = True
-        for arg in args:
-            if type(arg) is Node and id(arg) not in number:
-                push(arg)
-                ready = False
-        if not ready:
-            continue
-        pop()
-        append(node.code or node.identify())
-        for arg in args:
-            if type(arg) is Node:
-                identity_of_arg = id(arg)
-                append(-1 - number[identity_of_arg])
-                uses[identity_of_arg] = uses.get(identity_of_arg, 0) + 1
-            else:
-                scalars.append(arg)
-        number[identity] = len(number)
-        order.append(node)
+        while True:
+            args = node.args
+            count = len(args)
+            while place < count:
+                arg = args[place]
+                place += 1
+                if type(arg) is Node:
+                    identity = id(arg)
+                    if identity in number:
+                        uses[identity] += 1
+                    elif arg.value is None:
+                        stack.append((node, place))
+                        node, place = arg, 0
+                        args = arg.args
+                        count = len(args)
+                    else:
+                        number[identity] = len(number)
+                        uses[identity] = 1
+                        leaves.append(arg)
+                        home = arg.place
+                        append(arg.geometry.number if home is None else (arg.geometry.number, home.number))
+            append(node.code or node.identify())
+            for arg in args:
+                if type(arg) is Node:
+                    append(-1 - number[id(arg)])
+                else:
+                    scalars.append(arg)
+            number[id(node)] = len(number)
+            order.append(node)
+            if not stack:
+                uses[id(node)] = 0
+                break
+            uses[id(node)] = 1
+            node, place = stack.pop()
     return key, leaves, scalars, order, uses
 
 
 def _alive(nodes: list[Node], uses: dict[int, int]) -> list[bool]:
     """For each node, whether anything but the trace itself refers to it."""
     # the list, the loop's variable and getrefcount's own argument make three
-    return [getrefcount(node) - 3 > uses.get(id(node), 0) for node in nodes]
+    return [getrefcount(node) - 3 > uses[id(node)] for node in nodes]
 
 
 def evaluate(roots: Sequence[Node]) -> None:

@@ -74,6 +74,7 @@ class Geometry:
         "ndim",
         "number",
         "offset",
+        "read_as",
         "shadow",
         "shape",
         "size",
@@ -95,6 +96,8 @@ class Geometry:
         self.c_contiguous: bool = shadow.flags.c_contiguous
         self.writeable: bool = shadow.flags.writeable
         self.number = next(_numbers)
+        self.read_as: tuple[Geometry, tuple[Any, ...], tuple[Any, ...]] | None = None
+        """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
         self._memo: dict[Any, Geometry] = {}
         self._axes: AxisReads | None | bool = False
         self.dense = False  # whether it is a base that fills its memory, each element once

@@ -117,14 +117,27 @@ def fill(shape: tuple[int, ...], dtype: np.dtype[Any], scalar: Any, site: Site |
     return Node("fill", (dtype.type(scalar),), dense(shape, dtype), site=site)
 
 
+def _common(view: Geometry) -> tuple[Geometry, tuple[Any, ...], tuple[Any, ...]]:
+    """The base of a copy of the view, and the codes of nodes that read it and write through it."""
+    result = result_geometry((view,), view.dtype)
+    found = view.read_as = (
+        result,
+        ("read", result.number, "", view.number),
+        ("update", view.base.number, "", view.number),
+    )
+    return found
+
+
 def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
     """The value that a view has of its base's value, as an array of its own."""
     if view.is_base:
         return operand
-    return Node("read", (operand,), result_geometry((view,), view.dtype), (view,), site=site)
+    result, code, _ = view.read_as or _common(view)
+    return Node("read", (operand,), result, (view,), "", site, code)
 
 
 def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
     """The base after ``value`` was written through the view ``region``."""
     args = (old, value) if mask is None else (old, value, mask)
-    return Node("update", args, old.geometry, (region,), site=site)
+    code = (region.read_as or _common(region))[2] if mask is None else None
+    return Node("update", args, old.geometry, (region,), "", site, code)
