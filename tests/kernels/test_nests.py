@@ -261,3 +261,33 @@ def test_random_bodies(data):
         loop.run(chunk=data.draw(st.integers(1, shape[0])))
     for out, expected in outs:
         assert np.array_equal(out, expected, equal_nan=dtype != "i4")
+
+
+def test_tiles():
+    """Operands that run across memory are read by tiles; nothing shows but the time."""
+    x, y = (
+        ordinary("f8", 150 * 200).reshape(200, 150),
+        ordinary("f8", 150 * 200, 1).reshape(150, 200),
+    )
+    out = np.empty((150, 200))
+    loop = Loop(out.shape)
+    value = loop.call("subtract", "f8", loop.load(x.T), loop.load(y))
+    loop.store(out, value)
+    loop.reduce("maximum", "f8", value, position=-1)
+    loop.reduce("add", "i8", loop.call("add", "i8", loop.index(0), loop.index(1)))
+    _, partials = loop.run(chunk=13, threads=2)
+    assert same(out, x.T - y)
+    assert partials[0].max() == (x.T - y).max()
+    assert partials[1].sum() == np.indices(out.shape).sum()
+
+
+def test_tiles_keep_the_order_of_overlapping_operands():
+    memory = ordinary("f8", 200 * 200).reshape(200, 200)
+    plain = memory.copy()
+    loop = Loop((20, 199))
+    loop.store(memory[:20, 1:], loop.load(memory.T[:20, :-1], alias=1), alias=1)
+    loop.run()
+    for i in range(20):
+        for j in range(199):
+            plain[i, j + 1] = plain[j, i]
+    assert same(memory, plain)

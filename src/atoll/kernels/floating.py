@@ -7,6 +7,7 @@ import struct
 
 from .arithmetic import copysign, is_finite, is_inf, is_nan, mantissa_mask, pattern, sign_bit
 from .builder import INVALID, OVERFLOW, Code, Value, is_signed
+from .patch import one_by_one
 from .types import MANTISSA, SIGNED_BITS, VALUE_TYPE, bits, itemsize
 
 
@@ -60,8 +61,24 @@ def heaviside(code: Code, value: Value, at_zero: Value) -> Value:
 
 
 def fmod(code: Code, a: Value, b: Value) -> Value:
-    """The remainder with the sign of the dividend."""
-    return code.libm("fmod", a, b)
+    """The remainder with the sign of the dividend.
+
+    If the quotient fits the fraction, ``x - trunc(x / y) * y`` has no rounding but that of the
+    quotient, which may make it one too great. Other lanes go to the C library.
+    """
+    if not code.machine.fused:
+        return code.libm("fmod", a, b)
+    dtype = a.dtype
+    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
+    x, y = code.intrinsic("fabs", a), code.intrinsic("fabs", b)
+    scaled = code.op("fmul", x, code.const(dtype, 0.5 ** (MANTISSA[dtype] - 1)))
+    plain = code.op("and", code.fcmp("olt", scaled, y), is_finite(code, y))
+    x, y = code.select(plain, x, one), code.select(plain, y, one)
+    quotient = code.intrinsic("trunc", code.op("fdiv", x, y))
+    rest = code.intrinsic("fma", code.op("fneg", quotient), y, x)
+    over = code.fcmp("olt", rest, nil)
+    rest = code.select(over, code.op("fadd", rest, y), rest)
+    return one_by_one(code, "fmod", plain, copysign(code, rest, a), a, b)
 
 
 def _adjusts(code: Code, b: Value, rest: Value) -> Value:

@@ -40,6 +40,11 @@ class Machine:
         """Whether the processor converts between half and single precision."""
         return self.arm or (self.x86 and "+f16c" in self.features.split(","))
 
+    @property
+    def fused(self) -> bool:
+        """Whether the processor multiplies and adds with one rounding."""
+        return self.arm or (self.x86 and "+fma" in self.features.split(","))
+
 
 _VECTOR_FUNCTIONS = (
     ("acos", 1), ("acosh", 1), ("asin", 1), ("asinh", 1), ("atan", 1), ("atanh", 1), ("cbrt", 1),

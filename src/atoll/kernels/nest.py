@@ -31,6 +31,9 @@ from .spec import Instruction, KernelSpec, Operand
 from .types import VALUE_TYPE, itemsize
 from .ufuncs import flags_of, perform
 
+_LINE = 64
+_TILE = 64
+
 
 def build(spec: KernelSpec, name: str, machine: Machine) -> str:
     """The LLVM text of the kernel ``name``: ``void name(ptr block, i64 first, i64 last)``."""
@@ -158,8 +161,11 @@ class Nest:
         if axis == self.inner:
             if axis == 0:
                 pointers = [self._step(p, start, s[0]) for p, s in zip(pointers, self.strides)]
-            count = self.body.op(f"sub i64 {stop}, {start}")
-            self._row(pointers, start, count, indices)
+            self._row(pointers, start, self.body.op(f"sub i64 {stop}, {start}"), indices)
+            return
+
+        if axis == self.inner - 1 and self._tiles():
+            self._tile(start, stop, pointers, indices)
             return
 
         def inside(index: str) -> None:
@@ -173,6 +179,52 @@ class Nest:
     def _step(self, pointer: str, index: str, stride: str) -> str:
         offset = self.body.op(f"mul i64 {index}, {stride}")
         return self.body.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
+    def _tiles(self) -> bool:
+        """Whether the two innermost axes may be done by tiles: no result may hang on whole rows."""
+        return any(operand.inner == "any" for operand in self.spec.operands) and not any(
+            self._scope(number) == self.inner for number in self.folds
+        )
+
+    def _tile(self, start: str, stop: str, pointers: list[str], indices: list[str]) -> None:
+        """The two innermost axes, cut along the inner one if some operand runs across its memory.
+
+        Such an operand shares its cache lines between neighbouring rows; tiles are narrow enough
+        for the lines to stay until the next row comes.
+        """
+        body, inner = self.body, self.inner
+        across = "false"
+        for operand, strides in zip(self.spec.operands, self.strides):
+            if operand.inner == "any":
+                sizes = [self._size(strides[axis]) for axis in (inner, inner - 1)]
+                far = body.op(f"icmp uge i64 {sizes[0]}, {_LINE}")
+                near = body.op(f"icmp ult i64 {sizes[1]}, {_LINE}")
+                across = body.op(f"or i1 {across}, {body.op(f'and i1 {far}, {near}')}")
+        if self.ordered:
+            across = body.op(f"and i1 {across}, {body.op(f'xor i1 {self.ordered}, true')}")
+        extent = self.extents[inner]
+        width = body.op(f"select i1 {across}, i64 {_TILE}, i64 {extent}")
+        width = body.op(f"call i64 @llvm.smax.i64(i64 {width}, i64 1)")
+        self.module.declare("llvm.smax.i64", "i64", "i64, i64")
+        whole_tiles = body.op(f"add i64 {extent}, {body.op(f'sub i64 {width}, 1')}")
+        tiles = body.op(f"sdiv i64 {whole_tiles}, {width}")
+
+        def tile(number: str) -> None:
+            first = body.op(f"mul i64 {number}, {width}")
+            count = self._smaller(body.op(f"sub i64 {extent}, {first}"), width)
+            begin = [self._step(p, first, s[inner]) for p, s in zip(pointers, self.strides)]
+
+            def row(index: str) -> None:
+                moved = [self._step(p, index, s[inner - 1]) for p, s in zip(begin, self.strides)]
+                self._row(moved, first, count, [*indices, index])
+
+            self._loop("line", start, stop, row)
+
+        self._loop("tile", "0", tiles, tile)
+
+    def _size(self, stride: str) -> str:
+        self.module.declare("llvm.abs.i64", "i64", "i64, i1")
+        return self.body.op(f"call i64 @llvm.abs.i64(i64 {stride}, i1 false)")
 
     # reductions around rows
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 
 from .arithmetic import copysign, is_finite, is_inf, is_nan, pattern
 from .builder import DIVIDE, INVALID, Code, Value
-from .types import MANTISSA, VALUE_TYPE
+from .patch import one_by_one
+from .types import MANTISSA
 
 _NOTHING_LEFT = {"f4": -120.0, "f8": -800.0}
 _NOTHING_LEFT_OF_TWO = {"f4": -180.0, "f8": -1100.0}
@@ -117,7 +118,7 @@ def _hyperbolic(code: Code, name: str, value: Value) -> Value:
     size = code.intrinsic("fabs", value)
     inside = code.fcmp("olt", size, code.const(value.dtype, 88.0 if value.dtype == "f4" else 709.0))
     result = code.libm(name, code.select(inside, value, code.const(value.dtype, 0.0)))
-    return _patch(code, name, inside, result, value)
+    return one_by_one(code, name, inside, result, value)
 
 
 def hypot(code: Code, a: Value, b: Value) -> Value:
@@ -180,7 +181,7 @@ def power(code: Code, base: Value, exponent: Value) -> Value:
     code.flag(undefined, INVALID)
     turned = code.select(integral, turned, code.const(dtype, math.nan))
     result = code.select(negative, turned, result)
-    return _patch(code, "pow", plain, result, base, exponent)
+    return one_by_one(code, "pow", plain, result, base, exponent)
 
 
 def _magnitude(code: Code, value: Value) -> Value:
@@ -194,39 +195,6 @@ def _magnitude(code: Code, value: Value) -> Value:
     exponent = code.op("sub", exponent, code.const("i4", bias))
     size = code.intrinsic("fabs", code.convert("sitofp", exponent, dtype))
     return code.op("fadd", size, code.const(dtype, 1.0))
-
-
-def _patch(code: Code, name: str, done: Value, result: Value, *arguments: Value) -> Value:
-    """``result``, with the lanes that are not ``done`` computed by the scalar function ``name``."""
-    function, dtype = code.function, result.dtype
-    kind, whole = VALUE_TYPE[dtype], code.type(dtype)
-    scalar = name + ("f" if dtype == "f4" else "")
-    attributes = "nounwind willreturn memory(none)"
-    code.module.declare(scalar, kind, ", ".join([kind] * len(arguments)), attributes)
-    left = code.negate(done)
-    slow, after = function.name("special"), function.name("ordinary")
-    before = function.block
-    function.branch(code.any(left), slow, after)
-    function.label(slow)
-    current = result.name
-    for lane in range(code.width):
-        start = function.block
-        one, following = function.name("lane"), function.name("lane")
-        function.branch(code.slice("i1", left.name, code.width, lane, 1), one, following)
-        function.label(one)
-        inputs = [f"{kind} {code.slice(kind, v.name, code.width, lane, 1)}" for v in arguments]
-        value = function.op(f"call {kind} @{scalar}({', '.join(inputs)})")
-        if code.width > 1:
-            value = function.op(f"insertelement {whole} {current}, {kind} {value}, i64 {lane}")
-        function.jump(following)
-        function.label(following)
-        current = function.op(f"phi {whole} [ {current}, %{start} ], [ {value}, %{one} ]")
-    last = function.block
-    function.jump(after)
-    function.label(after)
-    return Value(
-        dtype, function.op(f"phi {whole} [ {result.name}, %{before} ], [ {current}, %{last} ]")
-    )
 
 
 def logaddexp(code: Code, a: Value, b: Value) -> Value:
