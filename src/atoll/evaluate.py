@@ -16,6 +16,7 @@ from typing import Any
 
 from .config import config
 from .graph.node import Node, Value
+from .kernels.flags import report
 from .kernels.launch import make_launch, supported
 from .plan.build import Planner
 from .plan.statements import Trace, native_node
@@ -114,8 +115,12 @@ def evaluate(roots: Sequence[Node]) -> None:
         kept[frozen] = program
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
-    for place, value in zip(program.kept, program.run(values, scalars), strict=True):
+    results, flags = program.run(values, scalars)
+    for place, value in zip(program.kept, results, strict=True):
         order[place].settle(value)
+    if flags:
+        for bits, launch in flags:
+            report(bits, launch.spec, launch.nodes)
 
 
 def _make_program(

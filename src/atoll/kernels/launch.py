@@ -101,7 +101,7 @@ class KernelStep:
         flags = block[0]
         if flags:
             block[0] = 0
-            state.flags.append((flags, self.launch.nodes))
+            state.flags.append((flags, self.launch))
 
 
 def make_launch(launch: LaunchLike, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]) -> Step:

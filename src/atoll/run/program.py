@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Value
+from ..graph.node import Value
 from .arrays import allocate_array
 
 
@@ -26,8 +26,8 @@ class State:
     def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
         self.registers = registers
         self.scalars = scalars
-        self.flags: list[tuple[int, list[Node]]] = []
-        """Floating-point flags that kernels raised, and the nodes that may have raised them."""
+        self.flags: list[tuple[int, Any]] = []
+        """Floating-point flags that kernels raised, and the launches that raised them."""
         self.pending: dict[int, Any] = {}
         """Messages on their way, by the step that began them."""
         self.extremes: dict[int, Any] = {}
@@ -210,11 +210,14 @@ class Program:
         """For each output, the number of its node among the pending nodes of the trace."""
         self.description = description
 
-    def run(self, leaves: list[Value | None], scalars: Sequence[Any]) -> list[Value]:
-        """The wanted values. ``leaves`` is used up: a leaf that dies is let go when it is not needed."""
+    def run(self, leaves: list[Value | None], scalars: Sequence[Any]) -> tuple[list[Value], list[tuple[int, Any]]]:
+        """The wanted values, and the flags that came up.
+
+        ``leaves`` is used up: a leaf that dies is let go when it is not needed.
+        """
         registers = leaves
         registers.extend([None] * (self.size - len(leaves)))
         state = State(registers, scalars)
         for step in self.steps:
             step.run(state)
-        return [registers[k] for k in self.outputs]  # type: ignore[misc]
+        return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
