@@ -22,8 +22,13 @@ runs overlap, one linear congruence: the runs at distance ``d`` recur with the l
 multiple of the periods, so a pair of runs gives ``(width + width) / gcd`` pieces however
 long the axis is. Where listing the runs of the common window is cheaper, that is done.
 
-Results are always brought to one simplest form (a comb of single elements is a
-``Range``, two runs are always one run repeated), so equal sets compare equal.
+Results are brought to a simplest form: a comb of single elements is a ``Range``, two runs are
+one run repeated, a period is as short as it can be. ``==`` compares these forms. Sets of equal
+indices that are neither ranges nor single runs repeated can have different ones, if one
+was cut so short that its period does not show; then ``array()`` decides.
+
+The one thing without a closed form is where a stride falls inside the runs of a comb, as
+seen by their local indices; ``positions`` lists one common period of the two there.
 """
 
 from __future__ import annotations
@@ -117,10 +122,6 @@ class IndexSet(ABC):
     @abstractmethod
     def reversed(self) -> IndexSet:
         """The same indices in the opposite order."""
-
-    @abstractmethod
-    def below(self, index: int) -> int:
-        """How many indices of the set are smaller than ``index``."""
 
     @abstractmethod
     def scaled(self, step: int, offset: int) -> IndexSet:
@@ -329,10 +330,6 @@ class Range(IndexSet):
     def reversed(self) -> Range:
         return Range.of(self.values[::-1])
 
-    def below(self, index: int) -> int:
-        v = ascending(self.values)
-        return min(max(-((v.start - index) // v.step), 0), len(v))
-
     def scaled(self, step: int, offset: int) -> Range:
         v = self.values
         return Range.of(range(v.start * step + offset, v.stop * step + offset, v.step * step))
@@ -497,9 +494,6 @@ class Listed(IndexSet):
 
     def shifted(self, by: int) -> Listed:
         return Listed(self.indices + by)
-
-    def below(self, index: int) -> int:
-        return int(np.searchsorted(self._sorted()[0], index))
 
     def scaled(self, step: int, offset: int) -> Listed:
         return Listed(self.indices * step + offset)

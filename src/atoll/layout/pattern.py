@@ -183,10 +183,6 @@ class Pattern(IndexSet):
     def shifted(self, by: int) -> Pattern:
         return self._numbered(self.first + by, self.step)
 
-    def below(self, index: int) -> int:
-        place = -((self.first - index) // self.step)
-        return self._below(min(max(place, 0), self.extent) + self.lead) - self.lead
-
     def scaled(self, step: int, offset: int) -> IndexSet:
         if step < 0:
             return listed(self.array() * step + offset)
