@@ -245,7 +245,11 @@ def test_abort_ends_all_ranks_with_its_code_and_message():
         "world.barrier()\n"
     )
     command = [*mpiexec_command(2), sys.executable, "-c", code]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    # Open MPI 5 asks for shared memory at an address that may be taken, and fails, by default.
+    environ = os.environ | {"PMIX_MCA_gds": "hash"}
+    for allowed in ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"):
+        environ |= {allowed: "1", f"{allowed}_CONFIRM": "1"}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, env=environ)
     assert ended.returncode == 5
     assert "atoll: rank 1: out of fuel" in ended.stderr
 
