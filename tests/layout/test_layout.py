@@ -198,7 +198,7 @@ def test_reductions_lie_on_everybody_who_took_part(layout: Layout, data: st.Data
     )
     keepdims = data.draw(st.booleans())
     reduced = layout.reduced(axes, keepdims)
-    expected = np.empty(layout.shape).sum(axis=tuple(axes), keepdims=keepdims).shape
+    expected = np.zeros(layout.shape).sum(axis=tuple(axes), keepdims=keepdims).shape
     assert reduced.shape == expected
     kept = [axis for axis in range(layout.ndim) if axis not in axes]
     for rank in range(layout.processes):
