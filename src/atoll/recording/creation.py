@@ -10,12 +10,13 @@ import numpy as np
 
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
+from ..layout import Layout
 from ..ops.elementwise import cast, is_native
 from ..run.arrays import allocate_array
 from . import shaping
 from .cells import Cell, Handle, user_site
 from .fallback import by_numpy
-from .making import from_numpy, is_small, of_small, of_view, plain
+from .making import at_place, default_place, from_numpy, is_small, of_small, of_view, plain
 
 Array = np.ndarray[Any, Any]
 
@@ -48,36 +49,42 @@ def recorded(node: Node) -> Any:
     return of_view(Cell(node), node.geometry)
 
 
-def filled(shape: Any, scalar: Any, dtype: Any, order: Any = "C") -> Any:
+def filled(shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
     """One number everywhere; no memory is touched before somebody looks."""
     shape = shape_of(shape)
     dtype = np.dtype(dtype)
-    if is_small(shape) or not is_native(dtype):
+    if (is_small(shape) and layout is None) or not is_native(dtype):
         array = np.empty(shape, dtype, order=order)
         array.fill(scalar)
         return of_small(array)
     geometry = _base(shape, dtype, order)
-    return recorded(Node("fill", (dtype.type(scalar),), geometry, site=user_site()))
+    node = Node("fill", (dtype.type(scalar),), geometry, site=user_site())
+    return recorded(at_place(node, default_place(shape, layout)))
 
 
-def zeros(shape: Any, dtype: Any, order: Any) -> Any:
+def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> Any:
     """Zeros of any dtype."""
     shape = shape_of(shape)
     dtype = np.dtype(dtype)
-    if is_small(shape) or not is_native(dtype):
+    if (is_small(shape) and layout is None) or not is_native(dtype):
         return of_small(np.zeros(shape, dtype, order=order))
-    return filled(shape, 0, dtype, order)
+    return filled(shape, 0, dtype, order, layout)
 
 
-def empty(shape: Any, dtype: Any, order: Any = "C") -> Any:
+def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
     """Memory as it comes."""
     shape = shape_of(shape)
     dtype = np.dtype(dtype)
-    if is_small(shape) or not is_native(dtype):
+    if (is_small(shape) and layout is None) or not is_native(dtype):
         return of_small(np.empty(shape, dtype, order=order))
     geometry = _base(shape, dtype, order)
     node = Node("source", (), geometry)
-    node.value = allocate_array(geometry)
+    place = default_place(shape, layout)
+    if place is None:
+        node.value = allocate_array(geometry)
+    else:
+        at_place(node, place)
+        node.value = allocate_array(dense(place.layout.padded_shape(place.world.rank), dtype))
     node.weight = 0
     return recorded(node)
 
@@ -87,7 +94,7 @@ def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.
     node = Node(
         "index", (dtype.type(first), dtype.type(step)), dense(shape, dtype), (axis,), site=user_site()
     )
-    return recorded(node)
+    return recorded(at_place(node, default_place(shape)))
 
 
 _COUNTED = "bhilqBHILQfd"

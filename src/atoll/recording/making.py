@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.world import current_world
 from ..config import config
-from ..graph.geometry import Geometry, strided
+from ..errors import LayoutError
+from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, source
+from ..layout import Layout
+from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
+from ..ops.placement import Place
+from ..run import statistics
 from .cells import Cell, Handle
 
 
@@ -19,6 +25,30 @@ def is_small(shape: tuple[int, ...]) -> bool:
     for n in shape:
         size *= n
     return bool(size < config.small)
+
+
+def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place | None:
+    """Where a new array of this shape lies: everywhere in a world of one, else in even blocks."""
+    world = current_world()
+    if layout is not None:
+        if layout.shape != shape:
+            raise LayoutError(f"layout: it is for shape {layout.shape}, the array has shape {shape}")
+        if layout.processes != world.size:
+            raise LayoutError(f"layout: it is for {layout.processes} ranks, the current world has {world.size}")
+        return Place.of(layout, world)
+    if world.size == 1 or not shape or is_small(shape):
+        return None
+    return Place.of(Layout.default(shape, world.size), world)
+
+
+def at_place(node: Node, place: Place | None) -> Node:
+    """A node without operands, made to lie at ``place``."""
+    if place is not None:
+        node.place = place
+        node.code = (node.identify(), place.number)
+        if place.layout.cells > 1:
+            statistics.add("distributed")
+    return node
 
 
 def plain(value: Any) -> Any:
@@ -43,7 +73,14 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         made._np = array
         return made
     made._np = None
-    made._cell = Cell(source(array, strided(array.shape, array.dtype, array.strides)))
+    place = default_place(array.shape)
+    if place is None:
+        node = source(array, strided(array.shape, array.dtype, array.strides))
+    else:
+        block = array[region_key(place.layout.region(place.world.rank))]
+        node = source(np.ascontiguousarray(block), dense(array.shape, array.dtype), place=place)
+        statistics.add("distributed")
+    made._cell = Cell(node)
     made._geometry = made._cell.geometry
     return made
 

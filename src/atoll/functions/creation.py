@@ -1,0 +1,398 @@
+"""Arrays from nothing, from numbers, from functions of the index, and from others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..ops.elementwise import is_native
+from ..recording import creation, shaping
+from ..recording.cells import Handle
+from ..recording.creation import asarray as _asarray
+from ..recording.elementwise import general
+from ..recording.fallback import by_numpy
+from ..recording.making import from_numpy, is_small, of_small, plain
+from .public import array_of, is_large, names, native, on_data, publish
+
+_NATIVE_KINDS = "biufc"
+
+
+def _other(function: Callable[..., Any], like: Any, *args: Any, **options: Any) -> Any:
+    """The array that ``like`` asks for: somebody else's by NumPy's protocol, else ours."""
+    if like is None or isinstance(like, Handle):
+        return None
+    return function(*plain(args), **options, like=like)
+
+
+@native
+def zeros(
+    shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None, layout: Any = None
+) -> Any:
+    if like is not None and not isinstance(like, Handle):
+        return np.zeros(shape, dtype, order, like=like)
+    return creation.zeros(plain(shape), dtype, order, layout)
+
+
+@native
+def ones(
+    shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None, layout: Any = None
+) -> Any:
+    if like is not None and not isinstance(like, Handle):
+        return np.ones(shape, dtype, order, like=like)
+    return creation.filled(plain(shape), 1, float if dtype is None else dtype, order, layout)
+
+
+@native
+def empty(
+    shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None, layout: Any = None
+) -> Any:
+    if like is not None and not isinstance(like, Handle):
+        return np.empty(shape, dtype, order, like=like)
+    return creation.empty(plain(shape), dtype, order, layout)
+
+
+@native
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+    layout: Any = None,
+) -> Any:
+    if like is not None and not isinstance(like, Handle):
+        return np.full(shape, fill_value, dtype, order, like=like)
+    if dtype is None:
+        dtype = fill_value.dtype if isinstance(fill_value, Handle) else np.array(plain(fill_value)).dtype
+    made = creation.shape_of(plain(shape))
+    if (is_small(made) and layout is None) or not np.isscalar(fill_value) or np.dtype(dtype).kind not in _NATIVE_KINDS:
+        if not is_large(fill_value) or isinstance(fill_value, Handle.scalar_type):
+            return from_numpy(np.full(made, plain(fill_value), dtype, order))
+        result = creation.empty(made, dtype, order)
+        result[...] = fill_value
+        return result
+    return creation.filled(made, fill_value, dtype, order, layout)
+
+
+def _like_order(a: Any, order: Any, shape: Any) -> Any:
+    """Which memory order ``order='K'`` or ``'A'`` means for an array such as ``a``."""
+    order = "K" if order is None else str(order).upper()
+    if order not in "KA":
+        return order
+    flags = a.flags
+    if shape is None or len(shape) == a.ndim:
+        return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    return "C"
+
+
+def _shaped_like(name: str, make: Callable[..., Any]) -> None:
+    original = getattr(np, name)
+
+    def function(
+        a: Any, *args: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None,
+        device: Any = None,
+    ) -> Any:  # fmt: skip
+        value = args[:1] if name == "full_like" else ()
+        rest = args[len(value) :]
+        options = dict(zip(("dtype", "order", "subok", "shape"), rest))
+        dtype = options.get("dtype", dtype)
+        order, subok, shape = options.get("order", order), options.get("subok", subok), options.get("shape", shape)
+        a = array_of(a)
+        kind = np.dtype(a.dtype if dtype is None else dtype)
+        wanted = a.shape if shape is None else creation.shape_of(plain(shape))
+        simple = a.flags.c_contiguous or a.flags.f_contiguous or str(order).upper() in ("C", "F")
+        if not is_native(kind) or not simple:
+            template = a._np if a._np is not None else a._geometry.shadow
+            made = np.empty_like(template, kind, order, False, shape)
+            result = of_small(made) if not is_native(kind) or is_small(made.shape) else from_numpy(made)
+            if name != "empty_like":
+                result[...] = value[0] if value else (0 if name == "zeros_like" else 1)
+        else:
+            result = make(wanted, *value, dtype=kind, order=_like_order(a, order, shape))
+        return shaping.like(a, result) if subok else result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = original.__doc__
+    publish(name, function, "native", original)
+
+
+_shaped_like("zeros_like", zeros)
+_shaped_like("ones_like", ones)
+_shaped_like("empty_like", empty)
+_shaped_like("full_like", full)
+
+
+@native
+def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> Any:
+    if not 1 <= len(args) + len(named) <= 4 or (like is not None and not isinstance(like, Handle)):
+        return np.arange(*args, dtype=dtype, **named, **({} if like is None else {"like": like}))
+    given = dict(zip(("start", "stop", "step", "dtype"), args))
+    dtype = given.pop("dtype", dtype)
+    made = None
+    if not given.keys() & named.keys():
+        given.update(named)
+        made = creation.arange(given.get("start"), given.get("stop"), given.get("step"), dtype)
+    if made is not None:
+        return made
+    return from_numpy(np.arange(*[plain(a) for a in args[:3]], dtype=dtype, **plain(named)))
+
+
+@native
+def array(
+    object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
+    ndmax: int = 0, like: Any = None,
+) -> Any:  # fmt: skip
+    if like is not None and not isinstance(like, Handle):
+        return np.array(plain(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like)
+    if subok and isinstance(object, Handle.array_type) and type(object) is not Handle.array_type:
+        result = shaping.like(object, _asarray(object, dtype, order, copy))
+    else:
+        result = _asarray(object, dtype, order, copy if copy is None else bool(copy))
+    if result.ndim < ndmin:
+        result = shaping.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
+    return result
+
+
+@native
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
+    if like is not None and not isinstance(like, Handle):
+        return np.asarray(plain(a), dtype, order, like=like)
+    return _asarray(a, dtype, order, copy)
+
+
+@native
+def asanyarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
+    if like is not None and not isinstance(like, Handle):
+        return np.asanyarray(plain(a), dtype, order, like=like)
+    result = _asarray(a, dtype, order, copy)
+    return shaping.like(a, result) if isinstance(a, Handle.array_type) and type(a) is not type(result) else result
+
+
+@native
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    result = asarray(a, dtype, "C", like=like)
+    return shaping.reshape(result, (1,)) if result.ndim == 0 else result
+
+
+@native
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    result = asarray(a, dtype, "F", like=like)
+    return shaping.reshape(result, (1,)) if result.ndim == 0 else result
+
+
+@native
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
+    result = shaping.copied(array_of(a), order)
+    return result if subok else _asarray(result)
+
+
+@native
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    if not isinstance(x, (Handle, np.ndarray)):
+        raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
+    return creation.astype(_asarray(x), dtype, copy=copy)
+
+
+@native
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
+    start, stop = plain(start), plain(stop)
+    simple = (
+        np.isscalar(start)
+        and np.isscalar(stop)
+        and np.result_type(start, stop, 1.0) == np.float64
+        and (dtype is None or np.dtype(dtype) == np.float64)
+        and not is_small((index(num),))
+    )
+    division = index(num) - 1 if endpoint else index(num)
+    step = (stop * 1.0 - start * 1.0) / division if simple and division > 0 else 0.0
+    if not simple or step == 0 or not np.isfinite(step):
+        return by_numpy(
+            np.linspace, (start, stop, num), {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis}
+        )
+    result = creation.counted(0.0, 1.0, (index(num),), 0, np.dtype(float)) * float(step) + float(start)
+    if endpoint:
+        result[-1] = stop
+    return (result, np.float64(step)) if retstep else result
+
+
+@native
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    if not np.isscalar(base) or not np.isscalar(plain(start)) or not np.isscalar(plain(stop)):
+        return by_numpy(np.logspace, (start, stop, num, endpoint, base, dtype, axis), {})
+    result = general(np.power, base, linspace(start, stop, num, endpoint))
+    return result if dtype is None else creation.astype(result, dtype)
+
+
+@native
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None
+) -> Any:
+    rows, columns = index(N), index(N) if M is None else index(M)
+    if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or like is not None or order != "C":
+        return from_numpy(np.eye(rows, columns, k, dtype, order))
+    result = creation.filled((rows, columns), 0, dtype)
+    diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
+    target = result._cell.geometry.at(diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True)
+    if target.size:
+        diagonal._geometry = target
+        diagonal[...] = 1
+    return result
+
+
+@native
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    return eye(n, dtype=float if dtype is None else dtype, like=like)
+
+
+def _along(n: int, axis: int, ndim: int, first: int = 0) -> Any:
+    """``first + index`` along one axis, of length one along the others."""
+    shape = tuple(n if k == axis else 1 for k in range(ndim))
+    return creation.counted(first, 1, shape, axis, np.dtype(np.intp))
+
+
+@native
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
+    rows, columns = index(N), index(N) if M is None else index(M)
+    if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or like is not None or rows < 0 or columns < 0:
+        return from_numpy(np.tri(rows, columns, k, dtype))
+    below = general(np.greater_equal, _along(rows, 0, 2), _along(columns, 1, 2, -k))
+    return creation.astype(below, dtype, copy=False)
+
+
+def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
+    m = array_of(m)
+    if m._np is not None or m.ndim < 2:
+        return by_numpy(np.tril if lower else np.triu, (m, k), {})
+    mask = tri(*m.shape[-2:], k=k if lower else k - 1, dtype=bool)
+    zero = m.dtype.type(0)
+    where = names["where"]
+    return where(mask, m, zero) if lower else where(mask, zero, m)
+
+
+@native
+def tril(m: Any, k: Any = 0) -> Any:
+    return _triangle(m, k, lower=True)
+
+
+@native
+def triu(m: Any, k: Any = 0) -> Any:
+    return _triangle(m, k, lower=False)
+
+
+@native
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    dimensions = creation.shape_of(plain(dimensions))
+    kind = np.dtype(dtype)
+    if is_small((max(len(dimensions), 1), *dimensions)) or kind.kind not in "iu":
+        return from_or_each(np.indices(dimensions, dtype, sparse))
+    if sparse:
+        return tuple([creation.astype(_along(n, k, len(dimensions)), kind, copy=False) for k, n in enumerate(dimensions)])
+    result = creation.empty((len(dimensions), *dimensions), kind)
+    for k in range(len(dimensions)):
+        result[k] = creation.counted(0, 1, dimensions, k, kind)
+    return result
+
+
+def from_or_each(made: Any) -> Any:
+    """One array of NumPy's, or several, in our hands."""
+    if isinstance(made, (tuple, list)):
+        return type(made)([from_numpy(m) for m in made])
+    return from_numpy(made)
+
+
+@native
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **options: Any) -> Any:
+    shape = creation.shape_of(plain(shape))
+    kind = np.dtype(dtype)
+    if is_small(shape) or kind.char not in "bhilqBHILQfd":
+        args = [from_numpy(a) for a in np.indices(shape, dtype=dtype)]
+    else:
+        args = [creation.counted(0, 1, shape, k, kind) for k in range(len(shape))]
+    return function(*args, **options)
+
+
+@native
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    ndim = len(xi)
+    axes = list(range(ndim))
+    if indexing == "xy" and ndim > 1:
+        axes[:2] = [1, 0]
+    output = []
+    for x, axis in zip(xi, axes):
+        array = array_of(x)
+        output.append(shaping.reshape(array, tuple(-1 if k == axis else 1 for k in range(ndim))))
+    if not sparse:
+        output = list(names["broadcast_arrays"](*output))
+    if copy:
+        output = [shaping.copied(x) for x in output]
+    return tuple(output)
+
+
+@native
+def diag(v: Any, k: Any = 0) -> Any:
+    v = array_of(v)
+    if v._np is not None or v.ndim != 1:
+        return by_numpy(np.diag, (v, k), {}) if v.ndim != 2 or v._np is not None else v.diagonal(k)
+    n = v.shape[0] + abs(k)
+    result = creation.filled((n, n), 0, v.dtype)
+    cell = result._cell
+    diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
+    diagonal._geometry = cell.geometry.at(diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True)
+    diagonal[...] = v
+    return result
+
+
+@native
+def diagflat(v: Any, k: int = 0) -> Any:
+    return diag(shaping.ravel(array_of(v)), k)
+
+
+class _Grid:
+    """``mgrid`` and ``ogrid``: NumPy builds them."""
+
+    def __init__(self, original: Any) -> None:
+        self._numpy = original
+
+    def __getitem__(self, key: Any) -> Any:
+        return from_or_each(self._numpy[plain(key)])
+
+
+class _Joined:
+    """``r_`` and ``c_``: NumPy reads the key."""
+
+    def __init__(self, original: Any) -> None:
+        self._numpy = original
+
+    def __getitem__(self, key: Any) -> Any:
+        return by_numpy(self._numpy.__getitem__, (key,), {})
+
+    def __len__(self) -> int:
+        return 0
+
+
+for _name in ("mgrid", "ogrid"):
+    publish(_name, _Grid(getattr(np, _name)), "data")
+for _name in ("r_", "c_"):
+    publish(_name, _Joined(getattr(np, _name)), "data")
+on_data(
+    "geomspace", "vander", "frombuffer", "fromfile", "fromiter", "fromstring", "from_dlpack", "fromregex",
+    "asarray_chkfinite", "require", "bartlett", "blackman", "hamming", "hanning", "kaiser", "diag_indices",
+    "diag_indices_from", "mask_indices", "tril_indices", "tril_indices_from", "triu_indices",
+    "triu_indices_from", "ix_",
+)  # fmt: skip
