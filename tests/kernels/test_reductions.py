@@ -153,7 +153,7 @@ def test_complex_products():
 @pytest.mark.parametrize("dtype", ["i4", "u8", "f4", "f8"])
 @pytest.mark.parametrize("op", ["argmin", "argmax"])
 def test_positions(dtype, op):
-    cases = [ordinary(dtype, 203), np.zeros(50, dtype), np.arange(99).astype(dtype)[::-1].copy()]
+    cases = [ordinary(dtype, 5000), ordinary(dtype, 203), np.zeros(50, dtype), np.arange(99).astype(dtype)[::-1].copy()]
     if dtype[0] == "f":
         with_nan = ordinary(dtype, 150)
         with_nan[[40, 90, 149]] = np.nan
@@ -162,11 +162,16 @@ def test_positions(dtype, op):
         loop = Loop(x.shape)
         value = loop.load(x)
         loop.reduce(op, dtype, value, position=loop.index(0))
-        flags, (values, positions) = loop.run(chunk=37)
-        assert flags == 0
-        chunk_of = [getattr(np, op)(x[s : s + 37]) + s for s in range(0, len(x), 37)]
-        assert positions.tolist() == chunk_of
-        assert same(values, x[chunk_of])
+        for chunk in (37, 3000):
+            flags, (values, positions) = loop.run(chunk)
+            assert flags == 0
+            expected = [getattr(np, op)(x[s : s + chunk]) + s for s in range(0, len(x), chunk)]
+            assert positions.tolist() == expected
+            assert same(values, x[expected])
+        backwards = Loop(x.shape)  # later elements have smaller positions, and win ties
+        backwards.reduce(op, dtype, backwards.load(x), position=backwards.index(0))
+        _, (_, positions) = backwards.run(origins=[len(x) - 1], steps=[-1])
+        assert positions[0] == getattr(np, op)(x[::-1])
 
 
 def test_positions_along_an_axis():

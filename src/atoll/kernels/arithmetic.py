@@ -206,6 +206,20 @@ def combine_position(code: Code, op: str, old: list[Value], new: list[Value]) ->
     return [code.select(take, value, best), code.select(take, position, at)]
 
 
+def may_improve(code: Code, op: str, old: list[Value], new: list[Value]) -> Value:
+    """Where :func:`combine_position` may take ``new``: cheaper, and never false where it does."""
+    value, position = new
+    best, at = old
+    down = op == "argmin"
+    if KIND[value.dtype] == "f":
+        beyond = code.fcmp("ult" if down else "ugt", value, best)
+        level = code.fcmp("ule" if down else "uge", value, best)
+    else:
+        beyond = compare(code, "lt" if down else "gt", value, best)
+        level = compare(code, "le" if down else "ge", value, best)
+    return code.op("or", beyond, code.op("and", level, code.icmp("slt", position, at)))
+
+
 # complex arithmetic
 
 

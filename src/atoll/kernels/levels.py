@@ -28,7 +28,8 @@ def arguments(instruction: Instruction) -> list[int]:
 
 class Analysis:
     """``members`` lists the instructions of each level; ``width`` is the number of elements that
-    vector code takes at a time, ``tail`` that of the masked code at the end of a row."""
+    vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``scans`` tells
+    whether the kernel only looks for positions."""
 
     def __init__(self, spec: KernelSpec, vector_bytes: int) -> None:
         self.spec = spec
@@ -41,6 +42,11 @@ class Analysis:
         widest = self._widest()
         one = max(1, vector_bytes // widest)
         self.width = min(_WIDEST, one * self._registers())
+        self.scans = bool(spec.reductions) and all(
+            reduction.position >= 0 and spec.ndim - 1 in reduction.axes
+            for reduction in spec.reductions
+        )
+        self.scans &= not any(instruction.op == "store" for instruction in spec.body)
         self.tail = min(self.width, one, _LONGEST_TAIL)
 
     def _needed(self) -> list[bool]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .arithmetic import may_improve
 from .block import Layout, is_full
 from .builder import Code, Function, Module, Value
 from .entry import define_entry
@@ -33,6 +34,7 @@ from .ufuncs import flags_of, perform
 
 _LINE = 64
 _TILE = 64
+_SCAN = 512
 
 
 def build(spec: KernelSpec, name: str, machine: Machine) -> str:
@@ -295,6 +297,8 @@ class Nest:
         blocked = [fold for fold in self.folds.values() if fold.blocked]
         if blocked:
             self._blocks(main, width, blocked)
+        elif self.analysis.scans and width == self.width > 1:
+            self._scans(main, width)
         else:
             self._stretch("0", main, width)
         if width == 1:
@@ -338,6 +342,72 @@ class Nest:
         body.lines[at] = f"  {start} = phi i64 [ 0, %{before} ], [ {stop}, %{body.block} ]"
         body.jump(head)
         body.label(after)
+
+    def _scans(self, main: str, width: int) -> None:
+        """Positions of extremes: most stretches hold nothing better, which is quick to see.
+
+        Before each stretch all accumulators hold the best so far; only a stretch in which some
+        element may improve on it is folded.
+        """
+        body = self.body
+
+        def stretch(number: str) -> None:
+            start = body.op(f"mul i64 {number}, {_SCAN}")
+            stop = self._smaller(body.op(f"add i64 {start}, {_SCAN}"), main)
+            fold, after = body.name("improved"), body.name("scanned")
+            body.branch(self._scan(start, stop, width), fold, after)
+            body.label(fold)
+            self._stretch(start, stop, width)
+            for one in self.folds.values():
+                one.spread(self._code())
+            body.jump(after)
+            body.label(after)
+
+        number = body.op(f"add i64 {main}, {_SCAN - 1}")
+        self._loop("scan", "0", body.op(f"sdiv i64 {number}, {_SCAN}"), stretch)
+
+    def _scan(self, start: str, stop: str, width: int) -> str:
+        """An ``i1``: whether elements ``start`` to ``stop`` may change what the folds hold."""
+        body = self.body
+        code = self._code(width)
+        best = {number: fold.load_first(self._code()) for number, fold in self.folds.items()}
+        size = min(itemsize(fold.parts[0]) for fold in self.folds.values())
+        kind = f"i{8 * size}"
+        vector = code.lanes(kind)
+        before = body.block
+        loop, after = body.name("look"), body.name("look")
+        body.jump(loop)
+        body.label(loop)
+        index, seen = "%" + body.name(), "%" + body.name()
+        at = len(body.lines)
+        body.lines.extend(["", ""])
+        place, values = Place(code, index), dict[int, Value]()
+        self._emit_level(ELEMENT, place, values)
+        found = seen
+        for number, fold in self.folds.items():
+            reduction = self.spec.reductions[number]
+            new = fold.prepare(
+                code,
+                self._value(place, values, reduction.value),
+                self._value(place, values, reduction.position),
+            )
+            old = [code.broadcast(value) for value in best[number]]
+            better = may_improve(code, fold.op, old, new)
+            if reduction.mask >= 0:
+                better = code.op("and", better, self._value(place, values, reduction.mask))
+            spread = body.op(f"sext {code.lanes('i1')} {better.name} to {vector}")
+            found = body.op(f"or {vector} {found}, {spread}")
+        following = body.op(f"add nuw nsw i64 {index}, {width}")
+        body.lines[at] = f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"
+        body.lines[at + 1] = (
+            f"  {seen} = phi {vector} [ zeroinitializer, %{before} ], [ {found}, %{body.block} ]"
+        )
+        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
+        body.label(after)
+        name = f"llvm.vector.reduce.or.v{width}{kind}"
+        self.module.declare(name, kind, vector)
+        whole_mask = body.op(f"call {kind} @{name}({vector} {found})")
+        return body.op(f"icmp ne {kind} {whole_mask}, 0")
 
     def _stretch(self, start: str, stop: str, width: int) -> None:
         """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.
