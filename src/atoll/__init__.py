@@ -1,11 +1,16 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
+import sys
+from typing import TYPE_CHECKING, Any
+
 from . import started as started  # first: it prepares what the others read
 from ._version import __version__ as __version__
 from .comm.world import World as World
 from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
+from .functions import coverage as coverage
+from .functions import names
 from .functions.foreign import from_distarray as from_distarray
 from .functions.foreign import from_local as from_local
 from .interchange.distarray import check_distarray as check_distarray
@@ -16,7 +21,16 @@ from .layout import Layout as Layout
 from .layout import Undistributed as Undistributed
 from .layout import Unstructured as Unstructured
 from .layout import set_default_size
+from .array import namespace
+from .recording.cells import sync as sync
 from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats
 
 set_default_size(lambda: world.size)
+
+globals().update(names)  # NumPy's names; some would be hidden by rooms that are called the same
+namespace.append(sys.modules[__name__])
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,60 +1,131 @@
 """The array: a handle on a value, with NumPy's operators, indexing and methods, and no mathematics.
 
-Everything is done in :mod:`.recording`; this file says under which names.
+Everything is done in :mod:`.recording`; this file says under which names. A method that has no
+way of its own there is NumPy's, run on the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from types import GenericAlias
+from typing import Any
 
 import numpy as np
 
-from .recording import indexing, shaping
+from .graph.node import Site
+from .recording import creation, indexing, reductions, selecting, shaping, subclasses
 from .recording.cells import Handle
 from .recording.distributed import Distributed
-from .recording.elementwise import binary, in_place_operator
-from .recording.making import from_numpy, of_small, of_view
+from .recording.elementwise import general, in_place, in_place_operator
+from .recording.fallback import by_numpy, implementations, user_frame
+from .recording.flags import Flags
+from .recording.flat import flatiter
+from .recording.making import from_numpy
+from .recording.operators import Operators
+from .recording.reductions import NOTHING
+from .recording.scalar import Scalar
 
 
-class ndarray(Distributed):
+class ndarray(Operators, Distributed):
     """An array whose value is computed when somebody looks."""
 
     __slots__ = ()
-    __array_priority__: ClassVar[float] = 0.0
+
+    def __new__(
+        cls,
+        shape: Any,
+        dtype: Any = float,
+        buffer: Any = None,
+        offset: int = 0,
+        strides: Any = None,
+        order: Any = None,
+    ) -> Any:
+        if buffer is None and strides is None and not offset:
+            made = creation.empty(shape, dtype, "C" if order is None else order)
+        else:
+            made = creation.of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
+        return made if cls is ndarray else shaping.in_class(cls, made, None)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        subclasses.prepare(cls, ndarray)
+
+    def __array_finalize__(self, parent: Any) -> None:
+        """Called on every new array of a subclass, with the array it comes from."""
+
+    def __array_wrap__(
+        self, array: Any, context: Any = None, return_scalar: bool = False
+    ) -> Any:
+        if return_scalar:
+            return array[()] if type(array) is np.ndarray else array
+        result = creation.asarray(array)
+        return result if type(self) is ndarray else shaping.in_class(type(self), result, self)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        ours = implementations.get(function)
+        if ours is not None:
+            return ours(*args, **options)
+        if not all(issubclass(kind, (Handle, np.ndarray)) or kind is Scalar for kind in types):
+            return NotImplemented
+        return by_numpy(function, args, options, name=f"numpy.{function.__name__}")
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        return namespace[0]
 
     # -- what it is
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
+        """The length of each axis; assigning reshapes in place."""
         return self._geometry.shape if self._np is None else self._np.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        shaping.set_shape(self, shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The kind of the elements."""
+        """The kind of the elements; assigning takes the memory for another kind."""
         return self._geometry.dtype if self._np is None else self._np.dtype
 
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self._geometry.ndim if self._np is None else self._np.ndim
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        made = shaping.of_dtype(creation.in_base_class(self), dtype)
+        shaping.become(self, made)
 
     @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._geometry.size if self._np is None else self._np.size
+    def flags(self) -> Flags:
+        """What is known of the memory."""
+        return Flags(self)
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next, by axis."""
-        return self._geometry.strides if self._np is None else self._np.strides
+    def base(self) -> Any:
+        """The array that this is a view of."""
+        return shaping.base_of(self)
+
+    @property
+    def data(self) -> Any:
+        """The memory itself."""
+        return self.__array__().data
+
+    @property
+    def ctypes(self) -> Any:
+        """NumPy's view of the memory for ctypes."""
+        return self.__array__().ctypes
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Allow writing, or not."""
+        if write is not None:
+            self.flags.writeable = write
 
     def __len__(self) -> int:
         shape = self.shape
         if not shape:
             raise TypeError("len() of unsized object")
         return shape[0]
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
 
     # -- looking
 
@@ -66,23 +137,9 @@ class ndarray(Distributed):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __float__(self) -> float:
-        return float(self._array())
-
-    def __int__(self) -> int:
-        return int(self._array())
-
-    def __complex__(self) -> complex:
-        return complex(self._array())
-
-    def __bool__(self) -> bool:
-        return bool(self._array())
-
-    def __index__(self) -> int:
-        return self._array().__index__()
-
     def __repr__(self) -> str:
-        return repr(self._array())
+        text = repr(self._array())
+        return text if type(self) is ndarray else text.replace("array", type(self).__name__, 1)
 
     def __str__(self) -> str:
         return str(self._array())
@@ -99,13 +156,28 @@ class ndarray(Distributed):
     def __contains__(self, item: Any) -> bool:
         return bool((self == item).any())
 
-    def item(self, *args: Any) -> Any:
-        """An element as a Python number."""
-        return self._array().item(*args)
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.__array__().__dlpack__(**options)
 
-    def tolist(self) -> Any:
-        """The elements as nested lists."""
-        return self._array().tolist()
+    def __dlpack_device__(self) -> Any:
+        return (1, 0)
+
+    def __copy__(self) -> Any:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        if self.dtype.hasobject:
+            return shaping.like(self, from_numpy(self._array().__deepcopy__(memo)))
+        return self.copy("K")
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (type(self), self._array(), getattr(self, "__dict__", None))
+
+    def dumps(self) -> bytes:
+        """The pickled array."""
+        import pickle
+
+        return pickle.dumps(self)
 
     # -- indexing
 
@@ -115,74 +187,269 @@ class ndarray(Distributed):
     def __setitem__(self, key: Any, value: Any) -> None:
         indexing.put(self, key, value)
 
+    def __delitem__(self, key: Any) -> None:
+        raise ValueError("cannot delete array elements")
+
     # -- views
 
     @property
-    def T(self) -> ndarray:
+    def T(self) -> Any:
         """The transpose."""
-        if self._np is not None:
-            return of_small(self._np.T)  # type: ignore[no-any-return]
-        return of_view(self._cell, self._geometry.derived("T", lambda s: s.T))
+        return shaping.view(self, "T", lambda s: s.T)
 
     @property
-    def flat(self) -> Any:
+    def mT(self) -> Any:
+        """The last two axes swapped."""
+        return shaping.view(self, "mT", lambda s: s.mT)
+
+    @property
+    def real(self) -> Any:
+        """The real parts."""
+        return shaping.real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        shaping.real(self)[...] = value
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts."""
+        return shaping.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind not in "cO":
+            raise TypeError("array does not have imaginary part to set")
+        shaping.imag(self)[...] = value
+
+    @property
+    def flat(self) -> flatiter:
         """The elements in C order."""
-        return self.reshape(-1)
+        return flatiter(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        flatiter(self)[:] = value
 
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
         """The elements in another shape."""
-        if len(shape) == 1 and not isinstance(shape[0], int):
-            shape = tuple(shape[0])
-        if self._np is not None:
-            return of_small(self._np.reshape(shape, order=order))
-        view = self._geometry.reshaped(tuple(shape))
-        if view is None:
-            return from_numpy(np.array(self._array().reshape(shape)))
-        return of_view(self._cell, view)
+        return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy)
 
-    def copy(self, order: Any = "C") -> ndarray:
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0]
+        return shaping.transpose(self, axes or None)
+
+    def swapaxes(self, axis1: Any, axis2: Any) -> Any:
+        """Two axes in each other's place."""
+        return shaping.view(self, ("swap", axis1, axis2), lambda s: s.swapaxes(axis1, axis2))
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without axes of length one."""
+        if type(axis) is list:
+            axis = tuple(axis)
+        return shaping.view(self, ("squeeze", axis), lambda s: s.squeeze(axis))
+
+    def diagonal(self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+        """The diagonal, read-only."""
+        key = ("diagonal", offset, axis1, axis2)
+        return shaping.view(self, key, lambda s: s.diagonal(offset, axis1, axis2))
+
+    def ravel(self, order: Any = "C") -> Any:
+        """One axis: a view where one will do."""
+        return shaping.ravel(self, order)
+
+    def view(self, dtype: Any = NOTHING, type: Any = None) -> Any:
+        """The same memory, in another dtype or class."""
+        return subclasses.viewed(self, dtype, type)
+
+    # -- copies
+
+    def flatten(self, order: Any = "C") -> Any:
+        """A copy with one axis."""
+        return shaping.flatten(self, order)
+
+    def copy(self, order: Any = "C") -> Any:
         """An array of its own with the same elements."""
-        if self._np is not None:
-            return of_small(self._np.copy(order))  # type: ignore[no-any-return]
-        return shaping.copied(self, order)  # type: ignore[no-any-return]
+        return shaping.copied(self, order)
+
+    def astype(
+        self,
+        dtype: Any,
+        order: Any = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Any:
+        """The elements in another dtype."""
+        result = creation.astype(self, dtype, order, casting, copy=copy)
+        return shaping.like(self, result) if subok else creation.asarray(result)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The array where it is: on the CPU."""
+        if stream is not None or device != "cpu":
+            self._array().to_device(device, stream=stream)
+        return self
+
+    def fill(self, value: Any) -> None:
+        """One number everywhere."""
+        small = self._np
+        if small is not None:
+            by_numpy(np.ndarray.fill, (self, value), {}, writes=(0,))
+        else:
+            indexing.put(self, ..., value)
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        """Another size in place, filled up with zeros."""
+        shaping.become(self, selecting.resized(self, shape))
+
+    # -- arithmetic
+
+    def conj(self) -> Any:
+        """The complex conjugate."""
+        return self if self.dtype.kind in "biuf" else general(np.conjugate, self)
+
+    conjugate = conj
+
+    def round(self, decimals: Any = 0, out: Any = None) -> Any:
+        """Rounded to so many decimals."""
+        return selecting.rounded(self, decimals, out)
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+        """Limited to a range."""
+        return selecting.clip(self, min, max, out, options)
+
+    def dot(self, b: Any, out: Any = None) -> Any:
+        """The matrix product."""
+        return selecting.dot(self, b, out)
+
+    def __imatmul__(self, other: Any) -> Any:
+        result = general(np.matmul, self, other)
+        if result is NotImplemented:
+            return result
+        if result.shape != self.shape:
+            return in_place(np.matmul, self, other)
+        self[...] = result
+        return self
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return GenericAlias(cls, item)
 
 
-def _add_operators() -> None:
+def _sum(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True) -> Any:  # fmt: skip
+    return reductions.reduce(np.add, self, axis, dtype, out, keepdims, initial, where)
+
+
+def _prod(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True) -> Any:  # fmt: skip
+    return reductions.reduce(np.multiply, self, axis, dtype, out, keepdims, initial, where)
+
+
+def _fold(ufunc: np.ufunc) -> Callable[..., Any]:
+    def fold(
+        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
+    ) -> Any:  # fmt: skip
+        return reductions.reduce(ufunc, self, axis, None, out, keepdims, initial, where)
+
+    return fold
+
+
+def _test(ufunc: np.ufunc) -> Callable[..., Any]:
+    def fold(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+        return reductions.reduce(ufunc, self, axis, None, out, keepdims, NOTHING, where)
+
+    return fold
+
+
+def _mean(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:  # fmt: skip
+    return reductions.mean(self, axis, dtype, out, keepdims, where)
+
+
+def _spread(record: Callable[..., Any]) -> Callable[..., Any]:
+    def spread(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
+        *, where: Any = True, mean: Any = NOTHING,
+    ) -> Any:  # fmt: skip
+        return record(self, axis, dtype, out, ddof, keepdims, where, mean)
+
+    return spread
+
+
+def _position(name: str) -> Callable[..., Any]:
+    def position(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        return reductions.position(name, self, axis, out, keepdims)
+
+    return position
+
+
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": _sum,
+    "prod": _prod,
+    "min": _fold(np.minimum),
+    "max": _fold(np.maximum),
+    "all": _test(np.logical_and),
+    "any": _test(np.logical_or),
+    "mean": _mean,
+    "var": _spread(reductions.variance),
+    "std": _spread(reductions.deviation),
+    "argmin": _position("argmin"),
+    "argmax": _position("argmax"),
+}
+
+BY_NUMPY = (
+    "argpartition", "argsort", "choose", "compress", "cumprod", "cumsum", "dump", "getfield", "nonzero",
+    "repeat", "searchsorted", "take", "tofile", "trace",
+)  # fmt: skip
+"""Methods that NumPy runs on the data."""
+
+WRITING = ("byteswap", "partition", "put", "setfield", "sort")
+"""Methods that NumPy runs on the data, and that may write into it."""
+
+
+def _by_numpy(name: str, writes: tuple[int, ...]) -> Callable[..., Any]:
+    numpy_method = getattr(np.ndarray, name)
+
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        return shaping.like(self, by_numpy(numpy_method, (self, *args), options, writes=writes))
+
+    call.__name__ = name
+    call.__doc__ = numpy_method.__doc__
+    return call
+
+
+def _add_methods() -> None:
+    for name, record in _REDUCTIONS.items():
+        setattr(ndarray, name, reductions.method(name, record))
+    for name in BY_NUMPY:
+        setattr(ndarray, name, _by_numpy(name, ()))
+    for name in WRITING:
+        setattr(ndarray, name, _by_numpy(name, (0,)))
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),
         ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
     ):  # fmt: skip
-        forward, backward = binary(ufunc)
-        setattr(ndarray, f"__{name}__", forward)
-        setattr(ndarray, f"__r{name}__", backward)
         setattr(ndarray, f"__i{name}__", in_place_operator(ufunc))
-    for name, ufunc in (
-        ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
-        ("eq", np.equal), ("ne", np.not_equal),
-    ):  # fmt: skip
-        setattr(ndarray, f"__{name}__", binary(ufunc)[0])
+    for name in dir(np.ndarray):
+        own = ndarray.__dict__.get(name)
+        if callable(own) and not name.startswith("__") and not own.__doc__:
+            own.__doc__ = getattr(np.ndarray, name).__doc__
 
 
-_add_operators()
+def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | None) -> Any:
+    made = from_numpy(array)
+    if kind is not ndarray:
+        made = shaping.in_class(kind, made, None)
+    if state:
+        made.__dict__.update(state)
+    return made
+
+
+namespace: list[Any] = []
+"""The module ``atoll``, once it is there."""
+
 ndarray.__hash__ = None  # type: ignore[assignment]
-
-
-class Scalar(ndarray):
-    """A number that is still to be computed: what NumPy would return as a scalar."""
-
-    __slots__ = ()
-
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
-        return self._geometry.dtype.type
-
-    def __hash__(self) -> int:
-        return hash(self._array()[()])
-
-    def __repr__(self) -> str:
-        return repr(self._array()[()])
-
-
 Handle.array_type = ndarray
-Handle.scalar_type = Scalar
+_add_methods()
+
+__all__ = ["Site", "ndarray", "user_frame"]

@@ -1,1 +1,25 @@
-"""The names of NumPy, and the few that only a distributed array needs."""
+"""The names of NumPy, and the few that only a distributed array needs.
+
+Each module declares functions of one kind; :mod:`.public` is the table that they fill, in this
+order: what a module finds declared already, it leaves alone.
+"""
+
+from __future__ import annotations
+
+# isort: off
+from . import ufuncs as ufuncs
+from . import creation as creation
+from . import shaping as shaping
+from . import indexing as indexing
+from . import joining as joining
+from . import reductions as reductions
+from . import linear as linear
+from . import logic as logic
+from . import elementary as elementary
+from . import floating as floating
+from . import linalg as linalg
+from . import random as random
+
+# isort: on
+from .fallback import coverage as coverage
+from .public import names as names

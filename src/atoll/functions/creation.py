@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array import ndarray
 from ..ops.elementwise import is_native
 from ..recording import creation, shaping
 from ..recording.cells import Handle
@@ -15,6 +16,7 @@ from ..recording.creation import asarray as _asarray
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.making import from_numpy, is_small, of_small, plain
+from ..recording.scalar import Scalar
 from .public import array_of, is_large, names, native, on_data, publish
 
 _NATIVE_KINDS = "biufc"
@@ -71,7 +73,7 @@ def full(
         dtype = fill_value.dtype if isinstance(fill_value, Handle) else np.array(plain(fill_value)).dtype
     made = creation.shape_of(plain(shape))
     if (is_small(made) and layout is None) or not np.isscalar(fill_value) or np.dtype(dtype).kind not in _NATIVE_KINDS:
-        if not is_large(fill_value) or isinstance(fill_value, Handle.scalar_type):
+        if not is_large(fill_value) or isinstance(fill_value, Scalar):
             return from_numpy(np.full(made, plain(fill_value), dtype, order))
         result = creation.empty(made, dtype, order)
         result[...] = fill_value
@@ -149,7 +151,7 @@ def array(
 ) -> Any:  # fmt: skip
     if like is not None and not isinstance(like, Handle):
         return np.array(plain(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like)
-    if subok and isinstance(object, Handle.array_type) and type(object) is not Handle.array_type:
+    if subok and isinstance(object, ndarray) and type(object) is not ndarray:
         result = shaping.like(object, _asarray(object, dtype, order, copy))
     else:
         result = _asarray(object, dtype, order, copy if copy is None else bool(copy))
@@ -174,7 +176,7 @@ def asanyarray(
     if like is not None and not isinstance(like, Handle):
         return np.asanyarray(plain(a), dtype, order, like=like)
     result = _asarray(a, dtype, order, copy)
-    return shaping.like(a, result) if isinstance(a, Handle.array_type) and type(a) is not type(result) else result
+    return shaping.like(a, result) if isinstance(a, ndarray) and type(a) is not type(result) else result
 
 
 @native

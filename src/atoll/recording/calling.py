@@ -144,9 +144,10 @@ def _of_class(inputs: tuple[Any, ...], result: Any) -> Any:
     base = Handle.array_type
     parent: Any = None
     for value in inputs:
-        if type(value) is not base and isinstance(value, base):
-            if parent is None or value.__array_priority__ > parent.__array_priority__:
-                parent = value
+        if type(value) is base or not isinstance(value, base) or isinstance(value, Handle.scalar_type):
+            continue
+        if parent is None or value.__array_priority__ > parent.__array_priority__:
+            parent = value
     if parent is None:
         return result
     if isinstance(result, tuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import getitem
+from operator import getitem, setitem
 from types import EllipsisType
 from typing import Any
 

@@ -1,0 +1,82 @@
+"""Every public name of NumPy's that has no declaration of its own.
+
+Functions run on the data, with a warning that atoll has no kernels for them. Classes, constants
+and modules are NumPy's own: what they need of an array they get by the array protocols.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from ..array import ndarray
+from ..recording.fallback import Given
+from . import namespaces
+from .public import kinds, names, numpy_function, on_data, publish
+
+
+class vectorize(np.vectorize):
+    """A Python function applied to each element; NumPy calls it."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        given = Given()
+        return given.take(super().__call__(*given.give(args), **given.give(options)))
+
+
+TRIVIAL = (
+    "array2string", "array_repr", "array_str", "base_repr", "binary_repr", "broadcast_shapes", "busday_count",
+    "busday_offset", "is_busday", "datetime_as_string", "datetime_data", "format_float_positional",
+    "format_float_scientific", "genfromtxt", "get_include", "get_printoptions", "getbufsize", "geterr",
+    "geterrcall", "info", "isdtype", "issubdtype", "iterable", "load", "loadtxt", "nested_iters", "printoptions",
+    "promote_types", "save", "savetxt", "savez", "savez_compressed", "set_printoptions", "setbufsize",
+    "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint",
+    "polymul", "polysub", "roots", "bmat", "asmatrix",
+)  # fmt: skip
+"""Functions that work on no large arrays, or whose time goes elsewhere: no warning is due."""
+
+_UNTOUCHED = {"printoptions", "get_printoptions", "set_printoptions", "geterr", "geterrcall", "getbufsize",
+    "setbufsize", "isdtype", "issubdtype", "promote_types", "get_include", "show_config", "show_runtime",
+    "typename", "broadcast_shapes", "iterable", "base_repr", "binary_repr"}  # fmt: skip
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (type, types.ModuleType)) and not _is_instance(value)
+
+
+def _is_instance(value: Any) -> bool:
+    return type(value).__name__ in ("PytestTester",)
+
+
+def publish_the_rest() -> None:
+    """Give every name of NumPy's that is still missing its place."""
+    publish("ndarray", ndarray, "native")
+    publish("vectorize", vectorize, "data")
+    publish("fft", namespaces.module_like(np.fft, "fft", {}), "data")
+    for name in _UNTOUCHED:
+        publish(name, getattr(np, name), "same")
+    on_data(*TRIVIAL)
+    for name in dir(np):
+        if name.startswith("_") or name in names:
+            continue
+        original = getattr(np, name)
+        if _is_function(original):
+            publish(name, numpy_function(original, name, warns=True), "numpy", original)
+        else:
+            publish(name, original, "same")
+
+
+publish_the_rest()
+
+
+def coverage() -> dict[str, str]:
+    """Who computes each public name of NumPy's.
+
+    ``native``: recorded and run by kernels, or composed of what is; ``data``: NumPy on whole
+    arrays by design; ``numpy``: NumPy on the data with a warning, until it is native; ``same``:
+    NumPy's own object; ``missing``.
+    """
+    return {
+        name: kinds.get(name, "missing") for name in sorted(dir(np)) if not name.startswith("_")
+    }

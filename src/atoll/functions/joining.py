@@ -1,0 +1,215 @@
+"""Arrays side by side, repeated, rolled and padded.
+
+A join of large arrays is an empty array with one assignment for each part: a loop nest that
+reads the parts runs over each of its boxes, fused with whatever makes them. Joins of many
+parts are NumPy's, for each part is a box of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..graph.geometry import dense, kept_order
+from ..graph.node import Node
+from ..ops.elementwise import cast, is_native, update
+from ..recording import creation, shaping
+from ..recording.cells import Handle, user_site
+from ..recording.elementwise import eager
+from ..recording.fallback import by_numpy
+from ..recording.making import plain
+from .public import array_of, is_large, names, native, on_data, publish
+from .shaping import atleast_1d, atleast_2d, atleast_3d
+
+MOST_PARTS = 8
+
+
+def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
+    """The parts along ``axis``, recorded; ``None`` where NumPy has to do it."""
+    first = arrays[0]
+    ndim = first.ndim
+    usable = (
+        len(arrays) <= MOST_PARTS
+        and not eager.depth
+        and any(is_large(a) for a in arrays)
+        and ndim > 0
+        and -ndim <= axis < ndim
+        and all(is_native(a.dtype) and not (is_large(a) and a._cell.pins) for a in arrays)
+    )
+    if not usable:
+        return None
+    axis %= ndim
+    rest = [n for k, n in enumerate(first.shape) if k != axis]
+    if any(a.ndim != ndim or [n for k, n in enumerate(a.shape) if k != axis] != rest for a in arrays):
+        return None
+    kind = np.result_type(*[a.dtype for a in arrays]) if dtype is None else np.dtype(dtype)
+    total = sum(a.shape[axis] for a in arrays)
+    shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+    order = kept_order(shape, [a._shape_of_view() for a in arrays])
+    site = user_site()
+    geometry = dense(shape, kind, order)
+    node = Node("fill", (kind.type(0),), geometry, site=site)
+    start = 0
+    for a in arrays:
+        stop = start + a.shape[axis]
+        if a.size:
+            region = geometry.index((slice(None),) * axis + (slice(start, stop),))
+            node = update(node, region, cast(a._node(), kind), None, site)
+        start = stop
+    return creation.recorded(node)
+
+
+@native
+def concatenate(
+    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    if out is None and dtype is None and isinstance(arrays, (list, tuple)) and arrays:
+        if any(is_large(a) for a in arrays):
+            parts = [array_of(a) for a in arrays]
+            if axis is None:
+                parts, axis = [a.ravel() for a in parts], 0
+            made = _joined(parts, index(axis))
+            if made is not None:
+                return made
+            arrays = parts
+    elif isinstance(arrays, Handle):
+        arrays = list(arrays)  # type: ignore[call-overload]
+    options = {} if dtype is None else {"dtype": dtype}
+    if out is not None:
+        options["out"] = out
+    return by_numpy(np.concatenate, (arrays, axis), {**options, "casting": casting})
+
+
+publish("concat", concatenate, "native", np.concat)
+
+
+@native
+def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    parts = [array_of(a) for a in arrays]
+    if not parts or len({a.shape for a in parts}) > 1 or not -parts[0].ndim - 1 <= axis <= parts[0].ndim:
+        return by_numpy(np.stack, (parts, axis), {"out": out, "dtype": dtype, "casting": casting})
+    axis %= parts[0].ndim + 1
+    expanded = [shaping.view(a, ("stack", axis), lambda s: np.expand_dims(s, axis)) for a in parts]
+    return concatenate(expanded, axis, out, dtype=dtype, casting=casting)
+
+
+def _all(function: Any, arrays: Any) -> list[Any]:
+    made = function(*arrays)
+    return list(made) if isinstance(made, tuple) else [made]
+
+
+@native
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    return concatenate(_all(atleast_2d, tup), 0, dtype=dtype, casting=casting)
+
+
+@native
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    arrays = _all(atleast_1d, tup)
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+@native
+def dstack(tup: Any) -> Any:
+    return concatenate(_all(atleast_3d, tup), 2)
+
+
+@native
+def column_stack(tup: Any) -> Any:
+    arrays = [array_of(a) for a in tup]
+    return concatenate([shaping.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
+
+
+if hasattr(np, "row_stack"):
+    publish("row_stack", vstack, "native")
+
+
+@native
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    arr, values = array_of(arr), array_of(values)
+    if axis is None:
+        arr, values, axis = arr.ravel(), values.ravel(), 0
+    return concatenate((arr, values), axis)
+
+
+@native
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    a = array_of(a)
+    if not is_large(a):
+        return shaping.like(a, by_numpy(np.roll, (a, shift, axis), {}))
+    if axis is None:
+        return shaping.reshape(roll(a.ravel(), shift, 0), a.shape)
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
+    shifts = np.broadcast_arrays(np.asarray(plain(shift)), axes)[0]
+    if np.ndim(shifts) > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    result = a
+    for by, along in zip(np.atleast_1d(shifts).tolist(), np.atleast_1d(axes).tolist() * len(np.atleast_1d(shifts))):
+        n = a.shape[along]
+        by = by % n if n else 0
+        if by:
+            before = (slice(None),) * along
+            result = concatenate([result[(*before, slice(-by, None))], result[(*before, slice(None, -by))]], along)
+    return shaping.copied(result) if result is a else result
+
+
+@native
+def tile(A: Any, reps: Any) -> Any:
+    A = array_of(A)
+    try:
+        counts = tuple([index(r) for r in plain(reps)])
+    except TypeError:
+        counts = (index(reps),)
+    if not is_large(A) or A.size == 0 or 0 in counts:
+        return by_numpy(np.tile, (A, reps), {})
+    ndim = max(len(counts), A.ndim)
+    counts = (1,) * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - A.ndim) + A.shape
+    spread = shaping.reshape(A, tuple(n for length in shape for n in (1, length)))
+    wide = shaping.broadcast_to(spread, tuple(n for r, length in zip(counts, shape) for n in (r, length)))
+    return shaping.reshape(shaping.copied(wide), tuple(r * length for r, length in zip(counts, shape)))
+
+
+@native
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    a = array_of(a)
+    count = plain(repeats)
+    if not is_large(a) or not isinstance(count, (int, np.integer)) or count < 1 or a.ndim == 0:
+        return shaping.like(a, by_numpy(np.repeat, (a, repeats, axis), {}))
+    if axis is None:
+        a, axis = a.ravel(), 0
+    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    shape = a.shape
+    spread = shaping.reshape(a, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    wide = shaping.broadcast_to(spread, (*shape[: axis + 1], int(count), *shape[axis + 1 :]))
+    return shaping.reshape(shaping.copied(wide), (*shape[:axis], shape[axis] * int(count), *shape[axis + 1 :]))
+
+
+@native
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    array = array_of(array)
+    constant = mode == "constant" and np.isscalar(plain(options.get("constant_values", 0)))
+    if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
+        return by_numpy(np.pad, (array, pad_width, mode), options, name="numpy.pad" if not constant else "")
+    widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
+        return by_numpy(np.pad, (array, pad_width, mode), options)
+    shape = tuple(int(n + before + after) for n, (before, after) in zip(array.shape, widths))
+    value = np.asarray(plain(options.get("constant_values", 0))).astype(array.dtype)[()]
+    flags = array.flags
+    order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    result = creation.filled(shape, value, array.dtype, order)
+    result[tuple(slice(int(b), int(b) + n) for n, (b, _) in zip(array.shape, widths))] = array
+    return result
+
+
+@native
+def block(arrays: Any) -> Any:
+    return by_numpy(np.block, (arrays,), {})
+
+
+on_data("insert", "delete")
+__all__ = ["names"]

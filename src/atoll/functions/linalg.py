@@ -1,0 +1,66 @@
+"""``atoll.linalg``: NumPy's linear algebra on the data, and norms as reductions."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..recording import reductions
+from ..recording.elementwise import general
+from ..recording.fallback import by_numpy, implementations
+from .namespaces import module_like
+from .public import array_of, is_large, names, publish
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of a vector or matrix."""
+    x = array_of(x)
+    result = _norm(x, ord, axis, keepdims) if is_large(x) and x.dtype.char in "fdFD" else NotImplemented
+    return by_numpy(np.linalg.norm, (x, ord, axis, keepdims), {}) if result is NotImplemented else result
+
+
+def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    vector = isinstance(axis, int) or (axis is None and x.ndim == 1)
+    frobenius = (ord is None) or (ord == "fro" and x.ndim == 2 and axis is None)
+    if frobenius or (vector and ord == 2):
+        if x.dtype.kind == "c":
+            squares = general(np.add, general(np.square, x.real), general(np.square, x.imag))
+        else:
+            squares = general(np.square, x)
+        total = reductions.reduce(np.add, squares, axis, None, None, keepdims)
+        return total if total is NotImplemented else general(np.sqrt, total)
+    if not vector:
+        return NotImplemented
+    if ord in (np.inf, -np.inf):
+        ufunc = np.maximum if ord > 0 else np.minimum
+        return reductions.reduce(ufunc, general(np.absolute, x), axis, None, None, keepdims)
+    if ord == 1:
+        return reductions.reduce(np.add, general(np.absolute, x), axis, None, None, keepdims)
+    return NotImplemented
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """The norm of vectors along axes, or of all elements."""
+    x = array_of(x)
+    if is_large(x) and axis is None and not keepdims:
+        return norm(x.ravel(), ord)
+    if is_large(x) and isinstance(axis, int):
+        return norm(x, ord, axis, keepdims)
+    return by_numpy(np.linalg.vector_norm, (x,), {"axis": axis, "keepdims": keepdims, "ord": ord})
+
+
+def make_module() -> ModuleType:
+    """The namespace ``atoll.linalg``."""
+    own = {"norm": norm, "vector_norm": vector_norm}
+    for name in ("outer", "matmul", "diagonal", "matrix_transpose"):
+        own[name] = names[name]
+    for name in ("norm", "vector_norm"):
+        own[name].__doc__ = getattr(np.linalg, name).__doc__
+        implementations[getattr(np.linalg, name)] = own[name]
+    return module_like(np.linalg, "linalg", own)
+
+
+linalg = make_module()
+publish("linalg", linalg, "native")

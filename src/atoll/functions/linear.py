@@ -1,0 +1,51 @@
+"""Products of matrices and vectors: BLAS on the data, except what is a fused loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..recording import selecting, shaping
+from ..recording.cells import Handle
+from ..recording.elementwise import general
+from ..recording.fallback import by_numpy
+from .public import array_of, is_large, native, on_data
+
+
+@native
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    return selecting.dot(_flattened(a), _flattened(b), out)
+
+
+def _flattened(value: Any) -> Any:
+    inner = getattr(value, "_handle", None)
+    return value if inner is None else inner()
+
+
+@native
+def vdot(a: Any, b: Any, /) -> Any:
+    a, b = array_of(a), array_of(b)
+    if is_large(a) and is_large(b):
+        if a.dtype.kind == "c":
+            a = a.conj()
+        return selecting.dot(a.ravel(), b.ravel(), None)
+    return by_numpy(np.vdot, (a, b), {})
+
+
+@native
+def inner(a: Any, b: Any, /) -> Any:
+    if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == 1:  # type: ignore[attr-defined]
+        return selecting.dot(a, b, None)
+    return by_numpy(np.inner, (a, b), {})
+
+
+@native
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    a, b = array_of(a).ravel(), array_of(b).ravel()
+    if out is not None:
+        return by_numpy(np.outer, (a, b), {"out": out})
+    return general(np.multiply, shaping.reshape(a, (-1, 1)), b)
+
+
+on_data("tensordot", "einsum", "einsum_path", "kron", "trace", "convolve", "correlate")

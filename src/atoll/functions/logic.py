@@ -1,0 +1,149 @@
+"""Comparisons of whole arrays, and questions about dtypes and memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..recording.cells import Handle
+from ..recording.elementwise import general
+from ..recording.fallback import by_numpy
+from ..recording.making import plain
+from ..recording.scalar import Scalar
+from .public import array_of, is_large, native, on_data, publish
+
+
+@native
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    if not (is_large(a) or is_large(b)) or not (np.isscalar(plain(rtol)) and np.isscalar(plain(atol))):
+        return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
+    x, y = array_of(a), array_of(b)
+    if x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
+        return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
+    bound = general(np.add, atol, general(np.multiply, rtol, general(np.absolute, y)))
+    near = general(np.less_equal, general(np.absolute, general(np.subtract, x, y)), bound)
+    result = general(
+        np.logical_or, general(np.logical_and, near, general(np.isfinite, y)), general(np.equal, x, y)
+    )
+    if equal_nan:
+        both = general(np.logical_and, general(np.isnan, x), general(np.isnan, y))
+        result = general(np.logical_or, result, both)
+    return result
+
+
+@native
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
+    result = isclose(a, b, rtol, atol, equal_nan)
+    return bool(result.all())
+
+
+@native
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if equal_nan or not (is_large(a1) and is_large(a2)):
+        return bool(by_numpy(np.array_equal, (a1, a2, equal_nan), {}))
+    return a1.shape == a2.shape and bool((a1 == a2).all())
+
+
+@native
+def array_equiv(a1: Any, a2: Any) -> bool:
+    return bool(by_numpy(np.array_equiv, (a1, a2), {}))
+
+
+def _dtyped(value: Any) -> Any:
+    """Something of the same dtype, for questions about that."""
+    if isinstance(value, Handle) and not isinstance(value, Scalar):
+        return value.dtype if value.ndim else np.empty((), value.dtype)  # type: ignore[attr-defined]
+    return plain(value)
+
+
+@native
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    return np.result_type(*[_dtyped(a) for a in arrays_and_dtypes])
+
+
+@native
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(_dtyped(from_), to, casting)
+
+
+@native
+def iscomplexobj(x: Any) -> bool:
+    return bool(x.dtype.kind == "c") if isinstance(x, Handle) else np.iscomplexobj(plain(x))  # type: ignore[attr-defined]
+
+
+@native
+def isrealobj(x: Any) -> bool:
+    return not iscomplexobj(x)
+
+
+def _sharing(exact: bool) -> Any:
+    compare = np.shares_memory if exact else np.may_share_memory
+
+    def function(a: Any, b: Any, /, max_work: Any = None) -> bool:
+        if is_large(a) and is_large(b):
+            if a._cell is b._cell:
+                return bool(compare(a._geometry.shadow, b._geometry.shadow, max_work))
+            if not (a._cell.pins and b._cell.pins):
+                return False
+        return bool(by_numpy(compare, (a, b, max_work), {}))
+
+    function.__doc__ = compare.__doc__
+    function.__name__ = compare.__name__
+    return function
+
+
+shares_memory, may_share_memory = _sharing(True), _sharing(False)
+publish("shares_memory", shares_memory, "native", np.shares_memory)
+publish("may_share_memory", may_share_memory, "native", np.may_share_memory)
+
+
+@native
+def isfortran(a: Any) -> bool:
+    return bool(a.flags.fnc)
+
+
+@native
+def isscalar(element: Any) -> bool:
+    return isinstance(element, Scalar) or np.isscalar(element)
+
+
+def _by_composition(name: str, *ufuncs: np.ufunc) -> None:
+    """A test that is a conjunction of two ufuncs."""
+    original = getattr(np, name)
+
+    def function(x: Any, out: Any = None) -> Any:
+        if out is not None or not is_large(x) or x.dtype.kind not in "iuf":
+            return by_numpy(original, (x,), {} if out is None else {"out": out})
+        return general(np.logical_and, *[general(u, x) for u in ufuncs])
+
+    function.__name__ = name
+    function.__doc__ = original.__doc__
+    publish(name, function, "native", original)
+
+
+_by_composition("isneginf", np.isinf, np.signbit)
+
+
+@native
+def isposinf(x: Any, out: Any = None) -> Any:
+    if out is not None or not is_large(x) or x.dtype.kind not in "iuf":
+        return by_numpy(np.isposinf, (x,), {} if out is None else {"out": out})
+    return general(np.equal, x, np.inf)
+
+
+@native
+def isreal(x: Any) -> Any:
+    if not is_large(x):
+        return by_numpy(np.isreal, (x,), {})
+    return general(np.equal, x.imag, 0)
+
+
+@native
+def iscomplex(x: Any) -> Any:
+    if not is_large(x):
+        return by_numpy(np.iscomplex, (x,), {})
+    return general(np.not_equal, x.imag, 0)
+
+
+on_data("common_type", "min_scalar_type", "real_if_close", "mintypecode")

@@ -1,0 +1,89 @@
+"""The table of public names: what each one is, and who computes it.
+
+A function is declared once, under NumPy's name, with :func:`native` (recorded or composed of
+what is recorded), or :func:`on_data` (NumPy's own, on whole arrays, because no loop would do it
+better: sorting, BLAS, input and output). What nobody declares is NumPy's own, too, but says so
+with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch
+(``numpy.sum(array)``) comes to the same function.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..array import ndarray
+from ..recording.cells import Handle
+from ..recording.creation import asarray
+from ..recording.fallback import by_numpy, implementations
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+names: dict[str, Any] = {}
+"""Everything that is public, by name."""
+kinds: dict[str, str] = {}
+"""By name: ``native``, ``data``, ``numpy`` (with a warning), or ``same`` (NumPy's own object)."""
+
+
+def publish(name: str, value: Any, kind: str, original: Any = None) -> None:
+    """Make ``value`` public."""
+    names[name] = value
+    kinds[name] = kind
+    if original is not None:
+        implementations[original] = value
+
+
+def document(function: Any, original: Any, name: str) -> None:
+    """Lend a function NumPy's name, text and signature."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = original.__doc__
+    try:
+        function.__signature__ = inspect.signature(original)
+    except (ValueError, TypeError):
+        function.__text_signature__ = None
+
+
+def native(function: Function) -> Function:
+    """Make a function public under its own name, which is NumPy's (``sum_`` stands for ``sum``)."""
+    name = function.__name__.rstrip("_") if not function.__name__.endswith("__") else function.__name__
+    original = getattr(np, name)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = original.__doc__
+    publish(name, function, "native", original)
+    return function
+
+
+def numpy_function(
+    original: Any, name: str, *, writes: Collection[int | str] = (), warns: bool = False
+) -> Callable[..., Any]:
+    """A function of NumPy's that is run on the data."""
+    warning = f"numpy.{name}" if warns else ""
+
+    def function(*args: Any, **options: Any) -> Any:
+        return by_numpy(original, args, options, writes=writes, name=warning)
+
+    function.__name__ = function.__qualname__ = name.rpartition(".")[2]
+    function.__doc__ = original.__doc__
+    function.__wrapped__ = original  # type: ignore[attr-defined]
+    return function
+
+
+def on_data(*wanted: str, writes: Collection[int | str] = ()) -> None:
+    """Declare functions that NumPy runs on whole arrays by design."""
+    for name in wanted:
+        original = getattr(np, name, None)
+        if original is not None and name not in names:
+            publish(name, numpy_function(original, name, writes=writes), "data", original)
+
+
+def array_of(value: Any) -> Any:
+    """Any value as an array; arrays stay as they are, subclasses included."""
+    return value if isinstance(value, ndarray) else asarray(value)
+
+
+def is_large(value: Any) -> bool:
+    """Whether a value is an array that is recorded."""
+    return isinstance(value, Handle) and value._np is None

@@ -1,0 +1,68 @@
+"""``atoll.random``: NumPy's generators, whose results are arrays of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..recording.fallback import by_numpy
+from .namespaces import module_like
+from .public import numpy_function, publish
+
+_IN_PLACE = {"shuffle"}
+
+
+def _drawing(kind: type, name: str) -> Callable[..., Any]:
+    original = getattr(kind, name)
+    writes = (1,) if name in _IN_PLACE else ()
+
+    def draw(self: Any, *args: Any, **options: Any) -> Any:
+        return by_numpy(original, (self, *args), options, writes=writes)
+
+    draw.__name__ = name
+    draw.__doc__ = original.__doc__
+    return draw
+
+
+def _with_our_results(kind: type) -> type:
+    """A subclass of one of NumPy's generators that returns our arrays."""
+    skipped = {"bit_generator", "get_state", "set_state", "seed"}
+    methods = {
+        name: _drawing(kind, name)
+        for name in dir(kind)
+        if not name.startswith("_") and name not in skipped and callable(getattr(kind, name))
+    }
+    return type(kind.__name__, (kind,), {**methods, "__doc__": kind.__doc__, "__module__": "atoll.random"})
+
+
+class _Random:
+    """The parts of ``atoll.random`` that are made when they are first needed."""
+
+    def __init__(self) -> None:
+        self.generator = _with_our_results(np.random.Generator)
+        self.state = _with_our_results(np.random.RandomState)
+
+    def default_rng(self, seed: Any = None) -> Any:
+        """A new generator; see NumPy."""
+        if isinstance(seed, self.generator):
+            return seed
+        return self.generator(np.random.default_rng(seed).bit_generator)
+
+
+def make_module() -> ModuleType:
+    """The namespace ``atoll.random``."""
+    made = _Random()
+    own: dict[str, Any] = {
+        "Generator": made.generator,
+        "RandomState": made.state,
+        "default_rng": made.default_rng,
+        "shuffle": numpy_function(np.random.shuffle, "random.shuffle", writes=(0,)),
+    }
+    return module_like(np.random, "random", own)
+
+
+random = make_module()
+publish("random", random, "data")

@@ -1,0 +1,204 @@
+"""Views of other shapes, by the names that NumPy gives them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..recording import shaping
+from ..recording.fallback import by_numpy, implementations
+from ..recording.making import plain
+from .public import array_of, document, native, on_data, publish
+
+
+def _frozen(value: Any) -> Any:
+    """Arguments that can be remembered: lists become tuples."""
+    value = plain(value)
+    if isinstance(value, (list, tuple)):
+        return tuple([_frozen(v) for v in value])
+    if isinstance(value, np.ndarray):
+        return tuple(value.tolist()) if value.ndim else value.item()
+    return value
+
+
+def _viewing(name: str, original: Any = None) -> Any:
+    """A function that only ever returns views: NumPy's own, on the shadow."""
+    numpy_function = original or getattr(np, name)
+
+    def function(a: Any, *args: Any, **options: Any) -> Any:
+        handle = array_of(a)
+        if handle._np is not None:
+            return by_numpy(numpy_function, (handle, *args), options)
+        args, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}
+        key = (name, args, tuple(named.items()))
+        return shaping.view(handle, key, lambda s: numpy_function(s, *args, **named))
+
+    document(function, numpy_function, name)
+    if original is None:
+        publish(name, function, "native", numpy_function)
+    else:
+        implementations[original] = function
+    return function
+
+
+for _name in (
+    "squeeze", "expand_dims", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose", "flip", "fliplr", "flipud",
+    "rot90", "broadcast_to",
+):  # fmt: skip
+    _viewing(_name)
+sliding_window_view = _viewing("sliding_window_view", np.lib.stride_tricks.sliding_window_view)
+
+
+@native
+def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
+    return shaping.reshape(array_of(a), _frozen(shape), order, copy)
+
+
+@native
+def ravel(a: Any, order: Any = "C") -> Any:
+    return shaping.ravel(array_of(a), order)
+
+
+@native
+def transpose(a: Any, axes: Any = None) -> Any:
+    return shaping.transpose(array_of(a), axes)
+
+
+publish("permute_dims", transpose, "native", np.permute_dims)
+
+
+@native
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    return array_of(a).diagonal(offset, axis1, axis2)
+
+
+@native
+def real(val: Any) -> Any:
+    return getattr(val, "real", None) if hasattr(val, "real") else array_of(val).real
+
+
+@native
+def imag(val: Any) -> Any:
+    return getattr(val, "imag", None) if hasattr(val, "imag") else array_of(val).imag
+
+
+def _at_least(ndim: int) -> Any:
+    numpy_function = getattr(np, f"atleast_{ndim}d")
+
+    def function(*arys: Any) -> Any:
+        made = []
+        for a in arys:
+            handle = array_of(a)
+            if handle.ndim < ndim:
+                handle = shaping.view(handle, ("atleast", ndim), numpy_function)
+            made.append(handle)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    document(function, numpy_function, numpy_function.__name__)
+    publish(numpy_function.__name__, function, "native", numpy_function)
+    return function
+
+
+atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
+
+
+@native
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    arrays = [array_of(a) for a in args]
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    made = []
+    for a in arrays:
+        made.append(a if a.shape == shape else shaping.broadcast_to(a, shape))
+    return tuple(made)
+
+
+@native
+def shape(a: Any) -> Any:
+    found = getattr(a, "shape", None)
+    return np.shape(plain(a)) if found is None else found
+
+
+@native
+def ndim(a: Any) -> Any:
+    found = getattr(a, "ndim", None)
+    return np.ndim(plain(a)) if found is None else found
+
+
+@native
+def size(a: Any, axis: Any = None) -> Any:
+    if axis is None and hasattr(a, "size"):
+        return a.size
+    return np.size(np.broadcast_to(np.empty(()), shape(a)), axis)
+
+
+@native
+def unstack(x: Any, /, *, axis: int = 0) -> Any:
+    x = array_of(x)
+    if x.ndim == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    moved = moveaxis(x, axis, 0)
+    return tuple([moved[k] for k in range(moved.shape[0])])
+
+
+moveaxis: Any = implementations[np.moveaxis]
+
+
+@native
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    ary = array_of(ary)
+    if not -ary.ndim <= axis < ary.ndim:
+        return by_numpy(np.array_split, (ary, indices_or_sections, axis), {})
+    axis = axis % ary.ndim
+    total = ary.shape[axis]
+    sections = plain(indices_or_sections)
+    if np.ndim(sections):
+        ends = [0, *[index(k) for k in sections], total]
+    else:
+        count = int(sections)
+        if count <= 0:
+            raise ValueError("number sections must be larger than 0.")
+        each, extra = divmod(total, count)
+        ends = [0]
+        for k in range(count):
+            ends.append(ends[-1] + each + (k < extra))
+    before = (slice(None),) * axis
+    return [ary[(*before, slice(a, b))] for a, b in pairwise(ends)]
+
+
+@native
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    ary = array_of(ary)
+    sections = plain(indices_or_sections)
+    if np.ndim(sections) == 0 and ary.shape[axis] % sections:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, sections, axis)
+
+
+@native
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    ary = array_of(ary)
+    if ary.ndim == 0:
+        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
+    return split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
+
+
+@native
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    ary = array_of(ary)
+    if ary.ndim < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
+    return split(ary, indices_or_sections, 0)
+
+
+@native
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    ary = array_of(ary)
+    if ary.ndim < 3:
+        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
+    return split(ary, indices_or_sections, 2)
+
+
+on_data("trim_zeros", "resize")

@@ -1,0 +1,164 @@
+"""The ufuncs: each of NumPy's, recorded where kernels can compute it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..array import ndarray
+from ..recording import operators
+from ..recording.calling import call, method
+from ..recording.cells import Handle
+from ..recording.creation import asarray
+from ..recording.elementwise import FAST_SCALARS, binary
+from ..recording.fallback import Given, by_numpy, implementations
+from ..recording.flat import flatiter
+from ..recording.making import of_small
+from ..recording.reductions import NOTHING, reduce
+from .public import publish
+
+
+class ufunc:
+    # A function that is applied element by element. Its text is the instance's, which is NumPy's.
+
+    __slots__ = ("__doc__", "__name__", "__qualname__", "_backward", "_forward", "_numpy", "_simple")
+
+    def __init__(self, numpy_ufunc: np.ufunc) -> None:
+        self._numpy = numpy_ufunc
+        self.__name__: str = numpy_ufunc.__name__
+        self.__qualname__: str = numpy_ufunc.__name__
+        self.__doc__: str | None = numpy_ufunc.__doc__
+        simple = numpy_ufunc.signature is None and numpy_ufunc.nout == 1
+        self._simple = numpy_ufunc.nin if simple else 0
+        self._forward, self._backward = binary(numpy_ufunc) if self._simple == 2 else (None, None)
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        return np.ufunc
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if not options and len(inputs) == self._simple:
+            kind = ndarray
+            if self._simple == 2:
+                a, b = inputs
+                if type(a) is kind:
+                    if type(b) is kind or type(b) in FAST_SCALARS:
+                        return self._forward(a, b)  # type: ignore[misc]
+                elif type(b) is kind and type(a) in FAST_SCALARS:
+                    return self._backward(b, a)  # type: ignore[misc]
+            elif self._simple == 1:
+                (x,) = inputs
+                if type(x) is kind and x._np is not None:
+                    return of_small(self._numpy(x._np))
+        return call(self._numpy, inputs, options)
+
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.__name__}'>"
+
+    def __reduce__(self) -> Any:
+        return _ufunc_named, (self.__name__,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._numpy, name)
+
+    def _to_numpy(self, given: Given, write: bool) -> np.ufunc:
+        return self._numpy
+
+    def reduce(
+        self,
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NOTHING,
+        where: Any = True,
+    ) -> Any:
+        """Fold over axes."""
+        return reduced(self._numpy, array, axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(self, *args: Any, **options: Any) -> Any:
+        """All partial folds along an axis."""
+        return method(self._numpy, "accumulate", args, options)
+
+    def reduceat(self, *args: Any, **options: Any) -> Any:
+        """Folds over slices of an axis."""
+        return method(self._numpy, "reduceat", args, options)
+
+    def outer(self, *args: Any, **options: Any) -> Any:
+        """Applied to all pairs of elements."""
+        return method(self._numpy, "outer", args, options)
+
+    def at(self, *args: Any) -> None:
+        """Applied in place at indices, each as often as it occurs."""
+        method(self._numpy, "at", args, {})
+
+    def resolve_dtypes(self, *args: Any, **options: Any) -> Any:
+        """The dtypes of the loop that would run."""
+        return self._numpy.resolve_dtypes(*args, **options)
+
+
+def reduced(numpy_ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    """``ufunc.reduce``."""
+    if isinstance(array, (Handle, flatiter)):
+        result = reduce(numpy_ufunc, asarray(array), axis, dtype, out, keepdims, initial, where)
+        if result is not NotImplemented:
+            return result
+    options: dict[str, Any] = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
+    if out is not None:
+        options["out"] = out
+    if initial is not NOTHING:
+        options["initial"] = initial
+    if where is not True:
+        options["where"] = where
+    return by_numpy(numpy_ufunc.reduce, (array,), options)
+
+
+def _reduce_called(numpy_ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
+    given = {"axis": 0, "dtype": None, "out": None, "keepdims": False, "initial": NOTHING, "where": True}
+    given.update(zip(names[1:], inputs[1:]))
+    given.update(options)
+    return reduced(numpy_ufunc, inputs[0], *[given[name] for name in names[1:]])
+
+
+def _method_called(name: str) -> Any:
+    def called(numpy_ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return method(numpy_ufunc, name, inputs, options)
+
+    return called
+
+
+def _ufunc_named(name: str) -> Any:
+    return ufuncs[name]
+
+
+def frompyfunc(func: Any, /, nin: int, nout: int, **options: Any) -> ufunc:
+    """A ufunc that calls a Python function; NumPy runs it on the data."""
+    return ufunc(np.frompyfunc(func, nin, nout, **options))
+
+
+ufuncs: dict[str, ufunc] = {}
+"""Every public ufunc by name; aliases are the same object."""
+
+
+def _publish_ufuncs() -> None:
+    made: dict[int, ufunc] = {}
+    for name in dir(np):
+        original = getattr(np, name) if not name.startswith("_") else None
+        if isinstance(original, np.ufunc):
+            ours = made.get(id(original))
+            if ours is None:
+                ours = made[id(original)] = ufunc(original)
+            ufuncs[name] = ours
+            implementations[original] = ours
+            publish(name, ours, "native")
+    publish("frompyfunc", frompyfunc, "native")
+    publish("ufunc", np.ufunc, "same")
+    operators.methods["reduce"] = _reduce_called
+    for name in ("accumulate", "reduceat", "outer", "at"):
+        operators.methods[name] = _method_called(name)
+
+
+_publish_ufuncs()
