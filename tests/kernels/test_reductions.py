@@ -153,7 +153,12 @@ def test_complex_products():
 @pytest.mark.parametrize("dtype", ["i4", "u8", "f4", "f8"])
 @pytest.mark.parametrize("op", ["argmin", "argmax"])
 def test_positions(dtype, op):
-    cases = [ordinary(dtype, 5000), ordinary(dtype, 203), np.zeros(50, dtype), np.arange(99).astype(dtype)[::-1].copy()]
+    cases = [
+        ordinary(dtype, 5000),
+        ordinary(dtype, 203),
+        np.zeros(50, dtype),
+        np.arange(99).astype(dtype)[::-1].copy(),
+    ]
     if dtype[0] == "f":
         with_nan = ordinary(dtype, 150)
         with_nan[[40, 90, 149]] = np.nan

@@ -25,17 +25,27 @@ NEGATIVE_POWER = 16
 """Bit of a flag word: an integer was raised to a negative integer power."""
 
 
+_PREDICATES = {
+    "olt": (17, 1), "ole": (18, 2), "ogt": (30, 14), "oge": (29, 13),
+    "ult": (25, 9), "ule": (26, 10), "ugt": (22, 6), "uge": (21, 5),
+}  # fmt: skip
+"""Numbers of comparisons in AVX instructions: quiet, signalling."""
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """``name`` holds the lanes of a value of ``dtype``; ``imag`` those of its imaginary part.
 
-    ``number`` is the value itself where it is a constant of the kernel.
+    ``number`` is the value itself where it is a constant of the kernel. A truth value in vector code
+    may be ``wide``: then a lane is an integer of so many bits, all of them zero or all one, which is
+    how processors without mask registers compare. Only :class:`Code` looks at that.
     """
 
     dtype: str
     name: str
     imag: str = ""
     number: int | float | complex | None = None
+    wide: int = 0
 
 
 @dataclass(slots=True)
@@ -117,6 +127,7 @@ class Code:
         self.machine = function.module.machine
         self.width = width
         self._soft_flags = soft_flags
+        self._widens = width > 1 and self.machine.vector_bytes <= 32
 
     # types and constants
 
@@ -149,6 +160,10 @@ class Code:
             return self.const(value.dtype, value.number)
         if self.width == 1:
             return value
+        if value.dtype == "b1" and self._widens:
+            size = 64 if self.width <= 16 else 32 if self.width <= 32 else 8
+            lane = self.function.op(f"sext i1 {value.name} to i{size}")
+            return Value("b1", self.broadcast_name(f"i{size}", lane), wide=size)
         imag = self.broadcast_name(VALUE_TYPE[value.dtype], value.imag) if value.imag else ""
         return Value(value.dtype, self.broadcast_name(VALUE_TYPE[value.dtype], value.name), imag)
 
@@ -162,49 +177,127 @@ class Code:
             f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
         )
 
+    # truth values
+
+    def truth(self, value: Value) -> str:
+        """The lanes of a truth value as LLVM's ``i1``."""
+        if not value.wide:
+            return value.name
+        return self.function.op(
+            f"icmp slt {self.lanes(f'i{value.wide}')} {value.name}, zeroinitializer"
+        )
+
+    def _widen(self, value: Value, size: int) -> Value:
+        """A truth value in lanes of ``size`` bits."""
+        if value.wide == size:
+            return value
+        kind = self.lanes(f"i{size}")
+        if value.number is not None:
+            text = self.spread(f"i{size}", "-1" if value.number else "0")
+            return Value("b1", text, wide=size)
+        old = self.lanes(f"i{value.wide}") if value.wide else self.lanes("i1")
+        instruction = "trunc" if value.wide > size else "sext"
+        return Value(
+            "b1", self.function.op(f"{instruction} {old} {value.name} to {kind}"), wide=size
+        )
+
+    def lane_mask(self, value: Value, size: int) -> str:
+        """The lanes of a truth value as integers of ``size`` bits, all zeros or all ones."""
+        return self._widen(value, size).name
+
+    def _compared(self, text: str, size: int) -> Value:
+        """The truth value of a comparison of lanes of ``size`` bits."""
+        value = Value("b1", self.function.op(text))
+        return self._widen(value, size) if self._widens else value
+
+    def _bitwise(self, instruction: str, a: Value, b: Value) -> Value:
+        size = max(a.wide, b.wide)
+        if not size:
+            text = f"{instruction} {self.lanes('i1')} {a.name}, {b.name}"
+            return Value("b1", self.function.op(text))
+        a, b = self._widen(a, size), self._widen(b, size)
+        text = f"{instruction} {self.lanes(f'i{size}')} {a.name}, {b.name}"
+        return Value("b1", self.function.op(text), wide=size)
+
+    def negate(self, mask: Value) -> Value:
+        """The other truth value."""
+        return self._bitwise("xor", mask, Value("b1", self.spread("i1", "true"), number=1))
+
     # operations
 
     def op(self, instruction: str, *values: Value, dtype: str = "") -> Value:
         """A plain LLVM instruction on values of one dtype, such as ``fadd``."""
+        if values[0].dtype == "b1":
+            return self._bitwise(instruction, *values)
         names = ", ".join(value.name for value in values)
         text = f"{instruction} {self.type(values[0].dtype)} {names}"
         return Value(dtype or values[0].dtype, self.function.op(text))
 
     def icmp(self, relation: str, a: Value, b: Value) -> Value:
-        """Compare integers."""
-        return self.op(f"icmp {relation}", a, b, dtype="b1")
+        """Compare integers, or truth values as unsigned numbers."""
+        if a.dtype == "b1":
+            a, b = self.convert("zext", a, "u1"), self.convert("zext", b, "u1")
+        text = f"icmp {relation} {self.type(a.dtype)} {a.name}, {b.name}"
+        return self._compared(text, 8 * itemsize(a.dtype))
 
     def fcmp(self, relation: str, a: Value, b: Value, signals: bool = False) -> Value:
         """Compare floating-point values; a quiet NaN raises no flag, as in NumPy.
 
-        An ordinary ordered comparison becomes a signalling instruction, so those take the
-        constrained form, whose quietness is part of its meaning. ``signals`` asks for the flag.
+        An ordinary ordered comparison becomes a signalling instruction, so those take forms
+        whose quietness is part of their meaning. ``signals`` asks for the flag.
         """
-        if relation in ("oeq", "une", "ord", "uno", "one", "ueq"):
-            return self.op(f"fcmp {relation}", a, b, dtype="b1")
         a, b = self.single(a), self.single(b)
-        kind, mask = self.type(a.dtype), self.lanes("i1")
-        form = "fcmps" if signals else "fcmp"
+        kind, size = self.type(a.dtype), 8 * itemsize(a.dtype)
+        if relation in ("oeq", "une", "ord", "uno", "one", "ueq"):
+            return self._compared(f"fcmp {relation} {kind} {a.name}, {b.name}", size)
+        if self._widens and self.machine.isa == "d":
+            return self._compare_avx(_PREDICATES[relation][signals], a, b)
+        mask, form = self.lanes("i1"), "fcmps" if signals else "fcmp"
         name = f"llvm.experimental.constrained.{form}.{self.suffix(a.dtype)}"
         self.module.declare(name, mask, f"{kind}, {kind}, metadata, metadata")
         text = (
             f'{kind} {a.name}, {kind} {b.name}, metadata !"{relation}", metadata !"fpexcept.strict"'
         )
-        return Value("b1", self.function.op(f"call {mask} @{name}({text})"))
+        return self._compared(f"call {mask} @{name}({text})", size)
+
+    def _compare_avx(self, predicate: int, a: Value, b: Value) -> Value:
+        """A comparison by its number in the instruction, register by register."""
+        scalar, size = VALUE_TYPE[a.dtype], 8 * itemsize(a.dtype)
+        lanes = 256 // size
+        vector, whole = f"<{lanes} x {scalar}>", f"<{lanes} x i{size}>"
+        name = f"llvm.x86.avx.cmp.{'ps' if size == 32 else 'pd'}.256"
+        self.module.declare(name, vector, f"{vector}, {vector}, i8 immarg")
+        pieces = []
+        for start in range(0, self.width, lanes):
+            x, y = (self.slice(scalar, v.name, self.width, start, lanes) for v in (a, b))
+            found = self.function.op(
+                f"call {vector} @{name}({vector} {x}, {vector} {y}, i8 {predicate})"
+            )
+            pieces.append(self.function.op(f"bitcast {vector} {found} to {whole}"))
+        if self.width < lanes:
+            return Value("b1", self.slice(f"i{size}", pieces[0], lanes, 0, self.width), wide=size)
+        return Value("b1", self.join(f"i{size}", pieces, lanes), wide=size)
 
     def select(self, mask: Value, a: Value, b: Value) -> Value:
         """``a`` where the mask is true, else ``b``."""
+        if a.dtype == "b1":
+            return self.op("or", self.op("and", mask, a), self.op("and", self.negate(mask), b))
         kind = self.type(a.dtype)
+        if self._widens:
+            mask = self._widen(mask, 8 * itemsize(COMPONENT.get(a.dtype, a.dtype)))
+        chosen = self.truth(mask)
 
         def one(x: str, y: str) -> str:
-            return self.function.op(
-                f"select {self.lanes('i1')} {mask.name}, {kind} {x}, {kind} {y}"
-            )
+            return self.function.op(f"select {self.lanes('i1')} {chosen}, {kind} {x}, {kind} {y}")
 
         return Value(a.dtype, one(a.name, b.name), one(a.imag, b.imag) if a.imag else "")
 
     def convert(self, instruction: str, value: Value, dtype: str) -> Value:
         """An LLVM conversion, such as ``sitofp``."""
+        if value.wide:
+            value = self._widen(value, 8 * itemsize(dtype))
+            ones = Value(dtype, self.spread(VALUE_TYPE[dtype], "1"))
+            return self.op("and", Value(dtype, value.name), ones)
         text = f"{instruction} {self.type(value.dtype)} {value.name} to {self.type(dtype)}"
         return Value(dtype, self.function.op(text))
 
@@ -233,13 +326,6 @@ class Code:
         self.module.declare(full, kind, ", ".join(types))
         arguments = ", ".join([f"{kind} {value.name}" for value in values] + ending)
         return Value(values[0].dtype, self.function.op(f"call {kind} @{full}({arguments})"))
-
-    def negate(self, mask: Value) -> Value:
-        """The other truth value."""
-        return Value(
-            "b1",
-            self.function.op(f"xor {self.type('b1')} {mask.name}, {self.spread('i1', 'true')}"),
-        )
 
     # parts of complex values, and half precision
 
@@ -367,9 +453,11 @@ class Code:
         """An ``i1``: whether the mask is true in any lane."""
         if self.width == 1:
             return mask.name
-        name = f"llvm.vector.reduce.or.v{self.width}i1"
-        self.module.declare(name, "i1", self.lanes("i1"))
-        return self.function.op(f"call i1 @{name}({self.lanes('i1')} {mask.name})")
+        scalar = f"i{mask.wide or 1}"
+        name = f"llvm.vector.reduce.or.v{self.width}{scalar}"
+        self.module.declare(name, scalar, self.lanes(scalar))
+        found = self.function.op(f"call {scalar} @{name}({self.lanes(scalar)} {mask.name})")
+        return self.function.op(f"icmp ne {scalar} {found}, 0") if mask.wide else found
 
     def flag(self, mask: Value, flag: int) -> None:
         """Report ``flag`` if the mask is true in any lane."""

@@ -170,7 +170,9 @@ class Fold:
 
     def load_first(self, code: Code) -> list[Value]:
         """The first accumulator of each part."""
-        return [self._load(code, part, address) for part, address in zip(self.parts, self.accumulators)]
+        return [
+            self._load(code, part, address) for part, address in zip(self.parts, self.accumulators)
+        ]
 
     def store(self, code: Code, values: list[Value]) -> None:
         """Put back what :meth:`load` gave."""

@@ -125,17 +125,20 @@ class Access:
             mask = wanted if mask is None else code.op("and", mask, wanted)
         if self.unit and place.mask is None and code.width > 1:
             if wanted is not None:
-                old = self._load_row(code, self.address(place, place.index))
-                kind = code.lanes(MEMORY_TYPE[self.operand.dtype])
-                parts = [
-                    code.function.op(
-                        f"select {code.lanes('i1')} {wanted.name}, {kind} {new}, {kind} {was}"
-                    )
-                    for new, was in zip(parts, old)
-                ]
+                parts = self._blend(place, wanted, parts)
             self._store_row(place, parts)
         else:
             self._store_lanes(place, parts, mask)
+
+    def _blend(self, place: Place, wanted: Value, parts: list[str]) -> list[str]:
+        """What to write where unwanted elements keep what they have."""
+        code, part = place.code, COMPONENT.get(self.operand.dtype, self.operand.dtype)
+        part = "u1" if part == "b1" else part
+        old = self._load_row(code, self.address(place, place.index))
+        return [
+            code.select(wanted, Value(part, new), Value(part, was)).name
+            for new, was in zip(parts, old)
+        ]
 
     def store_one(self, code: Code, address: str, value: Value) -> None:
         """Write one element, in code of one lane."""
@@ -173,10 +176,11 @@ class Access:
         addresses = self.addresses(place) if not (self.unit and not place.indices) else []
         if not addresses:
             addresses = [self.address(place, place.index)]
+        lanes = "" if mask is None else code.truth(mask)
         for lane, address in enumerate(addresses):
             after = ""
-            if mask is not None:
-                wanted = code.slice("i1", mask.name, width, lane, 1)
+            if lanes:
+                wanted = code.slice("i1", lanes, width, lane, 1)
                 write, after = function.name("write"), function.name("written")
                 function.branch(wanted, write, after)
                 function.label(write)

@@ -70,6 +70,7 @@ class Nest:
         self.strides: list[list[str]] = []
         self.origins: list[str] = []
         self.steps: list[str] = []
+        self.offsets = ""
         # what is known within a row
         self.values: dict[int, Value] = {}
         self.rows: list[Access] = []
@@ -112,9 +113,22 @@ class Nest:
         for written, other in self.pairs:
             found = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
             self.ordered = body.op(f"or i1 {self.ordered}, {found}") if self.ordered else found
+        if any(instruction.op == "index" for instruction in spec.body):
+            self._lane_offsets()
         self._emit_level(NEST, Place(self._code(), ""), self.values)
         self._loop("chunk", "%first", "%last", lambda chunk: self._chunk(chunk, pointers))
         body.line(f"ret i32 {body.op(f'load i32, ptr {self.soft_flags}')}")
+
+    def _lane_offsets(self) -> None:
+        """Keep by how much the index values of the lanes of a vector differ from the first one's."""
+        body, code = self.body, self._code(self.width)
+        self.offsets = body.allocate(f"[{self.width} x i64]")
+        numbers = ", ".join(f"i64 {lane}" for lane in range(self.width))
+        vector = code.lanes("i64")
+        lanes = f"<{numbers}>" if self.width > 1 else "0"
+        steps = code.broadcast_name("i64", self.steps[self.inner])
+        values = body.op(f"mul {vector} {lanes}, {steps}")
+        body.line(f"store {vector} {values}, ptr {self.offsets}, align 8")
 
     def _loop(self, hint: str, start: str, stop: str, inside: Callable[[str], None]) -> None:
         """``for i in range(start, stop): inside(i)``."""
@@ -371,9 +385,8 @@ class Nest:
         body = self.body
         code = self._code(width)
         best = {number: fold.load_first(self._code()) for number, fold in self.folds.items()}
-        size = min(itemsize(fold.parts[0]) for fold in self.folds.values())
-        kind = f"i{8 * size}"
-        vector = code.lanes(kind)
+        size = 8 * min(itemsize(fold.parts[0]) for fold in self.folds.values())
+        vector = code.lanes(f"i{size}")
         before = body.block
         loop, after = body.name("look"), body.name("look")
         body.jump(loop)
@@ -395,19 +408,17 @@ class Nest:
             better = may_improve(code, fold.op, old, new)
             if reduction.mask >= 0:
                 better = code.op("and", better, self._value(place, values, reduction.mask))
-            spread = body.op(f"sext {code.lanes('i1')} {better.name} to {vector}")
-            found = body.op(f"or {vector} {found}, {spread}")
+            found = body.op(f"or {vector} {found}, {code.lane_mask(better, size)}")
         following = body.op(f"add nuw nsw i64 {index}, {width}")
-        body.lines[at] = f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"
+        body.lines[at] = (
+            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"
+        )
         body.lines[at + 1] = (
             f"  {seen} = phi {vector} [ zeroinitializer, %{before} ], [ {found}, %{body.block} ]"
         )
         body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
         body.label(after)
-        name = f"llvm.vector.reduce.or.v{width}{kind}"
-        self.module.declare(name, kind, vector)
-        whole_mask = body.op(f"call {kind} @{name}({vector} {found})")
-        return body.op(f"icmp ne {kind} {whole_mask}, 0")
+        return code.any(Value("b1", found, wide=size))
 
     def _stretch(self, start: str, stop: str, width: int) -> None:
         """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.
@@ -465,8 +476,8 @@ class Nest:
         body.lines.append("")
         left = body.op(f"sub i64 {stop}, {index}")
         numbers = ", ".join(f"i64 {lane}" for lane in range(width))
-        lanes = code.broadcast_name("i64", left)
-        mask = Value("b1", body.op(f"icmp slt <{width} x i64> <{numbers}>, {lanes}"))
+        lanes = code.broadcast(Value("i8", left))
+        mask = code.icmp("slt", Value("i8", f"<{numbers}>"), lanes)
         indices = [index]
         for lane in range(1, width):
             real = body.op(f"icmp slt i64 {lane}, {left}")
@@ -575,7 +586,6 @@ class Nest:
         start = at(body.op(f"add i64 {self.first}, {place.index}"))
         if code.width == 1:
             return Value("i8", start)
-        numbers = ", ".join(f"i64 {lane}" for lane in range(code.width))
         vector = code.lanes("i64")
-        offsets = body.op(f"mul {vector} <{numbers}>, {code.broadcast_name('i64', step)}")
+        offsets = body.op(f"load {vector}, ptr {self.offsets}, align 8")
         return Value("i8", body.op(f"add {vector} {code.broadcast_name('i64', start)}, {offsets}"))

@@ -16,13 +16,14 @@ def one_by_one(code: Code, name: str, done: Value, result: Value, *arguments: Va
     left = code.negate(done)
     slow, after = function.name("special"), function.name("ordinary")
     before = function.block
+    wanted = code.truth(left)
     function.branch(code.any(left), slow, after)
     function.label(slow)
     current = result.name
     for lane in range(code.width):
         start = function.block
         one, following = function.name("lane"), function.name("lane")
-        function.branch(code.slice("i1", left.name, code.width, lane, 1), one, following)
+        function.branch(code.slice("i1", wanted, code.width, lane, 1), one, following)
         function.label(one)
         inputs = [f"{kind} {code.slice(kind, v.name, code.width, lane, 1)}" for v in arguments]
         value = function.op(f"call {kind} @{scalar}({', '.join(inputs)})")
