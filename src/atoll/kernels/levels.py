@@ -11,6 +11,7 @@ NEST, ROW, ELEMENT = 0, 1, 2
 
 _WIDEST = 64
 _LONGEST_TAIL = 8
+_SMALL = 6
 
 
 def whole(number: int | float | complex) -> int:
@@ -29,7 +30,8 @@ def arguments(instruction: Instruction) -> list[int]:
 class Analysis:
     """``members`` lists the instructions of each level; ``width`` is the number of elements that
     vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``scans`` tells
-    whether the kernel only looks for positions."""
+    whether the kernel only looks for positions, ``folds_only`` whether its body is small and stores
+    nothing."""
 
     def __init__(self, spec: KernelSpec, vector_bytes: int) -> None:
         self.spec = spec
@@ -47,6 +49,9 @@ class Analysis:
             for reduction in spec.reductions
         )
         self.scans &= not any(instruction.op == "store" for instruction in spec.body)
+        self.folds_only = len(self.members[ELEMENT]) <= _SMALL and not any(
+            instruction.op == "store" for instruction in spec.body
+        )
         self.tail = min(self.width, one, _LONGEST_TAIL)
 
     def _needed(self) -> list[bool]:

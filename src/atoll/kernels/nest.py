@@ -21,20 +21,22 @@ from collections.abc import Callable
 
 from .arithmetic import may_improve
 from .block import Layout, is_full
+from .body import Body, Row
 from .builder import Code, Function, Module, Value
 from .entry import define_entry
 from .fold import STEPS, Fold
-from .levels import ELEMENT, NEST, ROW, Analysis, whole
+from .levels import Analysis
 from .machine import Machine
 from .memory import Access, Place
 from .overlap import conflicting_pairs, define_overlap
-from .spec import Instruction, KernelSpec, Operand
-from .types import VALUE_TYPE, itemsize
-from .ufuncs import flags_of, perform
+from .spec import KernelSpec, Operand
+from .types import itemsize
+from .ufuncs import flags_of
 
 _LINE = 64
 _TILE = 64
 _SCAN = 512
+_BATCH = 4
 
 
 def build(spec: KernelSpec, name: str, machine: Machine) -> str:
@@ -68,14 +70,7 @@ class Nest:
         self.ordered = ""
         self.extents: list[str] = []
         self.strides: list[list[str]] = []
-        self.origins: list[str] = []
-        self.steps: list[str] = []
-        self.offsets = ""
-        # what is known within a row
-        self.values: dict[int, Value] = {}
-        self.rows: list[Access] = []
-        self.indices: list[str] = []
-        self.first = ""
+        self.elements = Body(spec, self.body, self.soft_flags, self.analysis, self.folds)
 
     def text(self) -> str:
         """The module."""
@@ -87,48 +82,28 @@ class Nest:
         self.module.definitions[self.name + ".nest"] = self.body.text()
         return self.module.text()
 
-    def _code(self, width: int = 1) -> Code:
-        return Code(self.body, width, self.soft_flags)
-
-    def _word(self, word: int, kind: str = "i64") -> str:
-        at = self.body.op(f"getelementptr i64, ptr %block, i64 {word}")
-        return self.body.op(f"load {kind}, ptr {at}, align 8")
-
     # loops
 
     def _nest(self) -> None:
         body, layout, spec = self.body, self.layout, self.spec
         body.line(f"store i32 0, ptr {self.soft_flags}")
-        self.chunk = self._word(layout.chunk)
-        self.extents = [self._word(layout.extents + axis) for axis in range(spec.ndim)]
+        self.chunk = self.elements.word(layout.chunk)
+        self.extents = [self.elements.word(layout.extents + axis) for axis in range(spec.ndim)]
         self.strides = [
-            [self._word(layout.strides + k * spec.ndim + axis) for axis in range(spec.ndim)]
+            [self.elements.word(layout.strides + k * spec.ndim + axis) for axis in range(spec.ndim)]
             for k in range(len(spec.operands))
         ]
-        pointers = [self._word(layout.pointers + k, "ptr") for k in range(len(spec.operands))]
-        self.origins = [self._word(layout.origins + axis) for axis in range(spec.ndim)]
-        self.steps = [self._word(layout.steps + axis) for axis in range(spec.ndim)]
+        pointers = [
+            self.elements.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))
+        ]
         for fold in self.folds.values():
             fold.allocate(body)
         for written, other in self.pairs:
             found = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
             self.ordered = body.op(f"or i1 {self.ordered}, {found}") if self.ordered else found
-        if any(instruction.op == "index" for instruction in spec.body):
-            self._lane_offsets()
-        self._emit_level(NEST, Place(self._code(), ""), self.values)
+        self.elements.begin()
         self._loop("chunk", "%first", "%last", lambda chunk: self._chunk(chunk, pointers))
         body.line(f"ret i32 {body.op(f'load i32, ptr {self.soft_flags}')}")
-
-    def _lane_offsets(self) -> None:
-        """Keep by how much the index values of the lanes of a vector differ from the first one's."""
-        body, code = self.body, self._code(self.width)
-        self.offsets = body.allocate(f"[{self.width} x i64]")
-        numbers = ", ".join(f"i64 {lane}" for lane in range(self.width))
-        vector = code.lanes("i64")
-        lanes = f"<{numbers}>" if self.width > 1 else "0"
-        steps = code.broadcast_name("i64", self.steps[self.inner])
-        values = body.op(f"mul {vector} {lanes}, {steps}")
-        body.line(f"store {vector} {values}, ptr {self.offsets}, align 8")
 
     def _loop(self, hint: str, start: str, stop: str, inside: Callable[[str], None]) -> None:
         """``for i in range(start, stop): inside(i)``."""
@@ -162,10 +137,10 @@ class Nest:
         partial = self.layout.partials
         for number, reduction in enumerate(self.spec.reductions):
             if is_full(reduction, self.spec.ndim):
-                code, fold = self._code(), self.folds[number]
+                code, fold = self.elements.code(), self.folds[number]
                 for value in fold.result(code, fold.finish(code)):
                     offset = body.op(f"mul i64 {chunk}, {itemsize(value.dtype)}")
-                    array = self._word(partial, "ptr")
+                    array = self.elements.word(partial, "ptr")
                     address = body.op(f"getelementptr i8, ptr {array}, i64 {offset}")
                     Access(Operand(value.dtype), address, "0").store_one(code, address, value)
                     partial += 1
@@ -177,11 +152,15 @@ class Nest:
         if axis == self.inner:
             if axis == 0:
                 pointers = [self._step(p, start, s[0]) for p, s in zip(pointers, self.strides)]
-            self._row(pointers, start, self.body.op(f"sub i64 {stop}, {start}"), indices)
+            count = self.body.op(f"sub i64 {stop}, {start}")
+            self._row([self._at(pointers, start, indices)], count)
             return
 
         if axis == self.inner - 1 and self._tiles():
             self._tile(start, stop, pointers, indices)
+            return
+        if axis == self.inner - 1 and self._batched():
+            self._batches(start, stop, pointers, indices)
             return
 
         def inside(index: str) -> None:
@@ -232,7 +211,7 @@ class Nest:
 
             def row(index: str) -> None:
                 moved = [self._step(p, index, s[inner - 1]) for p, s in zip(begin, self.strides)]
-                self._row(moved, first, count, [*indices, index])
+                self._row([self._at(moved, first, [*indices, index])], count)
 
             self._loop("line", start, stop, row)
 
@@ -254,16 +233,16 @@ class Nest:
     def _begin_folds(self, axis: int) -> None:
         for number, fold in self.folds.items():
             if self._scope(number) == axis:
-                fold.begin(self._code())
+                fold.begin(self.elements.code())
 
     def _end_folds(self, axis: int, pointers: list[str]) -> None:
-        code = self._code()
+        code = self.elements.code()
         for number, fold in self.folds.items():
             reduction = self.spec.reductions[number]
             if self._scope(number) != axis or is_full(reduction, self.spec.ndim):
                 continue
             new = fold.finish(code)
-            slots = self._slots(number)
+            slots = self.elements.slots(number)
             accesses = [Access(self.spec.operands[slot], pointers[slot], "0") for slot in slots]
             old = [access.load_one(code, access.row) for access in accesses]
             before = fold.prepare(code, old[0], old[1] if len(old) == 2 else None)
@@ -271,65 +250,102 @@ class Nest:
             for value, access in zip(results, accesses):
                 access.store_one(code, access.row, value)
 
-    def _slots(self, number: int) -> list[int]:
-        """The operands that a partial reduction folds into: its value, and its position."""
-        reduction = self.spec.reductions[number]
-        return [reduction.operand] + [reduction.operand + 1] * (reduction.position >= 0)
-
     # rows
 
-    def _row(self, pointers: list[str], first: str, count: str, indices: list[str]) -> None:
+    def _at(self, pointers: list[str], first: str, indices: list[str]) -> Row:
+        """The row that starts at ``pointers``."""
+        accesses = [
+            Access(operand, pointer, strides[self.inner])
+            for operand, pointer, strides in zip(self.spec.operands, pointers, self.strides)
+        ]
+        return Row(accesses, indices, first)
+
+    def _row(self, rows: list[Row], count: str) -> None:
+        """The elements of a row, or of several rows at once."""
         body = self.body
         some, after = body.name("row"), body.name("row.done")
         body.branch(body.op(f"icmp sgt i64 {count}, 0"), some, after)
         body.label(some)
-        self.rows = [
-            Access(operand, pointer, strides[self.inner])
-            for operand, pointer, strides in zip(self.spec.operands, pointers, self.strides)
-        ]
-        self.indices, self.first = indices, first
-        self._emit_level(ROW, Place(self._code(), "0"), self.values)
+        for row in rows:
+            self.elements.begin_row(row)
         if self.ordered:
             slow, fast, joined = body.name("ordered"), body.name("free"), body.name("joined")
             body.branch(self.ordered, slow, fast)
             body.label(slow)
-            self._vectors(count, 1)
+            self._vectors(rows, count, 1)
             body.jump(joined)
             body.label(fast)
-            self._vectors(count, self.width)
+            self._vectors(rows, count, self.width)
             body.jump(joined)
             body.label(joined)
         else:
-            self._vectors(count, self.width)
+            self._vectors(rows, count, self.width)
         body.jump(after)
         body.label(after)
 
-    def _vectors(self, count: str, width: int) -> None:
+    def _batched(self) -> bool:
+        """Whether rows are taken several at a time: all of them fold into the same results."""
+        reductions = self.spec.reductions
+        return (
+            bool(reductions)
+            and not self.folds
+            and not self.pairs
+            and self.analysis.folds_only
+            and all(self.inner - 1 in reduction.axes for reduction in reductions)
+        )
+
+    def _batches(self, start: str, stop: str, pointers: list[str], indices: list[str]) -> None:
+        """The two innermost axes, several rows at a time.
+
+        Each vector of results is loaded and stored once for all of them, and memory is read in
+        several streams. The order in which an element is folded stays the same.
+        """
+        body, inner = self.body, self.inner
+        count = body.op(f"sub i64 {stop}, {start}")
+        batches = body.op(f"sdiv i64 {count}, {_BATCH}")
+
+        def rows(first: str, number: int) -> None:
+            found = []
+            for offset in range(number):
+                index = body.op(f"add i64 {first}, {offset}")
+                moved = [self._step(p, index, s[inner - 1]) for p, s in zip(pointers, self.strides)]
+                found.append(self._at(moved, "0", [*indices, index]))
+            self._row(found, self.extents[inner])
+
+        def batch(number: str) -> None:
+            first = body.op(f"mul i64 {number}, {_BATCH}")
+            rows(body.op(f"add i64 {start}, {first}"), _BATCH)
+
+        self._loop("batch", "0", batches, batch)
+        done = body.op(f"mul i64 {batches}, {_BATCH}")
+        self._loop("row", body.op(f"add i64 {start}, {done}"), stop, lambda index: rows(index, 1))
+
+    def _vectors(self, rows: list[Row], count: str, width: int) -> None:
         """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
         body = self.body
         main = body.op(f"and i64 {count}, {-width}") if width > 1 else count
         blocked = [fold for fold in self.folds.values() if fold.blocked]
         if blocked:
-            self._blocks(main, width, blocked)
+            self._blocks(rows, main, width, blocked)
         elif self.analysis.scans and width == self.width > 1:
-            self._scans(main, width)
+            self._scans(rows, main, width)
         else:
-            self._stretch("0", main, width)
+            self._stretch(rows, "0", main, width)
         if width == 1:
             return
         rest, done = body.name("rest"), body.name("rest.done")
         body.branch(body.op(f"icmp slt i64 {main}, {count}"), rest, done)
         body.label(rest)
         if self.analysis.tail == 1:
-            self._stretch(main, count, 1)
+            self._stretch(rows, main, count, 1)
         else:
-            self._tail(main, count)
+            self._tail(rows, main, count)
         for fold in blocked:
-            fold.advance(self._code(), "1")
+            fold.advance(self.elements.code(), "1")
         body.jump(done)
         body.label(done)
 
-    def _blocks(self, main: str, width: int, blocked: list[Fold]) -> None:
+    def _blocks(self, rows: list[Row], main: str, width: int, blocked: list[Fold]) -> None:
         """Stretches short enough that no accumulator takes more than ``STEPS`` additions."""
         body = self.body
         unit = max(width, min(fold.lanes for fold in blocked))
@@ -348,16 +364,16 @@ class Nest:
             room = self._smaller(left, room) if room else left
         whole_block = body.op(f"add i64 {start}, {body.op(f'mul i64 {room}, {unit}')}")
         stop = self._smaller(whole_block, main)
-        self._stretch(start, stop, width)
+        self._stretch(rows, start, stop, width)
         length = body.op(f"sub i64 {stop}, {start}")
         for fold in blocked:
             steps = body.op(f"add i64 {length}, {fold.lanes - 1}")
-            fold.advance(self._code(), body.op(f"sdiv i64 {steps}, {fold.lanes}"))
+            fold.advance(self.elements.code(), body.op(f"sdiv i64 {steps}, {fold.lanes}"))
         body.lines[at] = f"  {start} = phi i64 [ 0, %{before} ], [ {stop}, %{body.block} ]"
         body.jump(head)
         body.label(after)
 
-    def _scans(self, main: str, width: int) -> None:
+    def _scans(self, rows: list[Row], main: str, width: int) -> None:
         """Positions of extremes: most stretches hold nothing better, which is quick to see.
 
         Before each stretch all accumulators hold the best so far; only a stretch in which some
@@ -369,22 +385,24 @@ class Nest:
             start = body.op(f"mul i64 {number}, {_SCAN}")
             stop = self._smaller(body.op(f"add i64 {start}, {_SCAN}"), main)
             fold, after = body.name("improved"), body.name("scanned")
-            body.branch(self._scan(start, stop, width), fold, after)
+            body.branch(self._scan(rows, start, stop, width), fold, after)
             body.label(fold)
-            self._stretch(start, stop, width)
+            self._stretch(rows, start, stop, width)
             for one in self.folds.values():
-                one.spread(self._code())
+                one.spread(self.elements.code())
             body.jump(after)
             body.label(after)
 
         number = body.op(f"add i64 {main}, {_SCAN - 1}")
         self._loop("scan", "0", body.op(f"sdiv i64 {number}, {_SCAN}"), stretch)
 
-    def _scan(self, start: str, stop: str, width: int) -> str:
+    def _scan(self, rows: list[Row], start: str, stop: str, width: int) -> str:
         """An ``i1``: whether elements ``start`` to ``stop`` may change what the folds hold."""
         body = self.body
-        code = self._code(width)
-        best = {number: fold.load_first(self._code()) for number, fold in self.folds.items()}
+        code = self.elements.code(width)
+        best = {
+            number: fold.load_first(self.elements.code()) for number, fold in self.folds.items()
+        }
         size = 8 * min(itemsize(fold.parts[0]) for fold in self.folds.values())
         vector = code.lanes(f"i{size}")
         before = body.block
@@ -394,20 +412,10 @@ class Nest:
         index, seen = "%" + body.name(), "%" + body.name()
         at = len(body.lines)
         body.lines.extend(["", ""])
-        place, values = Place(code, index), dict[int, Value]()
-        self._emit_level(ELEMENT, place, values)
         found = seen
-        for number, fold in self.folds.items():
-            reduction = self.spec.reductions[number]
-            new = fold.prepare(
-                code,
-                self._value(place, values, reduction.value),
-                self._value(place, values, reduction.position),
-            )
+        for number, new in self.elements.scanned(Place(code, index), rows[0]).items():
             old = [code.broadcast(value) for value in best[number]]
-            better = may_improve(code, fold.op, old, new)
-            if reduction.mask >= 0:
-                better = code.op("and", better, self._value(place, values, reduction.mask))
+            better = may_improve(code, self.folds[number].op, old, new)
             found = body.op(f"or {vector} {found}, {code.lane_mask(better, size)}")
         following = body.op(f"add nuw nsw i64 {index}, {width}")
         body.lines[at] = (
@@ -420,14 +428,14 @@ class Nest:
         body.label(after)
         return code.any(Value("b1", found, wide=size))
 
-    def _stretch(self, start: str, stop: str, width: int) -> None:
+    def _stretch(self, rows: list[Row], start: str, stop: str, width: int) -> None:
         """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.
 
         Accumulators that a vector fills stay in registers; others are small and stay in the
         first-level cache, each touched once in ``lanes`` elements.
         """
         body = self.body
-        code = self._code(width)
+        code = self.elements.code(width)
         kept = [fold for fold in self.folds.values() if width % fold.lanes == 0]
         wide = {fold: Code(body, fold.lanes) for fold in kept}
         entry, loop, leave, after = (body.name("vector") for _ in range(4))
@@ -443,7 +451,7 @@ class Nest:
         for fold in kept:
             state[fold] = [Value(v.dtype, "%" + body.name()) for v in loaded[fold]]
             body.lines.extend([""] * len(loaded[fold]))
-        results = self._element(Place(code, index), state)
+        results = self.elements.elements(Place(code, index), rows, state)
         following = body.op(f"add nuw nsw i64 {index}, {width}")
         again = body.op(f"icmp slt i64 {following}, {stop}")
         body.lines[at] = (
@@ -463,10 +471,10 @@ class Nest:
         body.jump(after)
         body.label(after)
 
-    def _tail(self, start: str, stop: str) -> None:
+    def _tail(self, rows: list[Row], start: str, stop: str) -> None:
         """The last elements of a row, by masked vectors."""
         body, width = self.body, self.analysis.tail
-        code = self._code(width)
+        code = self.elements.code(width)
         before = body.block
         loop, after = body.name("tail"), body.name("tail")
         body.jump(loop)
@@ -483,109 +491,10 @@ class Nest:
             real = body.op(f"icmp slt i64 {lane}, {left}")
             offset = body.op(f"select i1 {real}, i64 {lane}, i64 0")
             indices.append(body.op(f"add i64 {index}, {offset}"))
-        self._element(Place(code, index, mask, indices), {})
+        self.elements.elements(Place(code, index, mask, indices), rows, {})
         following = body.op(f"add nsw i64 {index}, {width}")
         body.lines[at] = (
             f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"
         )
         body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
         body.label(after)
-
-    # the body
-
-    def _element(self, place: Place, state: dict[Fold, list[Value]]) -> dict[Fold, list[Value]]:
-        """The body on the elements of ``place``, reductions included; the new accumulators."""
-        values: dict[int, Value] = {}
-        self._emit_level(ELEMENT, place, values)
-        code = place.code
-        results: dict[Fold, list[Value]] = {}
-        for number, reduction in enumerate(self.spec.reductions):
-            value = self._value(place, values, reduction.value)
-            position = None
-            if reduction.position >= 0:
-                position = self._value(place, values, reduction.position)
-            mask = self._value(place, values, reduction.mask) if reduction.mask >= 0 else None
-            if number not in self.folds:
-                self._fold_in_memory(place, number, value, position, mask)
-                continue
-            fold = self.folds[number]
-            new = fold.prepare(code, value, position)
-            if mask is not None:
-                new = [code.select(mask, a, b) for a, b in zip(new, fold.identity(code))]
-            if fold in state:
-                results[fold] = fold.add_pieces(code, state[fold], new)
-            else:
-                fold.add_in_memory(code, place.index, new, place.mask)
-        return results
-
-    def _fold_in_memory(
-        self, place: Place, number: int, value: Value, position: Value | None, mask: Value | None
-    ) -> None:
-        """One step of a reduction whose results lie along the row."""
-        code = place.code
-        fold = Fold(self.spec.reductions[number], code.width)
-        rows = [self.rows[slot] for slot in self._slots(number)]
-        old = [row.load(place) for row in rows]
-        before = fold.prepare(code, old[0], old[1] if len(old) == 2 else None)
-        new = fold.prepare(code, value, position)
-        for row, result in zip(rows, fold.result(code, fold.combine(code, before, new))):
-            row.store(place, result, mask)
-
-    def _value(self, place: Place, values: dict[int, Value], number: int) -> Value:
-        """Value ``number`` in the lanes of ``place``."""
-        if number not in values:
-            values[number] = place.code.broadcast(self.values[number])
-        return values[number]
-
-    def _emit_level(self, level: int, place: Place, values: dict[int, Value]) -> None:
-        """Compute what belongs to ``level`` into ``values``."""
-        for number in self.analysis.members[level]:
-            instruction = self.spec.body[number]
-            if instruction.op == "store":
-                value, *mask = [self._value(place, values, whole(a)) for a in instruction.args[1:]]
-                row = self.rows[whole(instruction.args[0])]
-                row.store(place, value, mask[0] if mask else None)
-            else:
-                values[number] = self._compute(place, values, instruction)
-
-    def _compute(self, place: Place, values: dict[int, Value], instruction: Instruction) -> Value:
-        op = instruction.op
-        if op == "const":
-            return place.code.const(instruction.dtype, instruction.args[0])
-        if op == "scalar":
-            return self._scalar(whole(instruction.args[0]))
-        if op == "load":
-            return self.rows[whole(instruction.args[0])].load(place)
-        if op == "index":
-            return self._index(place, whole(instruction.args[0]))
-        return perform(
-            place.code,
-            instruction,
-            [self._value(place, values, whole(a)) for a in instruction.args],
-        )
-
-    def _scalar(self, slot: int) -> Value:
-        word = self.layout.scalars + 2 * slot
-        address = self.body.op(f"getelementptr i64, ptr %block, i64 {word}")
-        return Access(Operand(self.spec.scalars[slot]), address, "0").load_one(
-            self._code(), address
-        )
-
-    def _index(self, place: Place, axis: int) -> Value:
-        body, code = self.body, place.code
-        origin, step = self.origins[axis], self.steps[axis]
-
-        def at(index: str) -> str:
-            return body.op(f"add i64 {origin}, {body.op(f'mul i64 {index}, {step}')}")
-
-        if axis != self.inner:
-            return Value("i8", at(self.indices[axis]))
-        if place.indices:
-            names = [at(body.op(f"add i64 {self.first}, {index}")) for index in place.indices]
-            return Value("i8", code.join(VALUE_TYPE["i8"], names, 1))
-        start = at(body.op(f"add i64 {self.first}, {place.index}"))
-        if code.width == 1:
-            return Value("i8", start)
-        vector = code.lanes("i64")
-        offsets = body.op(f"load {vector}, ptr {self.offsets}, align 8")
-        return Value("i8", body.op(f"add {vector} {code.broadcast_name('i64', start)}, {offsets}"))

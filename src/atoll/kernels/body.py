@@ -1,0 +1,228 @@
+"""The body of a kernel: its instructions for one stretch of elements of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .block import Layout
+from .builder import Code, Function, Value
+from .fold import Fold
+from .levels import ELEMENT, NEST, ROW, Analysis, whole
+from .memory import Access, Place
+from .spec import Instruction, KernelSpec, Operand
+from .types import VALUE_TYPE
+from .ufuncs import perform
+
+
+@dataclass(slots=True)
+class Row:
+    """A row: its operands, the indices of the outer axes, the index of its first element, and
+    the values that are the same for all of it."""
+
+    accesses: list[Access]
+    indices: list[str]
+    first: str
+    values: dict[int, Value] = field(default_factory=dict)
+
+
+class Body:
+    """Writes the instructions of ``spec`` into ``function``.
+
+    ``folds`` are the reductions with accumulators of their own; others are folded into their
+    operands element by element.
+    """
+
+    def __init__(
+        self,
+        spec: KernelSpec,
+        function: Function,
+        soft_flags: str,
+        analysis: Analysis,
+        folds: dict[int, Fold],
+    ) -> None:
+        self.spec = spec
+        self.function = function
+        self.folds = folds
+        self._soft_flags = soft_flags
+        self._analysis = analysis
+        self._layout = Layout.of(spec)
+        self._origins: list[str] = []
+        self._steps: list[str] = []
+        self._offsets = ""
+        self._constants: dict[int, Value] = {}
+
+    def code(self, width: int = 1) -> Code:
+        """Code of some width in the function."""
+        return Code(self.function, width, self._soft_flags)
+
+    def word(self, word: int, kind: str = "i64") -> str:
+        """A word of the argument block."""
+        at = self.function.op(f"getelementptr i64, ptr %block, i64 {word}")
+        return self.function.op(f"load {kind}, ptr {at}, align 8")
+
+    def begin(self) -> None:
+        """Compute what is the same for the whole nest."""
+        layout, axes = self._layout, range(self.spec.ndim)
+        if any(instruction.op == "index" for instruction in self.spec.body):
+            self._origins = [self.word(layout.origins + axis) for axis in axes]
+            self._steps = [self.word(layout.steps + axis) for axis in axes]
+            self._lane_offsets()
+        nothing = Row([], [], "")
+        self._emit(NEST, Place(self.code(), ""), nothing, self._constants)
+
+    def begin_row(self, row: Row) -> None:
+        """Compute what is the same for a whole row."""
+        row.values |= self._constants
+        self._emit(ROW, Place(self.code(), "0"), row, row.values)
+
+    def _lane_offsets(self) -> None:
+        """Keep by how much the index values of the lanes of a vector differ from the first one's."""
+        width = self._analysis.width
+        code = self.code(width)
+        self._offsets = self.function.allocate(f"[{width} x i64]")
+        numbers = ", ".join(f"i64 {lane}" for lane in range(width))
+        vector = code.lanes("i64")
+        lanes = f"<{numbers}>" if width > 1 else "0"
+        steps = code.broadcast_name("i64", self._steps[-1])
+        values = self.function.op(f"mul {vector} {lanes}, {steps}")
+        self.function.line(f"store {vector} {values}, ptr {self._offsets}, align 8")
+
+    # elements
+
+    def elements(
+        self, place: Place, rows: list[Row], state: dict[Fold, list[Value]]
+    ) -> dict[Fold, list[Value]]:
+        """The body on the elements of ``place`` in every one of ``rows``, reductions included.
+
+        ``state`` holds the accumulators that are in registers; the result is their new values.
+        """
+        sums: dict[int, list[Value]] = {}
+        for row in rows:
+            values: dict[int, Value] = {}
+            self._emit(ELEMENT, place, row, values)
+            for number in range(len(self.spec.reductions)):
+                if number in self.folds:
+                    fold = self.folds[number]
+                    new = self.folded(place, row, values, number)
+                    if fold in state:
+                        state = state | {fold: fold.add_pieces(place.code, state[fold], new)}
+                    else:
+                        fold.add_in_memory(place.code, place.index, new, place.mask)
+                else:
+                    self._fold_in_memory(place, row, values, number, sums)
+        for number, parts in sums.items():
+            fold = Fold(self.spec.reductions[number], place.code.width)
+            for slot, result in zip(self.slots(number), fold.result(place.code, parts)):
+                rows[-1].accesses[slot].store(place, result)
+        return state
+
+    def scanned(self, place: Place, row: Row) -> dict[int, list[Value]]:
+        """What each fold would take in, where the body does nothing else."""
+        values: dict[int, Value] = {}
+        self._emit(ELEMENT, place, row, values)
+        return {number: self.folded(place, row, values, number) for number in self.folds}
+
+    def folded(self, place: Place, row: Row, values: dict[int, Value], number: int) -> list[Value]:
+        """What reduction ``number`` takes in: its identity where the mask says no."""
+        code, reduction = place.code, self.spec.reductions[number]
+        fold = self.folds.get(number) or Fold(reduction, code.width)
+        value = self._value(place, row, values, reduction.value)
+        position = None
+        if reduction.position >= 0:
+            position = self._value(place, row, values, reduction.position)
+        new = fold.prepare(code, value, position)
+        if reduction.mask >= 0:
+            mask = self._value(place, row, values, reduction.mask)
+            new = [code.select(mask, a, b) for a, b in zip(new, fold.identity(code))]
+        return new
+
+    def slots(self, number: int) -> list[int]:
+        """The operands that a partial reduction folds into: its value, and its position."""
+        reduction = self.spec.reductions[number]
+        return [reduction.operand] + [reduction.operand + 1] * (reduction.position >= 0)
+
+    def _fold_in_memory(
+        self,
+        place: Place,
+        row: Row,
+        values: dict[int, Value],
+        number: int,
+        sums: dict[int, list[Value]],
+    ) -> None:
+        """One step of a reduction whose results lie along the row; ``sums`` holds them so far."""
+        code, reduction = place.code, self.spec.reductions[number]
+        fold = Fold(reduction, code.width)
+        if number not in sums:
+            old = [row.accesses[slot].load(place) for slot in self.slots(number)]
+            sums[number] = fold.prepare(code, old[0], old[1] if len(old) == 2 else None)
+        before = sums[number]
+        value = self._value(place, row, values, reduction.value)
+        position = None
+        if reduction.position >= 0:
+            position = self._value(place, row, values, reduction.position)
+        after = fold.combine(code, before, fold.prepare(code, value, position))
+        if reduction.mask >= 0:
+            mask = self._value(place, row, values, reduction.mask)
+            after = [code.select(mask, a, b) for a, b in zip(after, before)]
+        sums[number] = after
+
+    # instructions
+
+    def _value(self, place: Place, row: Row, values: dict[int, Value], number: int) -> Value:
+        """Value ``number`` in the lanes of ``place``."""
+        if number not in values:
+            values[number] = place.code.broadcast(row.values[number])
+        return values[number]
+
+    def _emit(self, level: int, place: Place, row: Row, values: dict[int, Value]) -> None:
+        """Compute what belongs to ``level`` into ``values``."""
+        for number in self._analysis.members[level]:
+            instruction = self.spec.body[number]
+            if instruction.op == "store":
+                value, *mask = [
+                    self._value(place, row, values, whole(a)) for a in instruction.args[1:]
+                ]
+                access = row.accesses[whole(instruction.args[0])]
+                access.store(place, value, mask[0] if mask else None)
+            else:
+                values[number] = self._compute(place, row, values, instruction)
+
+    def _compute(
+        self, place: Place, row: Row, values: dict[int, Value], instruction: Instruction
+    ) -> Value:
+        op = instruction.op
+        if op == "const":
+            return place.code.const(instruction.dtype, instruction.args[0])
+        if op == "scalar":
+            return self._scalar(whole(instruction.args[0]))
+        if op == "load":
+            return row.accesses[whole(instruction.args[0])].load(place)
+        if op == "index":
+            return self._index(place, row, whole(instruction.args[0]))
+        arguments = [self._value(place, row, values, whole(a)) for a in instruction.args]
+        return perform(place.code, instruction, arguments)
+
+    def _scalar(self, slot: int) -> Value:
+        word = self._layout.scalars + 2 * slot
+        address = self.function.op(f"getelementptr i64, ptr %block, i64 {word}")
+        return Access(Operand(self.spec.scalars[slot]), address, "0").load_one(self.code(), address)
+
+    def _index(self, place: Place, row: Row, axis: int) -> Value:
+        function, code = self.function, place.code
+        origin, step = self._origins[axis], self._steps[axis]
+
+        def at(index: str) -> str:
+            return function.op(f"add i64 {origin}, {function.op(f'mul i64 {index}, {step}')}")
+
+        if axis != self.spec.ndim - 1:
+            return Value("i8", at(row.indices[axis]))
+        if place.indices:
+            names = [at(function.op(f"add i64 {row.first}, {index}")) for index in place.indices]
+            return Value("i8", code.join(VALUE_TYPE["i8"], names, 1))
+        start = at(function.op(f"add i64 {row.first}, {place.index}"))
+        if code.width == 1:
+            return Value("i8", start)
+        vector = code.lanes("i64")
+        offsets = function.op(f"load {vector}, ptr {self._offsets}, align 8")
+        spread = code.broadcast_name("i64", start)
+        return Value("i8", function.op(f"add {vector} {spread}, {offsets}"))
