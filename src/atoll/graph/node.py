@@ -16,6 +16,7 @@ index      (scalar first, scalar step)            (axis,): ``first + step * inde
 read       (operand,)                             (geometry of the view,)
 update     (old, value[, mask])                   (geometry of the region,): the value is broadcast
                                                   into the region and cast
+compress   (operand, mask)                         none: the elements where the mask is true
 reduce     (operand,)                             (axes, keepdims); ``name`` is the ufunc
 arg        (operand,)                             (axes, keepdims); ``name`` is argmin or argmax
 =========  =====================================  =================================================

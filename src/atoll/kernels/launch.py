@@ -112,6 +112,8 @@ def make_launch(launch: LaunchLike, partials: list[tuple[np.ndarray[Any, Any], n
 def supported(node: Node) -> bool:
     """Whether kernels can compute a node whose dtypes they can hold."""
     kind = node.kind
+    if kind == "compress":
+        return False
     if kind == "call":
         loop = node.params[0]
         return ufuncs.supported(loop.name, tuple(map(_code, loop.inputs)), _code(loop.output))

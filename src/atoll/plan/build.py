@@ -235,6 +235,9 @@ class Planner:
         found: dict[int, int] = {}
         taken: set[int] = set()
         if any(s.style == "place" for s in group.statements):
+            for statement in group.statements:
+                if not statement.copies_base:  # what the loop reads of the old version is what it writes
+                    found[registers.of[id(statement.node)]] = registers.of[id(statement.node.args[0])]
             return found
         reads: dict[int, bool] = {}
         for statement in group.statements:

@@ -66,6 +66,8 @@ def numpy_function(node: Node) -> tuple[Callable[..., Any], tuple[int, ...]]:
             return result
 
         return update, every
+    if kind == "compress":
+        return lambda a, mask: a[mask], every
     if kind == "reduce":
         ufunc = getattr(np, node.name)
         axes, keepdims = node.params

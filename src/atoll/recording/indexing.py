@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import getitem, setitem
+from operator import getitem
 from types import EllipsisType
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
-from ..ops.elementwise import is_native
+from ..ops.placement import placed_view
 from ..plan.exchange import gather
 from .cells import Handle
-from .elementwise import assign, operand_of
+from .elementwise import assign
 from .fallback import Given, by_numpy
 from .making import of_small, of_view, plain
+from .masks import compressed, put_masked
 
 _BASIC = frozenset({int, slice, type(None), EllipsisType})
 
@@ -53,10 +54,14 @@ def get(handle: Handle, key: Any) -> Any:
         return by_numpy(getitem, (handle, key), {}) if _holds_handles(key) else of_small(small[key])
     items = basic_key(key)
     if items is None:
-        return by_numpy(getitem, (handle, key), {})
+        picked = compressed(handle, key)
+        return by_numpy(getitem, (handle, key), {}) if picked is None else picked
     geometry = handle._geometry.index(items)
     if geometry.ndim == 0 and Ellipsis not in items:
         return element(handle, geometry)
+    place = handle._cell.node.place
+    if place is not None:
+        placed_view(place, geometry)  # refuses what no layout can say, by name
     return of_view(handle._cell, geometry)
 
 
@@ -78,29 +83,11 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     if items is not None:
         if assign(handle._cell, handle._geometry.index(items), value):
             return
-    elif _put_masked(handle, key, value):
+    elif put_masked(handle, key, value):
         return
     given = Given()
     key, value = given.give(key), given.give(value)
     handle._mutate(lambda array: array.__setitem__(key, value))
-
-
-def _put_masked(handle: Handle, key: Any, value: Any) -> bool:
-    """``handle[mask] = number``, which need not know how many elements that is."""
-    geometry = handle._geometry
-    if not isinstance(key, (Handle, np.ndarray)) or not is_native(geometry.dtype):
-        return False
-    if key.dtype != np.bool_ or key.shape != geometry.shape or geometry.ndim == 0:  # type: ignore[union-attr]
-        return False
-    if isinstance(value, (Handle, np.ndarray)):
-        if value.ndim or isinstance(value, np.ndarray):  # type: ignore[union-attr]
-            return False
-    elif not isinstance(value, (int, float, complex, np.generic)):
-        return False
-    mask = operand_of(key)
-    if mask is None or mask.now:
-        return False
-    return assign(handle._cell, geometry, value, mask.node)
 
 
 def element(handle: Handle, geometry: Geometry) -> Any:

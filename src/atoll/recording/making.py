@@ -19,6 +19,10 @@ from ..run import statistics
 from .cells import Cell, Handle
 
 
+_BROADCAST = 1 << 16
+"""From how many elements on a result of small arrays is looked at again."""
+
+
 def is_small(shape: tuple[int, ...]) -> bool:
     """Whether an array of this shape is kept as a NumPy array."""
     size = 1
@@ -88,6 +92,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
 def of_small(result: Any) -> Any:
     """What NumPy returned for small arrays, in our hands."""
     if type(result) is np.ndarray:
+        if result.size > _BROADCAST and result.base is None:
+            return from_numpy(result)  # small arrays, broadcast against each other
         made = object.__new__(Handle.array_type)
         made._np = result
         return made
