@@ -35,7 +35,9 @@ class _Programs(threading.local):
 _programs = _Programs()
 
 
-def _linearise(roots: Sequence[Node]) -> tuple[list[Any], list[Node], list[Any], list[Node], dict[int, int]]:
+def _linearise(
+    roots: Sequence[Node],
+) -> tuple[list[Any], list[Node], list[Any], list[Node], dict[int, int]]:
     """The key so far, the leaves, the scalars, the pending nodes in order, and how often each is used."""
     key: list[Any] = []
     leaves: list[Node] = []
@@ -69,7 +71,11 @@ def _linearise(roots: Sequence[Node]) -> tuple[list[Any], list[Node], list[Any],
                         uses[identity] = 1
                         leaves.append(arg)
                         home = arg.place
-                        append(arg.geometry.number if home is None else (arg.geometry.number, home.number))
+                        append(
+                            arg.geometry.number
+                            if home is None
+                            else (arg.geometry.number, home.number)
+                        )
             append(node.code or node.identify())
             for arg in args:
                 if type(arg) is Node:
@@ -124,7 +130,11 @@ def evaluate(roots: Sequence[Node]) -> None:
 
 
 def _make_program(
-    order: list[Node], roots: list[Node], leaves: list[Node], alive_leaves: list[bool], alive_nodes: list[bool]
+    order: list[Node],
+    roots: list[Node],
+    leaves: list[Node],
+    alive_leaves: list[bool],
+    alive_nodes: list[bool],
 ) -> Program:
     scalar_of: dict[tuple[int, int], int] = {}
     for node in order:

@@ -123,7 +123,9 @@ class Geometry:
             found = Geometry._table.setdefault(key, Geometry(shadow, offset, base))
         return found
 
-    def derived(self, key: object, make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> Geometry:
+    def derived(
+        self, key: object, make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+    ) -> Geometry:
         """The view that ``make`` takes of the shadow, remembered under ``key``."""
         found = self._memo.get(key)
         if found is None:
@@ -152,7 +154,9 @@ class Geometry:
         except ValueError:
             if _reshape_is_legal(self.size, shape):
                 return None
-            raise ValueError(f"cannot reshape array of size {self.size} into shape {shape_text(shape)}") from None
+            raise ValueError(
+                f"cannot reshape array of size {self.size} into shape {shape_text(shape)}"
+            ) from None
 
     def broadcast(self, shape: tuple[int, ...]) -> Geometry:
         """The read-only view that repeats this one to ``shape``."""
@@ -214,7 +218,9 @@ def _reshape_is_legal(size: int, shape: tuple[int, ...]) -> bool:
     return unknown == 1 and known > 0 and size % known == 0
 
 
-def dense(shape: tuple[int, ...], dtype: np.dtype[Any], order: Sequence[int] | None = None) -> Geometry:
+def dense(
+    shape: tuple[int, ...], dtype: np.dtype[Any], order: Sequence[int] | None = None
+) -> Geometry:
     """A base that fills its memory; ``order`` lists its axes from the slowest to the fastest."""
     key = ("dense", shape, dtype, None if order is None else tuple(order))
     found = _bases.get(key)
@@ -261,7 +267,9 @@ def _axis_reads(view: Geometry) -> AxisReads | None:
         return None
     if not base.dense:
         return None
-    order = sorted((k for k in range(base.ndim) if base.shape[k] > 1), key=lambda k: -base.strides[k])
+    order = sorted(
+        (k for k in range(base.ndim) if base.shape[k] > 1), key=lambda k: -base.strides[k]
+    )
 
     def digits(distance: int) -> dict[int, int] | None:
         found = {}
@@ -316,7 +324,9 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
     strides = []
     for g in full:
         lead = ndim - g.ndim
-        strides.append([0] * lead + [0 if g.shape[k] == 1 else abs(g.strides[k]) for k in range(g.ndim)])
+        strides.append(
+            [0] * lead + [0 if g.shape[k] == 1 else abs(g.strides[k]) for k in range(g.ndim)]
+        )
     order = list(range(ndim - 1, -1, -1))  # fastest first
     for i in range(1, ndim):
         axis = order[i]

@@ -41,7 +41,9 @@ class Value:
 
     __slots__ = ("address", "array", "pinned")
 
-    def __init__(self, array: np.ndarray[Any, Any], address: int | None = None, *, pinned: bool = False) -> None:
+    def __init__(
+        self, array: np.ndarray[Any, Any], address: int | None = None, *, pinned: bool = False
+    ) -> None:
         self.array = array
         self.address: int = array.__array_interface__["data"][0] if address is None else address
         self.pinned = pinned
@@ -60,7 +62,18 @@ class Node:
     every rank has all of it.
     """
 
-    __slots__ = ("args", "code", "geometry", "kind", "name", "params", "place", "site", "value", "weight")
+    __slots__ = (
+        "args",
+        "code",
+        "geometry",
+        "kind",
+        "name",
+        "params",
+        "place",
+        "site",
+        "value",
+        "weight",
+    )
     placed: ClassVar[Callable[[Node], Any]]
     """The rule for the place of a result; see ``ops.placement``, which is above this room."""
 
@@ -134,14 +147,18 @@ def view_of(base: np.ndarray[Any, Any], view: Geometry) -> np.ndarray[Any, Any]:
     if view.is_base:
         return base
     if view.size and base.flags.c_contiguous:
-        low = view.offset + sum(min(0, (n - 1) * s) for n, s in zip(view.shape, view.strides, strict=True))
+        low = view.offset + sum(
+            min(0, (n - 1) * s) for n, s in zip(view.shape, view.strides, strict=True)
+        )
         if low >= 0:
             return np.ndarray(view.shape, view.dtype, base, view.offset, view.strides)  # type: ignore[arg-type]
     address = base.__array_interface__["data"][0] + (view.offset if view.size else 0)
     return np.asarray(_Span(base, address, view)).view(view.dtype)
 
 
-def source(array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False, place: Any = None) -> Node:
+def source(
+    array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False, place: Any = None
+) -> Node:
     """A node whose value is there already: all of it, or this rank's block where it has a place."""
     node = Node("source", (), geometry)
     node.place = place

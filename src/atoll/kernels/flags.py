@@ -18,7 +18,12 @@ from ..graph.node import Node
 from .spec import KernelSpec
 from .ufuncs import can_flag
 
-_KINDS = ((1, "divide", "divide by zero"), (2, "over", "overflow"), (4, "under", "underflow"), (8, "invalid", "invalid value"))
+_KINDS = (
+    (1, "divide", "divide by zero"),
+    (2, "over", "overflow"),
+    (4, "under", "underflow"),
+    (8, "invalid", "invalid value"),
+)
 
 
 def report(bits: int, spec: KernelSpec, nodes: Sequence[Node]) -> None:
@@ -42,7 +47,9 @@ def _tell(mode: str, bit: int, message: str, node: Node | None) -> None:
             warnings.warn(message, RuntimeWarning, stacklevel=2)
             return
         code, instruction = site
-        warnings.warn_explicit(message, RuntimeWarning, code.co_filename, line_of(code, instruction))
+        warnings.warn_explicit(
+            message, RuntimeWarning, code.co_filename, line_of(code, instruction)
+        )
     elif mode == "raise":
         raise FloatingPointError(message)
     elif mode == "print":

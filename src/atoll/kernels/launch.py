@@ -53,7 +53,11 @@ class KernelStep:
         "_keep", "address", "block", "chunks", "elements", "launch", "literals", "patches", "pointer", "scalars", "words",
     )  # fmt: skip
 
-    def __init__(self, launch: LaunchLike, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]) -> None:
+    def __init__(
+        self,
+        launch: LaunchLike,
+        partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]],
+    ) -> None:
         kernel = compile_kernel(launch.spec)
         layout = kernel.layout
         words = np.zeros(layout.size + 1, np.int64)
@@ -76,7 +80,9 @@ class KernelStep:
         self.address = kernel.address
         self.chunks = launch.chunks
         self.elements = int(np.prod(launch.extents, dtype=np.int64))
-        self.patches = tuple([(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)])
+        self.patches = tuple(
+            [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
+        )
         scalars = []
         for k, (number, dtype, literal) in enumerate(launch.scalars):
             view = words[layout.scalars + 2 * k : layout.scalars + 2 * k + 2].view(dtype)
@@ -104,7 +110,9 @@ class KernelStep:
             state.flags.append((flags, self.launch))
 
 
-def make_launch(launch: LaunchLike, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]) -> Step:
+def make_launch(
+    launch: LaunchLike, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]
+) -> Step:
     """The step that runs a launch."""
     return KernelStep(launch, partials)
 
@@ -128,7 +136,11 @@ def supported(node: Node) -> bool:
         return True
     if kind == "arg":
         operand = node.args[0].geometry
-        return operand.dtype.kind in "iuf" and operand.dtype.itemsize != 2 and len(node.params[0]) == operand.ndim
+        return (
+            operand.dtype.kind in "iuf"
+            and operand.dtype.itemsize != 2
+            and len(node.params[0]) == operand.ndim
+        )
     return True
 
 

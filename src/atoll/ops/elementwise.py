@@ -76,7 +76,9 @@ def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
             found = np.broadcast_shapes(*shapes)
         except ValueError:
             text = " ".join(map(shape_text, shapes))
-            raise ValueError(f"operands could not be broadcast together with shapes {text} ") from None
+            raise ValueError(
+                f"operands could not be broadcast together with shapes {text} "
+            ) from None
         if len(_shapes) > 65536:
             _shapes.clear()
         _shapes[shapes] = found
@@ -99,7 +101,9 @@ def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geo
     return found
 
 
-def call(loop: Loop, operands: Sequence[Any], geometries: Sequence[Geometry], site: Site | None) -> Node:
+def call(
+    loop: Loop, operands: Sequence[Any], geometries: Sequence[Geometry], site: Site | None
+) -> Node:
     """A ufunc applied to operands; ``geometries`` are those of the arrays as the user sees them."""
     geometry = result_geometry(geometries, loop.output)
     return Node("call", tuple(operands), geometry, (loop,), loop.name, site)
@@ -112,7 +116,9 @@ def cast(operand: Node, dtype: np.dtype[Any], site: Site | None = None) -> Node:
     return Node("cast", (operand,), result_geometry((operand.geometry,), dtype), site=site)
 
 
-def fill(shape: tuple[int, ...], dtype: np.dtype[Any], scalar: Any, site: Site | None = None) -> Node:
+def fill(
+    shape: tuple[int, ...], dtype: np.dtype[Any], scalar: Any, site: Site | None = None
+) -> Node:
     """One number everywhere."""
     return Node("fill", (dtype.type(scalar),), dense(shape, dtype), site=site)
 

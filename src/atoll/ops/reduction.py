@@ -17,7 +17,9 @@ def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool)
     return tuple([n for k, n in enumerate(shape) if k not in axes])
 
 
-def reduced_geometry(operand: Geometry, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype[Any]) -> Geometry:
+def reduced_geometry(
+    operand: Geometry, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype[Any]
+) -> Geometry:
     """The base that NumPy would allocate: its axes lie in memory in the order of the operand's."""
     shape = reduced_shape(operand.shape, axes, keepdims)
     if len(shape) < 2 or operand.c_contiguous:
@@ -47,7 +49,9 @@ def fold(
     return Node("reduce", (operand,), geometry, (axes, keepdims), ufunc.__name__, site)
 
 
-def position(name: str, operand: Node, axes: tuple[int, ...], keepdims: bool, site: Site | None) -> Node:
+def position(
+    name: str, operand: Node, axes: tuple[int, ...], keepdims: bool, site: Site | None
+) -> Node:
     """``argmin`` or ``argmax`` over one axis or over all."""
     shape = reduced_shape(operand.geometry.shape, axes, keepdims)
     return Node("arg", (operand,), dense(shape, np.dtype(np.intp)), (axes, keepdims), name, site)

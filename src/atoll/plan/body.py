@@ -110,7 +110,12 @@ class Registers:
                 corner = tuple([low for low, _ in owned])
             geometry = local_geometry(node, self.rank)
             if node.value is not None:
-                before = sum(w * s for (w, _), s in zip(place.layout.halo(self.rank), geometry.strides, strict=True))
+                before = sum(
+                    w * s
+                    for (w, _), s in zip(
+                        place.layout.halo(self.rank), geometry.strides, strict=True
+                    )
+                )
         self.geometry.append(geometry)
         self.corner.append(corner)
         self.padding.append(before)
@@ -206,10 +211,17 @@ class Body:
         self._values[key] = number
         return number
 
-    def load(self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    def load(
+        self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> int:
         """Read memory at the loop index."""
         for k, memory in enumerate(self.memories):
-            if (memory.register, memory.offset, memory.strides, memory.dtype) == (register, offset, strides, dtype):
+            if (memory.register, memory.offset, memory.strides, memory.dtype) == (
+                register,
+                offset,
+                strides,
+                dtype,
+            ):
                 return self.emit("load", code_of(dtype), (k,))
         self.memories.append(Memory(register, offset, strides, dtype))
         return self.emit("load", code_of(dtype), (len(self.memories) - 1,))
@@ -229,7 +241,9 @@ class Body:
         self.scalars.append((number, dtype, 0))
         return self.emit("scalar", code_of(dtype), (len(self.scalars) - 1,))
 
-    def strided(self, strides_of_axes: Sequence[int], outer: AxisMap, corner: Sequence[int] | None = None) -> tuple[int, tuple[int, ...]]:
+    def strided(
+        self, strides_of_axes: Sequence[int], outer: AxisMap, corner: Sequence[int] | None = None
+    ) -> tuple[int, tuple[int, ...]]:
         """Byte offset and loop strides of an array whose first element has index ``corner``."""
         offset = 0
         strides = [0] * len(self.box)
@@ -267,7 +281,9 @@ class Body:
             return self._by_sets(node, register, outer)
         wanted = self.reached(outer)
         owned = intervals_of(place, self.rank)
-        if owned is not None and all(a <= low and high <= b for (low, high), (a, b) in zip(wanted, owned, strict=True)):
+        if owned is not None and all(
+            a <= low and high <= b for (low, high), (a, b) in zip(wanted, owned, strict=True)
+        ):
             offset, strides = self.own(node, outer)
             return self.load(register, offset, strides, dtype)
         if owned is not None:
@@ -315,7 +331,9 @@ class Body:
         place: Place | None = node.place
         dtype = node.geometry.dtype
         aligned = len(outer) == len(self.sets) and all(
-            (start, steps) == (0, ((k, 1),)) or (start, steps) == (0, ()) and node.geometry.shape[k] == 1
+            (start, steps) == (0, ((k, 1),))
+            or (start, steps) == (0, ())
+            and node.geometry.shape[k] == 1
             for k, (start, steps) in enumerate(outer)
         )
         if aligned and place is self.place and node.geometry.shape == self.place.layout.shape:  # type: ignore[union-attr]
@@ -338,7 +356,9 @@ class Body:
         patch = self.needs.patch(node, tuple(region), geometry)
         offset = 0
         strides = [0] * len(self.box)
-        for (_, steps), stride, back, part in zip(outer, geometry.strides, backwards, region, strict=True):
+        for (_, steps), stride, back, part in zip(
+            outer, geometry.strides, backwards, region, strict=True
+        ):
             if steps:
                 strides[steps[0][0]] += -stride if back else stride
                 if back:
@@ -363,7 +383,15 @@ class Body:
             return self._from_register(node, register, outer)
         return self.compute(node, outer)
 
-    def operand(self, node: Node, place: int, ndim: int, shape: Sequence[int], outer: AxisMap, dtype: np.dtype[Any]) -> int:
+    def operand(
+        self,
+        node: Node,
+        place: int,
+        ndim: int,
+        shape: Sequence[int],
+        outer: AxisMap,
+        dtype: np.dtype[Any],
+    ) -> int:
         """An argument of ``node``, broadcast and in ``dtype``."""
         arg = node.args[place]
         if type(arg) is Node:
@@ -379,7 +407,9 @@ class Body:
         if kind == "call":
             loop = node.params[0]
             self.nodes.append(node)
-            args = tuple([self.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(loop.inputs)])
+            args = tuple(
+                [self.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(loop.inputs)]
+            )
             return self.emit("call", code_of(loop.output), args, loop.name)
         if kind == "cast":
             return self.cast(self.value(node.args[0], outer), dtype)
@@ -388,7 +418,11 @@ class Body:
             return self.emit(
                 "where",
                 code_of(dtype),
-                (mask, self.operand(node, 1, ndim, shape, outer, dtype), self.operand(node, 2, ndim, shape, outer, dtype)),
+                (
+                    mask,
+                    self.operand(node, 1, ndim, shape, outer, dtype),
+                    self.operand(node, 2, ndim, shape, outer, dtype),
+                ),
             )
         if kind == "fill":
             return self.operand(node, 0, ndim, shape, outer, dtype)
@@ -459,13 +493,22 @@ class Body:
         if box is None or self.sets is not None:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
         wanted = self.reached(outer)
-        if any(last <= low or first >= high for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)):
+        if any(
+            last <= low or first >= high
+            for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)
+        ):
             return self.value(node.args[0], outer)
-        if all(first >= low and last <= high for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)):
+        if all(
+            first >= low and last <= high
+            for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)
+        ):
             inner = inside_region(region, box, outer)
             value = node.args[1]
             if type(value) is Node:
-                return self.cast(self.value(value, broadcast_map(value, region.ndim, region.shape, inner)), node.geometry.dtype)
+                return self.cast(
+                    self.value(value, broadcast_map(value, region.ndim, region.shape, inner)),
+                    node.geometry.dtype,
+                )
             return self.scalar(self.registers.scalar_of[id(node), 1], node.geometry.dtype)
         for (start, steps), (low, high, _, _) in zip(outer, box, strict=True):
             if len(steps) == 1:

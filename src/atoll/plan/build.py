@@ -11,7 +11,17 @@ from ..graph.node import Node
 from ..layout import Range
 from ..ops.placement import Place
 from ..run.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, PositionAcrossRanks
-from ..run.program import Allocate, ByNumpy, Combine, CombinePositions, Copy, Program, Release, Share, Step
+from ..run.program import (
+    Allocate,
+    ByNumpy,
+    Combine,
+    CombinePositions,
+    Copy,
+    Program,
+    Release,
+    Share,
+    Step,
+)
 from .body import Patch, Registers
 from .exchange import plan_exchange
 from .lower import Launch, bodies_of, launches_of
@@ -45,7 +55,11 @@ def _extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
 class LaunchMaker(Protocol):
     """Turns a launch into a step; ``partials`` are the arrays of each full reduction."""
 
-    def __call__(self, launch: Launch, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]) -> Step:
+    def __call__(
+        self,
+        launch: Launch,
+        partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]],
+    ) -> Step:
         """The step."""
 
 
@@ -56,8 +70,12 @@ class Planner:
         self.trace = trace
         self.leaves = leaves
         self.make = make
-        self.world = next((n.place.world for n in [*leaves, *trace.order] if n.place is not None), None)
-        self.registers = Registers({}, trace.scalar_of, 0 if self.world is None else self.world.rank)
+        self.world = next(
+            (n.place.world for n in [*leaves, *trace.order] if n.place is not None), None
+        )
+        self.registers = Registers(
+            {}, trace.scalar_of, 0 if self.world is None else self.world.rank
+        )
         for leaf in leaves:
             self.registers.add(leaf)
         self.steps: list[tuple[Step, set[int]]] = []
@@ -75,11 +93,20 @@ class Planner:
         for place, group in enumerate(groups):
             self._group(place, group, groups, last_use)
             self.available.update(id(s.node) for s in group.statements)
-        kept = [s.node for s in statements if id(s.node) in self.trace.alive and id(s.node) in number]
+        kept = [
+            s.node for s in statements if id(s.node) in self.trace.alive and id(s.node) in number
+        ]
         outputs = tuple([self.registers.of[id(node)] for node in kept])
         steps = self._with_releases(outputs)
         places = tuple([number[id(node)] for node in kept])
-        return Program(len(self.leaves), len(self.registers.geometry), steps, outputs, places, (groups, self.launches))
+        return Program(
+            len(self.leaves),
+            len(self.registers.geometry),
+            steps,
+            outputs,
+            places,
+            (groups, self.launches),
+        )
 
     def _last_uses(self, groups: list[Group]) -> dict[int, int]:
         last: dict[int, int] = {}
@@ -92,7 +119,9 @@ class Planner:
     def _add(self, step: Step, uses: set[int]) -> None:
         self.steps.append((step, uses))
 
-    def _group(self, place: int, group: Group, groups: list[Group], last_use: dict[int, int]) -> None:
+    def _group(
+        self, place: int, group: Group, groups: list[Group], last_use: dict[int, int]
+    ) -> None:
         registers = self.registers
         first = group.statements[0]
         if first.style == "numpy":
@@ -133,19 +162,27 @@ class Planner:
         patched = {patch.register for patch in needs.patches}
         early = [body for body in bodies if not any(m.register in patched for m in body.memories)]
         late = [body for body in bodies if body not in early]
-        launches = [launch for body in early for launch in launches_of(body, group, registers, scratch)]
+        launches = [
+            launch for body in early for launch in launches_of(body, group, registers, scratch)
+        ]
         count = len(launches)
-        launches += [launch for body in late for launch in launches_of(body, group, registers, scratch)]
+        launches += [
+            launch for body in late for launch in launches_of(body, group, registers, scratch)
+        ]
         combines: dict[int, Combine] = {}
         for register, node in full.items():
             number = scratch.get(register, 0)
             if node.kind == "arg":
                 dtype = node.args[0].geometry.dtype
-                combines[register] = CombinePositions(register, node.name, number, dtype, node.geometry)
+                combines[register] = CombinePositions(
+                    register, node.name, number, dtype, node.geometry
+                )
             else:
                 dtype = node.geometry.dtype
                 identity = _IDENTITIES[node.name](dtype)
-                combines[register] = Combine(register, getattr(np, node.name), number, dtype, node.geometry, identity)
+                combines[register] = Combine(
+                    register, getattr(np, node.name), number, dtype, node.geometry, identity
+                )
         for k, launch in enumerate(launches):
             if k == count and finish is not None:
                 self._add(*finish)
@@ -155,7 +192,12 @@ class Planner:
                 combine = combines[register]
                 stop = start + launch.chunks
                 positions = combine.positions
-                parts.append((combine.partials[start:stop], None if positions is None else positions[start:stop]))
+                parts.append(
+                    (
+                        combine.partials[start:stop],
+                        None if positions is None else positions[start:stop],
+                    )
+                )
             self._add(self.make(launch, parts), {m.register for m in launch.memories})
         if finish is not None:
             self._add(*finish)
@@ -174,7 +216,10 @@ class Planner:
                 continue
             register = self.registers.of[id(node)]
             if node.kind == "arg":
-                self._add(PositionAcrossRanks(register, node.name, communicator, node.geometry), {register})
+                self._add(
+                    PositionAcrossRanks(register, node.name, communicator, node.geometry),
+                    {register},
+                )
             else:
                 self._add(AcrossRanks(register, getattr(np, node.name), communicator), {register})
 
@@ -236,8 +281,12 @@ class Planner:
         taken: set[int] = set()
         if any(s.style == "place" for s in group.statements):
             for statement in group.statements:
-                if not statement.copies_base:  # what the loop reads of the old version is what it writes
-                    found[registers.of[id(statement.node)]] = registers.of[id(statement.node.args[0])]
+                if (
+                    not statement.copies_base
+                ):  # what the loop reads of the old version is what it writes
+                    found[registers.of[id(statement.node)]] = registers.of[
+                        id(statement.node.args[0])
+                    ]
             return found
         reads: dict[int, bool] = {}
         for statement in group.statements:

@@ -47,9 +47,13 @@ def plan_exchange(
             layout = node.place.layout
             for record in needed(layout, patch.region, rank):
                 if rank == world.rank and record.peer == rank:
-                    inside.append(Inside(source, record.source_key, patch.register, record.target_key))
+                    inside.append(
+                        Inside(source, record.source_key, patch.register, record.target_key)
+                    )
                 elif rank == world.rank:
-                    incoming.append(Incoming(patch.register, record.target_key, record.shape, record.peer, tag))
+                    incoming.append(
+                        Incoming(patch.register, record.target_key, record.shape, record.peer, tag)
+                    )
                 elif record.peer == world.rank:
                     outgoing.append(Outgoing(source, record.source_key, rank, tag))
     if not anything:

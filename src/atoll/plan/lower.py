@@ -92,7 +92,9 @@ def bodies_of(
     return done, needs
 
 
-def launches_of(body: Body, group: Group, registers: Registers, scratch: dict[int, int]) -> list[Launch]:
+def launches_of(
+    body: Body, group: Group, registers: Registers, scratch: dict[int, int]
+) -> list[Launch]:
     """The launches of one box of a group of ``map``, ``fold`` and ``place`` statements.
 
     ``scratch`` receives, for each full reduction's node, the number of partials it needs.
@@ -100,7 +102,9 @@ def launches_of(body: Body, group: Group, registers: Registers, scratch: dict[in
     return _launches(body, group, registers, scratch)
 
 
-def _emit_statement(statement: Statement, body: Body, registers: Registers, reusable: dict[int, int]) -> None:
+def _emit_statement(
+    statement: Statement, body: Body, registers: Registers, reusable: dict[int, int]
+) -> None:
     node = statement.node
     own = identity(statement.domain)
     if statement.style == "map":
@@ -120,7 +124,11 @@ def _emit_statement(statement: Statement, body: Body, registers: Registers, reus
             inner = through_view(region, own)
             assert inner is not None
             offset, strides = body.own(node, inner)
-        mask = body.operand(node, 2, ndim, shape, own, np.dtype(np.bool_)) if len(node.args) == 3 else None
+        mask = (
+            body.operand(node, 2, ndim, shape, own, np.dtype(np.bool_))
+            if len(node.args) == 3
+            else None
+        )
         _store(body, registers.of[id(node)], offset, strides, dtype, value, reusable, mask)
     else:
         operand = node.args[0]
@@ -130,11 +138,15 @@ def _emit_statement(statement: Statement, body: Body, registers: Registers, reus
         loops = tuple(axes)
         if node.kind == "reduce":
             value = body.cast(value, dtype)
-            body.reductions.append(Reduction(node.name, code_of(dtype), value, loops, registers.of[id(node)]))
+            body.reductions.append(
+                Reduction(node.name, code_of(dtype), value, loops, registers.of[id(node)])
+            )
         else:
             position = _linear_index(body, statement.domain, axes)
             code = body.instructions[value].dtype
-            body.reductions.append(Reduction(node.name, code, value, loops, registers.of[id(node)], position))
+            body.reductions.append(
+                Reduction(node.name, code, value, loops, registers.of[id(node)], position)
+            )
 
 
 def _linear_index(body: Body, domain: tuple[int, ...], axes: Sequence[int]) -> int:
@@ -165,7 +177,12 @@ def _store(
     source = reusable.get(register, register)
     args: tuple[int, ...]
     for k, memory in enumerate(body.memories):
-        if (memory.register, memory.offset, memory.strides, memory.dtype) == (source, offset, strides, dtype):
+        if (memory.register, memory.offset, memory.strides, memory.dtype) == (
+            source,
+            offset,
+            strides,
+            dtype,
+        ):
             memory.access = "rw"
             memory.register = source
             args = (k, value)
@@ -176,7 +193,9 @@ def _store(
     body.emit("store", code_of(dtype), args if mask is None else (*args, mask))
 
 
-def _launches(body: Body, group: Group, registers: Registers, scratch: dict[int, int]) -> list[Launch]:
+def _launches(
+    body: Body, group: Group, registers: Registers, scratch: dict[int, int]
+) -> list[Launch]:
     """Order the loop axes, drop and merge what can be, and cut the work into chunks."""
     box = body.box
     ndim = len(box)
@@ -192,15 +211,28 @@ def _launches(body: Body, group: Group, registers: Registers, scratch: dict[int,
         offset = sum((low - c) * s for (low, _), s, c in zip(box, strides, corner, strict=True))
         memories.append(Memory(reduction.operand, offset, strides, node.geometry.dtype, "rw"))
         body.reductions[k] = Reduction(
-            reduction.op, reduction.dtype, reduction.value, reduction.axes, len(memories) - 1, reduction.position
+            reduction.op,
+            reduction.dtype,
+            reduction.value,
+            reduction.axes,
+            len(memories) - 1,
+            reduction.position,
         )
     order = [k for k in range(ndim) if extents[k] != 1]
     stores = [m for m in memories if m.access != "r"] or memories
-    order.sort(key=lambda k: (-sum(abs(m.strides[k]) for m in stores), -sum(abs(m.strides[k]) for m in memories), k))
+    order.sort(
+        key=lambda k: (
+            -sum(abs(m.strides[k]) for m in stores),
+            -sum(abs(m.strides[k]) for m in memories),
+            k,
+        )
+    )
     if partial:
         # loads decide: the axis on which most operands step by single items runs innermost
         order.sort(key=lambda k: (-sum(abs(m.strides[k]) for m in memories if m.access == "r"), k))
-    folded = [tuple(k in r.axes for r in body.reductions if len(r.axes) < ndim) for k in range(ndim)]
+    folded = [
+        tuple(k in r.axes for r in body.reductions if len(r.axes) < ndim) for k in range(ndim)
+    ]
     indexed = {int(i.args[0].real) for i in body.instructions if i.op == "index"}
     merged: list[list[int]] = []
     for k in order:
@@ -225,7 +257,9 @@ def _launches(body: Body, group: Group, registers: Registers, scratch: dict[int,
         loops = [Loop(1, -1, ())]
     return [
         _assemble(body, nest, memories, registers, scratch, ndim)
-        for nest in _for_threads(loops, [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops], indexed)
+        for nest in _for_threads(
+            loops, [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops], indexed
+        )
     ]
 
 
@@ -240,7 +274,9 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
     if not folded[0] and (loops[0].extent >= 8 or len(loops) == 1 or work < 1 << 17):
         return [loops]
     candidates = [
-        k for k, loop in enumerate(loops) if not folded[k] and loop.axis not in indexed and loop.extent > 1
+        k
+        for k, loop in enumerate(loops)
+        if not folded[k] and loop.axis not in indexed and loop.extent > 1
     ]
     if not candidates:
         return [loops]
@@ -297,7 +333,9 @@ def _assemble(
     place_of = {axis: place for place, loop in enumerate(loops) for axis in loop.axes}
     depth = len(loops)
     extents = tuple([loop.extent for loop in loops])
-    shared = any(place_of.get(k) == 0 for r in body.reductions if len(r.axes) < ndim for k in r.axes)
+    shared = any(
+        place_of.get(k) == 0 for r in body.reductions if len(r.axes) < ndim for k in r.axes
+    )
     inner = prod(extents[1:])
     chunk = extents[0] if shared else max(1, min(extents[0], CHUNK_ELEMENTS // max(inner, 1)))
     chunks = -(-extents[0] // chunk)
@@ -311,23 +349,37 @@ def _assemble(
     final: list[Memory] = []
     groups = _alias_groups(memories)
     for memory, group in zip(memories, groups, strict=True):
-        strides = tuple([memory.strides[loop.axis] * loop.scale if loop.axis >= 0 else 0 for loop in loops])
+        strides = tuple(
+            [memory.strides[loop.axis] * loop.scale if loop.axis >= 0 else 0 for loop in loops]
+        )
         shift = sum(memory.strides[loop.axis] * loop.start for loop in loops if loop.axis >= 0)
         last = strides[-1]
         kind = "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
         operands.append(Operand(code_of(memory.dtype), memory.access, kind, group))
-        final.append(Memory(memory.register, memory.offset + shift, strides, memory.dtype, memory.access))
+        final.append(
+            Memory(memory.register, memory.offset + shift, strides, memory.dtype, memory.access)
+        )
     reductions = []
     for reduction in body.reductions:
         whole = len(reduction.axes) == ndim
-        axes = tuple(range(depth)) if whole else tuple(sorted({place_of[k] for k in reduction.axes if k in place_of}))
+        axes = (
+            tuple(range(depth))
+            if whole
+            else tuple(sorted({place_of[k] for k in reduction.axes if k in place_of}))
+        )
         reductions.append(
             Reduction(
-                reduction.op, reduction.dtype, reduction.value, axes, -1 if whole else reduction.operand, reduction.position
+                reduction.op,
+                reduction.dtype,
+                reduction.value,
+                axes,
+                -1 if whole else reduction.operand,
+                reduction.position,
             )
         )
     instructions = [
-        Instruction("index", "i8", (place_of[int(i.args[0].real)],)) if i.op == "index" else i for i in body.instructions
+        Instruction("index", "i8", (place_of[int(i.args[0].real)],)) if i.op == "index" else i
+        for i in body.instructions
     ]
     origins = tuple([body.box[loop.axis][0] if loop.axis >= 0 else 0 for loop in loops])
     spec = KernelSpec(
@@ -344,4 +396,7 @@ def _alias_groups(memories: list[Memory]) -> list[int]:
     """Operands of one register may overlap if one of them is written; all others do not."""
     written = {m.register for m in memories if m.access != "r"}
     numbers: dict[int, int] = {}
-    return [numbers.setdefault(m.register if m.register in written else -1, len(numbers)) for m in memories]
+    return [
+        numbers.setdefault(m.register if m.register in written else -1, len(numbers))
+        for m in memories
+    ]

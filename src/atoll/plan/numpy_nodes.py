@@ -21,16 +21,27 @@ def numpy_function(node: Node) -> tuple[Callable[..., Any], tuple[int, ...]]:
         function = loop.ufunc
         inputs, result = loop.inputs, loop.output
 
-        if not output and not node.geometry.shape and all(
-            type(a) is not Node or a.geometry.dtype == d for a, d in zip(node.args, inputs, strict=True)
+        if (
+            not output
+            and not node.geometry.shape
+            and all(
+                type(a) is not Node or a.geometry.dtype == d
+                for a, d in zip(node.args, inputs, strict=True)
+            )
         ):
             return function, every  # scalars are in the loop's dtypes already
 
         def call(*args: Any) -> Any:
-            arrays = [np.asarray(a).astype(d, copy=False) for a, d in zip(args, inputs, strict=True)]
+            arrays = [
+                np.asarray(a).astype(d, copy=False) for a, d in zip(args, inputs, strict=True)
+            ]
             if output:
                 return function(*arrays)[int(output)]
-            return function(*arrays).astype(result, copy=False) if arrays[0].ndim else np.asarray(function(*arrays))
+            return (
+                function(*arrays).astype(result, copy=False)
+                if arrays[0].ndim
+                else np.asarray(function(*arrays))
+            )
 
         return call, every
     if kind == "cast":

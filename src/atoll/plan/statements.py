@@ -82,7 +82,9 @@ def broadcast_map(node: Node, ndim: int, shape: Sequence[int], outer: AxisMap) -
     """The map of an operand that is broadcast to ``shape``, whose own map is ``outer``."""
     own = node.geometry.shape
     lead = ndim - len(own)
-    return tuple([(0, ()) if n == 1 and shape[lead + k] != 1 else outer[lead + k] for k, n in enumerate(own)])
+    return tuple(
+        [(0, ()) if n == 1 and shape[lead + k] != 1 else outer[lead + k] for k, n in enumerate(own)]
+    )
 
 
 def through_view(view: Geometry, outer: AxisMap) -> AxisMap | None:
@@ -128,7 +130,9 @@ def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
     return tuple(box)
 
 
-def inside_region(region: Geometry, box: tuple[tuple[int, int, int, int], ...], outer: AxisMap) -> AxisMap:
+def inside_region(
+    region: Geometry, box: tuple[tuple[int, int, int, int], ...], outer: AxisMap
+) -> AxisMap:
     """The map of the value that was written through ``region``, where ``outer`` maps its base."""
     result: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())] * region.ndim
     for k, (low, high, axis, step) in enumerate(box):
@@ -142,10 +146,14 @@ def inside_region(region: Geometry, box: tuple[tuple[int, int, int, int], ...], 
 
 def is_trivial(node: Node) -> bool:
     """Whether computing it again costs nothing."""
-    return node.kind in ("fill", "index", "read") or (node.kind == "cast" and node.args[0].kind in ("fill", "index"))
+    return node.kind in ("fill", "index", "read") or (
+        node.kind == "cast" and node.args[0].kind in ("fill", "index")
+    )
 
 
-def unshaped(node: Node, memory: dict[int, Node | None], scalar_of: dict[tuple[int, int], int]) -> Node | None:
+def unshaped(
+    node: Node, memory: dict[int, Node | None], scalar_of: dict[tuple[int, int], int]
+) -> Node | None:
     """A node of another shape with the same elements in the same C order, or ``None``."""
     if id(node) in memory:
         return memory[id(node)]
@@ -161,14 +169,25 @@ def unshaped(node: Node, memory: dict[int, Node | None], scalar_of: dict[tuple[i
                 if type(arg) is not Node:
                     args.append(arg)
                     continue
-                inner = unshaped(arg, memory, scalar_of) if arg.geometry.shape == node.geometry.shape else None
+                inner = (
+                    unshaped(arg, memory, scalar_of)
+                    if arg.geometry.shape == node.geometry.shape
+                    else None
+                )
                 if inner is None or (args and _shape_of(args) not in (None, inner.geometry.shape)):
                     args = []
                     break
                 args.append(inner)
             shape = _shape_of(args)
             if shape is not None:
-                found = Node(node.kind, tuple(args), dense(shape, node.geometry.dtype), node.params, node.name, node.site)
+                found = Node(
+                    node.kind,
+                    tuple(args),
+                    dense(shape, node.geometry.dtype),
+                    node.params,
+                    node.name,
+                    node.site,
+                )
                 for place in range(len(args)):
                     if (id(node), place) in scalar_of:
                         scalar_of[id(found), place] = scalar_of[id(node), place]
@@ -251,9 +270,15 @@ def choose_stored(trace: Trace) -> tuple[set[int], set[int]]:
                     stored.add(id(arg))
             elif node.kind == "update":
                 mode = "base" if place == 0 else ("value", node.params[0].number)
-                if arg.kind == "update" or (place == 0 and not is_trivial(arg) and arg.kind != "call"):
+                if arg.kind == "update" or (
+                    place == 0 and not is_trivial(arg) and arg.kind != "call"
+                ):
                     stored.add(id(arg))
-                elif place == 1 and prod(arg.geometry.shape) < node.params[0].size and not is_trivial(arg):
+                elif (
+                    place == 1
+                    and prod(arg.geometry.shape) < node.params[0].size
+                    and not is_trivial(arg)
+                ):
                     stored.add(id(arg))
             elif arg.geometry.shape != shape and node.kind not in ("reduce", "arg"):
                 mode = ("broadcast", shape)
@@ -289,7 +314,9 @@ def _bound_sizes(order: list[Node], stored: set[int], positions: dict[int, int])
                 if heaviest is None or sizes[id(arg)] > sizes[id(heaviest)]:
                     heaviest = arg
             else:
-                leaves |= {hash((id(arg), node.params[0].number)) if node.kind == "read" else id(arg)}
+                leaves |= {
+                    hash((id(arg), node.params[0].number)) if node.kind == "read" else id(arg)
+                }
         if heaviest is not None and (size > MAX_OPERATIONS or len(leaves) > MAX_STREAMS):
             stored.add(id(heaviest))
             size = size - sizes[id(heaviest)] + 1
@@ -307,7 +334,9 @@ def _store_for_ranks(trace: Trace, stored: set[int], by_numpy: set[int]) -> None
         if node.kind == "index" and scattered:
             stored.add(id(node))
             by_numpy.add(id(node))
-        if node.kind == "update" and (scattered or (place is not None and node.params[0].axes is None)):
+        if node.kind == "update" and (
+            scattered or (place is not None and node.params[0].axes is None)
+        ):
             stored.update(id(a) for a in node.args if type(a) is Node and a.value is None)
             stored.add(id(node))
             if node.params[0].axes is None or len(node.args) == 3:
@@ -324,7 +353,9 @@ def _store_for_ranks(trace: Trace, stored: set[int], by_numpy: set[int]) -> None
 class Reads:
     """Which leaves and stored nodes an expression reads, and whether only at its own index."""
 
-    def __init__(self, stored: set[int], domain: tuple[int, ...], place: Place | None = None) -> None:
+    def __init__(
+        self, stored: set[int], domain: tuple[int, ...], place: Place | None = None
+    ) -> None:
         self.stored = stored
         self.domain = domain
         self.place = place
@@ -338,7 +369,9 @@ class Reads:
         self._seen.add((id(node), outer, inside))
         if node.value is not None or (id(node) in self.stored and inside):
             aligned = (
-                node.geometry.shape == self.domain and node.place is self.place and outer == identity(self.domain)
+                node.geometry.shape == self.domain
+                and node.place is self.place
+                and outer == identity(self.domain)
             )
             self.found[id(node)] = self.found.get(id(node), True) and aligned
             return
@@ -365,7 +398,9 @@ class Reads:
             ndim = node.geometry.ndim
             for arg in node.args:
                 if type(arg) is Node:
-                    self.visit(arg, broadcast_map(arg, ndim, node.geometry.shape, outer), inside=True)
+                    self.visit(
+                        arg, broadcast_map(arg, ndim, node.geometry.shape, outer), inside=True
+                    )
 
 
 def make_statements(trace: Trace) -> list[Statement]:
@@ -441,8 +476,14 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
         reads = Reads(stored, region.shape)
         for arg in node.args[1:]:
             if type(arg) is Node:
-                reads.visit(arg, broadcast_map(arg, region.ndim, region.shape, identity(region.shape)), inside=True)
-        entangled = id(base) in reads.found and not _reads_only_through(value, region, base, stored, set())
+                reads.visit(
+                    arg,
+                    broadcast_map(arg, region.ndim, region.shape, identity(region.shape)),
+                    inside=True,
+                )
+        entangled = id(base) in reads.found and not _reads_only_through(
+            value, region, base, stored, set()
+        )
         if entangled and boxable and region.size * 2 > base.geometry.size:
             continue
         statement.style = "place"
@@ -463,14 +504,20 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
             reads = Reads(stored, region.shape)
             for arg in node.args[1:]:
                 if type(arg) is Node:
-                    reads.visit(arg, broadcast_map(arg, region.ndim, region.shape, identity(region.shape)), inside=True)
+                    reads.visit(
+                        arg,
+                        broadcast_map(arg, region.ndim, region.shape, identity(region.shape)),
+                        inside=True,
+                    )
         statement.reads = dict(reads.found)
         statement.reads[id(base)] = False
     for k, extra in reversed(inserted):
         statements.insert(k, extra)
 
 
-def _reads_only_through(node: Any, region: Geometry, base: Node, stored: set[int], seen: set[int]) -> bool:
+def _reads_only_through(
+    node: Any, region: Geometry, base: Node, stored: set[int], seen: set[int]
+) -> bool:
     """Whether ``node`` reads ``base`` through the view ``region`` only, index by index."""
     if type(node) is not Node or id(node) in seen:
         return True
@@ -482,7 +529,11 @@ def _reads_only_through(node: Any, region: Geometry, base: Node, stored: set[int
     if node.kind == "read":
         if node.args[0] is base:
             return bool(node.params[0].number == region.number)
-        return _reads_only_through(node.args[0], region, base, stored, seen) if not _mentions(node.args[0], base, stored) else False
+        return (
+            _reads_only_through(node.args[0], region, base, stored, seen)
+            if not _mentions(node.args[0], base, stored)
+            else False
+        )
     if node.kind in ("update", "reduce", "arg"):
         return not _mentions(node, base, stored)
     return all(
@@ -538,4 +589,6 @@ def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
 
 def native_node(node: Node) -> bool:
     """Whether all dtypes of a node are ones that kernels hold."""
-    return is_native(node.geometry.dtype) and all(is_native(a.geometry.dtype) for a in node.args if type(a) is Node)
+    return is_native(node.geometry.dtype) and all(
+        is_native(a.geometry.dtype) for a in node.args if type(a) is Node
+    )

@@ -144,7 +144,12 @@ class Cell:
                 self.sites = {site}
             else:
                 sites.add(site)
-        if mask is None and region.is_base and type(value) is Node and value.geometry is self.geometry:
+        if (
+            mask is None
+            and region.is_base
+            and type(value) is Node
+            and value.geometry is self.geometry
+        ):
             self.node = value
         else:
             self.node = update(self.node, region, value, mask, site)

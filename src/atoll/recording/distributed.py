@@ -48,7 +48,11 @@ class Distributed(Handle):
         if self._np is not None:
             return None
         node = self._cell.node
-        return node.place if self._geometry.is_base or node.place is None else placed_view(node.place, self._geometry)
+        return (
+            node.place
+            if self._geometry.is_base or node.place is None
+            else placed_view(node.place, self._geometry)
+        )
 
     @property
     def world(self) -> World:
@@ -98,7 +102,14 @@ class Distributed(Handle):
             return block
         rank = self.world.rank
         counts = layout.local_shape(rank)
-        return block[tuple([slice(left, left + n) for (left, _), n in zip(layout.halo(rank), counts, strict=True)])]
+        return block[
+            tuple(
+                [
+                    slice(left, left + n)
+                    for (left, _), n in zip(layout.halo(rank), counts, strict=True)
+                ]
+            )
+        ]
 
     def exchange_halos(self) -> Any:
         """Fill the communication padding from the ranks that own the elements. Collective."""
@@ -110,7 +121,9 @@ class Distributed(Handle):
         """The same value, lying as ``layout`` says: an array of its own. Collective."""
         shape = self._geometry.shape if self._np is None else self._np.shape
         if layout.shape != shape:
-            raise ValueError(f"redistribute: the layout is for shape {layout.shape}, the array has shape {shape}")
+            raise ValueError(
+                f"redistribute: the layout is for shape {layout.shape}, the array has shape {shape}"
+            )
         world = self.world
         if self._place() is None:
             block = np.array(self._array()[region_key(layout.region(world.rank))])
@@ -123,7 +136,9 @@ class Distributed(Handle):
         if layout.is_padded:
             halo = layout.halo(world.rank)
             padded = np.zeros(layout.padded_shape(world.rank), block.dtype)
-            padded[tuple([slice(a, a + n) for (a, _), n in zip(halo, block.shape, strict=True)])] = block
+            padded[
+                tuple([slice(a, a + n) for (a, _), n in zip(halo, block.shape, strict=True)])
+            ] = block
         made = self._from_block(padded, layout, world)
         made._cell.pins = 0
         made._cell.node.value.pinned = False
@@ -148,7 +163,9 @@ def _block_of_view(block: Array, place: Place, view: Any) -> Array:
     counts = place.layout.local_shape(rank)
     inner = block[tuple([slice(a, a + n) for (a, _), n in zip(halo, counts, strict=True)])]
     if axes is None or any(len(steps) > 1 for _, steps in axes):
-        raise ValueError("local: this view of a distributed array selects no block of it; copy the view first")
+        raise ValueError(
+            "local: this view of a distributed array selects no block of it; copy the view first"
+        )
     key: list[Any] = []
     taken: list[int] = []
     for first, steps in axes:

@@ -46,7 +46,9 @@ class Operand:
 
     __slots__ = ("geometry", "kind", "large", "node", "now")
 
-    def __init__(self, node: Any, geometry: Geometry | None, kind: Any, now: bool, large: bool = False) -> None:
+    def __init__(
+        self, node: Any, geometry: Geometry | None, kind: Any, now: bool, large: bool = False
+    ) -> None:
         self.node = node
         self.geometry = geometry
         self.kind = kind
@@ -105,7 +107,9 @@ def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:
     return dtype.type(value)
 
 
-def record(ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None) -> list[Node]:
+def record(
+    ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None
+) -> list[Node]:
     """The nodes of each output of ``ufunc``."""
     args: list[Any] = []
     geometries: list[Geometry] = []
@@ -119,7 +123,9 @@ def record(ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], 
     return [call(loop, args, geometries, site) for loop in loops]
 
 
-def native_loops(ufunc: np.ufunc, operands: Sequence[Operand], dtype: Any = None) -> Sequence[Loop] | None:
+def native_loops(
+    ufunc: np.ufunc, operands: Sequence[Operand], dtype: Any = None
+) -> Sequence[Loop] | None:
     """The loops to record, or ``None`` where they are not native. TypeErrors are NumPy's."""
     loops = loops_of(ufunc, tuple([operand.kind for operand in operands]))
     for loop in loops:
@@ -189,7 +195,9 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
             return None
         return target.dtype.type(number), False
     geometry = operand.geometry
-    if geometry.dtype != target.dtype and not np.can_cast(geometry.dtype, target.dtype, "same_kind"):
+    if geometry.dtype != target.dtype and not np.can_cast(
+        geometry.dtype, target.dtype, "same_kind"
+    ):
         return None
     node: Node = operand.node
     if geometry.shape != target.shape:
@@ -204,7 +212,11 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
             raise ValueError(
                 f"could not broadcast input array from shape {given} into shape {shape_text(target.shape)}"
             )
-    if target.is_base and node.geometry.shape == target.shape and node.geometry.strides == target.strides:
+    if (
+        target.is_base
+        and node.geometry.shape == target.shape
+        and node.geometry.strides == target.strides
+    ):
         node = cast(node, target.dtype)
     return node, operand.now
 
@@ -255,7 +267,9 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 mine, theirs = self._geometry, other._geometry
                 found = known.get((mine.number, theirs.number))
                 if found is not None and not eager.depth:
-                    return _recorded(found, self._node(), other._node(), self._cell.pins or other._cell.pins)
+                    return _recorded(
+                        found, self._node(), other._node(), self._cell.pins or other._cell.pins
+                    )
         elif kind is float or kind is int:
             found = known.get((self._geometry.number, kind))
             if found is not None and not eager.depth:

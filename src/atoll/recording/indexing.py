@@ -34,7 +34,9 @@ def basic_key(key: Any) -> tuple[Any, ...] | None:
         kind = type(item)
         if kind in _BASIC:
             made.append(item)
-        elif isinstance(item, np.integer) or (kind is not bool and kind is not np.bool_ and _is_index(item)):
+        elif isinstance(item, np.integer) or (
+            kind is not bool and kind is not np.bool_ and _is_index(item)
+        ):
             made.append(item.__index__())
         else:
             return None

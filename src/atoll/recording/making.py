@@ -36,9 +36,13 @@ def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place
     world = current_world()
     if layout is not None:
         if layout.shape != shape:
-            raise LayoutError(f"layout: it is for shape {layout.shape}, the array has shape {shape}")
+            raise LayoutError(
+                f"layout: it is for shape {layout.shape}, the array has shape {shape}"
+            )
         if layout.processes != world.size:
-            raise LayoutError(f"layout: it is for {layout.processes} ranks, the current world has {world.size}")
+            raise LayoutError(
+                f"layout: it is for {layout.processes} ranks, the current world has {world.size}"
+            )
         return Place.of(layout, world)
     if world.size == 1 or not shape or is_small(shape):
         return None
@@ -64,7 +68,11 @@ def plain(value: Any) -> Any:
     if kind is tuple:
         return tuple([plain(v) for v in value])
     if kind is list:
-        return [plain(v) for v in value] if any(isinstance(v, (Handle, list, tuple)) for v in value) else value
+        return (
+            [plain(v) for v in value]
+            if any(isinstance(v, (Handle, list, tuple)) for v in value)
+            else value
+        )
     if kind is dict:
         return {k: plain(v) for k, v in value.items()}
     return value

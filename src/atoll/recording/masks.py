@@ -24,7 +24,11 @@ from .making import of_view
 def _mask_of(handle: Handle, key: Any) -> Node | None:
     """The node of a mask for all of the array, if kernels can use it."""
     geometry = handle._geometry
-    if not isinstance(key, (Handle, np.ndarray)) or not is_native(geometry.dtype) or geometry.ndim == 0:
+    if (
+        not isinstance(key, (Handle, np.ndarray))
+        or not is_native(geometry.dtype)
+        or geometry.ndim == 0
+    ):
         return None
     shape, dtype = (key.shape, key.dtype) if isinstance(key, np.ndarray) else _form(key)
     if dtype != np.bool_ or shape != geometry.shape:
@@ -103,7 +107,12 @@ def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | Non
         else:
             shape = next(a.geometry.shape for a in args if type(a) is Node)
             found = Node(
-                node.kind, tuple(args), dense(shape, node.geometry.dtype), node.params, node.name, node.site
+                node.kind,
+                tuple(args),
+                dense(shape, node.geometry.dtype),
+                node.params,
+                node.name,
+                node.site,
             )
     memory[id(node)] = found
     return found

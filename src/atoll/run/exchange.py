@@ -101,12 +101,16 @@ class StartExchange:
         for out in self.outgoing:
             piece = np.ascontiguousarray(self._share(state, out.register)[out.key])
             moved += piece.nbytes
-            sending.append(communicator.isend(piece, out.peer, out.tag, "a halo or a piece of an array"))
+            sending.append(
+                communicator.isend(piece, out.peer, out.tag, "a halo or a piece of an array")
+            )
         if sending:
             statistics.add("messages", len(sending))
             statistics.add("bytes_moved", moved)
         for within in self.inside:
-            _array(state, within.register)[within.key] = self._share(state, within.source)[within.source_key]
+            _array(state, within.register)[within.key] = self._share(state, within.source)[
+                within.source_key
+            ]
         state.pending[id(self)] = (waiting, sending)
 
 
@@ -156,7 +160,9 @@ class PositionAcrossRanks:
 
     __slots__ = ("communicator", "geometry", "name", "register")
 
-    def __init__(self, register: int, name: str, communicator: Communicator, geometry: Geometry) -> None:
+    def __init__(
+        self, register: int, name: str, communicator: Communicator, geometry: Geometry
+    ) -> None:
         self.register = register
         self.name = name
         self.communicator = communicator
@@ -171,7 +177,9 @@ class PositionAcrossRanks:
         have = np.flatnonzero(positions >= 0)
         have = have[np.argsort(positions[have], kind="stable")]
         best = positions[have[getattr(np, self.name)(extremes[have])]]
-        state.registers[self.register] = Value(np.full(self.geometry.shape, best, self.geometry.dtype))
+        state.registers[self.register] = Value(
+            np.full(self.geometry.shape, best, self.geometry.dtype)
+        )
 
 
 class Localise:
@@ -196,7 +204,9 @@ class AssignLocally:
 
     __slots__ = ("number", "order", "register", "rows", "source", "targets")
 
-    def __init__(self, register: int, place: Any, region: Geometry, source: int | None, number: int | None) -> None:
+    def __init__(
+        self, register: int, place: Any, region: Geometry, source: int | None, number: int | None
+    ) -> None:
         self.register = register
         self.source = source
         self.number = number
@@ -214,7 +224,11 @@ class AssignLocally:
                 continue
             axis, step = steps[0]
             offsets = indices - first
-            inside = (offsets % step == 0) & (offsets // step >= 0) & (offsets // step < region.shape[axis])
+            inside = (
+                (offsets % step == 0)
+                & (offsets // step >= 0)
+                & (offsets // step < region.shape[axis])
+            )
             self.targets.append(np.flatnonzero(inside))
             self.rows[axis] = offsets[inside] // step
 
@@ -229,7 +243,10 @@ class AssignLocally:
         else:
             whole = _array(state, self.source)
             rows = self.rows[len(self.rows) - whole.ndim :]
-            picked = [np.zeros(1, np.int64) if n == 1 else r for n, r in zip(whole.shape, rows, strict=True)]
+            picked = [
+                np.zeros(1, np.int64) if n == 1 else r
+                for n, r in zip(whole.shape, rows, strict=True)
+            ]
             value = whole[np.ix_(*picked)] if picked else whole
             value = np.broadcast_to(value, [len(r) for r in self.rows])
             value = value.transpose(self.order).reshape([len(t) for t in self.targets])

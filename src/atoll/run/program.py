@@ -105,10 +105,25 @@ class Release:
 class Combine:
     """The result of a full reduction, from one partial per chunk."""
 
-    __slots__ = ("count", "dtype", "identity", "partials", "positions", "register", "shape", "ufunc")
+    __slots__ = (
+        "count",
+        "dtype",
+        "identity",
+        "partials",
+        "positions",
+        "register",
+        "shape",
+        "ufunc",
+    )
 
     def __init__(
-        self, register: int, ufunc: np.ufunc | None, count: int, dtype: np.dtype[Any], geometry: Geometry, identity: Any
+        self,
+        register: int,
+        ufunc: np.ufunc | None,
+        count: int,
+        dtype: np.dtype[Any],
+        geometry: Geometry,
+        identity: Any,
     ) -> None:
         self.register = register
         self.ufunc = ufunc
@@ -134,7 +149,9 @@ class CombinePositions(Combine):
 
     __slots__ = ("pick",)
 
-    def __init__(self, register: int, pick: str, count: int, dtype: np.dtype[Any], geometry: Geometry) -> None:
+    def __init__(
+        self, register: int, pick: str, count: int, dtype: np.dtype[Any], geometry: Geometry
+    ) -> None:
         super().__init__(register, None, count, dtype, geometry, 0)
         self.positions = np.empty(count, np.int64)
         self.pick: Callable[[Any], Any] = getattr(np, pick)
@@ -160,7 +177,11 @@ class ByNumpy:
     __slots__ = ("arguments", "function", "geometry", "register")
 
     def __init__(
-        self, register: int, function: Callable[..., Any], arguments: tuple[tuple[bool, int], ...], geometry: Geometry
+        self,
+        register: int,
+        function: Callable[..., Any],
+        arguments: tuple[tuple[bool, int], ...],
+        geometry: Geometry,
     ) -> None:
         self.register = register
         self.function = function
@@ -179,7 +200,11 @@ class ByNumpy:
                 args.append(state.scalars[number])
         result = np.asarray(self.function(*args))
         geometry = self.geometry
-        owned = result.base is None and result.strides == geometry.strides and result.dtype == geometry.dtype
+        owned = (
+            result.base is None
+            and result.strides == geometry.strides
+            and result.dtype == geometry.dtype
+        )
         if owned and result.flags.writeable:
             state.registers[self.register] = Value(result)
             return
@@ -210,7 +235,9 @@ class Program:
         """For each output, the number of its node among the pending nodes of the trace."""
         self.description = description
 
-    def run(self, leaves: list[Value | None], scalars: Sequence[Any]) -> tuple[list[Value], list[tuple[int, Any]]]:
+    def run(
+        self, leaves: list[Value | None], scalars: Sequence[Any]
+    ) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up.
 
         ``leaves`` is used up: a leaf that dies is let go when it is not needed.
