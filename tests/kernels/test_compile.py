@@ -1,0 +1,141 @@
+"""Compiling: once, from disk where it can be, small in memory, and only when asked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from atoll.config import config
+from atoll.kernels import Instruction, KernelSpec, Operand, Reduction, compile_kernel
+from atoll.kernels.block import Layout
+from atoll.kernels.compile import Compiler, kernel_text
+from atoll.run import statistics
+
+from .harness import Loop
+
+
+def laplace(*extra):
+    """The five-point step with the sum of its squared changes."""
+    operands = (*[Operand("f8", "r", "unit", 1)] * 5, Operand("f8", "w", "unit", 2))
+    body = [Instruction("load", "f8", (k,)) for k in range(5)]
+    body += [Instruction("scalar", "f8", (k,)) for k in range(3)]
+    steps = [("add", 0, 1), ("multiply", 8, 5), ("add", 2, 3), ("multiply", 10, 6), ("add", 9, 11)]
+    for name, a, b in [*steps, ("multiply", 12, 7), ("subtract", 13, 4), ("multiply", 14, 14)]:
+        body.append(Instruction("call", "f8", (a, b), name))
+    body += [Instruction("store", "", (5, 13)), *extra]
+    return KernelSpec(2, operands, ("f8",) * 3, tuple(body), (Reduction("add", "f8", 15, (0, 1)),))
+
+
+def variants(number):
+    """Different kernels of one size."""
+    return [laplace(Instruction("const", "f8", (float(k),))) for k in range(number)]
+
+
+def test_one_kernel_for_one_specification():
+    before = statistics.stats().kernels_compiled
+    compiler = Compiler()
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(compiler.kernel(laplace()))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len(set(map(id, found))) == 1
+    assert statistics.stats().kernels_compiled == before + 1
+
+
+def test_kernels_come_from_disk(tmp_path):
+    with config(kernel_cache=str(tmp_path)):
+        Compiler().kernel(laplace())
+        files = list(tmp_path.iterdir())
+        assert len(files) == 1
+        again = Compiler().kernel(laplace())  # from the file: it may not be written anew
+        assert [f.stat().st_mtime_ns for f in tmp_path.iterdir()] == [files[0].stat().st_mtime_ns]
+        assert again.address
+
+
+def test_memory_of_kernels():
+    specs = variants(60)
+    with config(kernel_cache="off"):
+        compiler = Compiler()
+        for spec in specs[:20]:
+            compiler.kernel(spec)
+        process = psutil.Process()
+        before = process.memory_info().rss
+        for spec in specs[20:]:
+            compiler.kernel(spec)
+        assert (process.memory_info().rss - before) / 40 < 50_000
+
+
+def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
+    script = """
+        from tests.kernels.test_compile import laplace
+        from atoll.kernels.compile import kernel_text
+        print(kernel_text(laplace()))
+    """
+    other = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert other.stdout.strip() == kernel_text(laplace()).strip()
+    assert "inttoptr" not in other.stdout
+
+
+def test_llvm_is_loaded_at_the_first_kernel():
+    script = """
+        import sys
+        import atoll.kernels
+        assert not any(name.startswith("llvmlite") for name in sys.modules)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+
+
+def test_the_block():
+    kernel = compile_kernel(laplace())
+    layout, block = kernel.layout, kernel.block()
+    assert layout == Layout.of(laplace())
+    assert layout.size == len(block.words) == len(block.view)
+    block.view[layout.pointers] = 17
+    assert block.words[layout.pointers] == 17
+    assert block.address == block.words.ctypes.data
+    block.set_scalar(1, "f8", 2.5)
+    start = layout.scalars + 2
+    assert block.words[start : start + 1].view("f8")[0] == 2.5
+
+
+def test_a_whole_step():
+    u = np.random.default_rng(1).random((60, 70))
+    new = u.copy()
+    loop = Loop((58, 68))
+    north, south, west, east, here = (
+        loop.load(v, alias=1)
+        for v in (u[:-2, 1:-1], u[2:, 1:-1], u[1:-1, :-2], u[1:-1, 2:], u[1:-1, 1:-1])
+    )
+    weights = [loop.scalar(value, "f8") for value in (0.3, 0.2, 0.25)]
+    vertical = loop.call("multiply", "f8", loop.call("add", "f8", north, south), weights[0])
+    flat = loop.call("multiply", "f8", loop.call("add", "f8", west, east), weights[1])
+    total = loop.call("multiply", "f8", loop.call("add", "f8", vertical, flat), weights[2])
+    loop.store(new[1:-1, 1:-1], total)
+    change = loop.call("subtract", "f8", total, here)
+    loop.reduce("add", "f8", loop.call("multiply", "f8", change, change))
+    _, (partials,) = loop.run(chunk=8, threads=2)
+    expected = ((u[:-2, 1:-1] + u[2:, 1:-1]) * 0.3 + (u[1:-1, :-2] + u[1:-1, 2:]) * 0.2) * 0.25
+    assert np.array_equal(new[1:-1, 1:-1], expected)
+    assert np.isclose(partials.sum(), ((expected - u[1:-1, 1:-1]) ** 2).sum(), 1e-14)
+
+
+def test_unknown_instructions_are_named():
+    spec = KernelSpec(1, (Operand("f8", "w"),), (), (Instruction("guess", "f8", ()),) * 2)
+    store = Instruction("store", "", (0, 1))
+    with pytest.raises(ValueError, match="no instruction 'guess'"):
+        kernel_text(KernelSpec(1, spec.operands, (), (*spec.body, store)))
