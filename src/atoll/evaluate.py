@@ -81,6 +81,7 @@ def _linearise(
                 if type(arg) is Node:
                     append(-1 - number[id(arg)])
                 else:
+                    append(None)  # a - 1 is not 1 - a
                     scalars.append(arg)
             number[id(node)] = len(number)
             order.append(node)
