@@ -74,6 +74,7 @@ class Node:
         "value",
         "weight",
     )
+    weight: int
     placed: ClassVar[Callable[[Node], Any]]
     """The rule for the place of a result; see ``ops.placement``, which is above this room."""
 

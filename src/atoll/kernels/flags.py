@@ -28,7 +28,7 @@ _KINDS = (
 
 def report(bits: int, spec: KernelSpec, nodes: Sequence[Node]) -> None:
     """Warn, raise, call or print as ``np.errstate`` says, once for each flag."""
-    modes = np.geterr()
+    modes: Any = np.geterr()
     able = can_flag(spec)
     for bit, kind, words in _KINDS:
         mode = modes[kind]

@@ -64,16 +64,17 @@ def intervals_of(place: Place, rank: int) -> Intervals | None:
     if key not in _intervals:
         if len(_intervals) > 16384:
             _intervals.clear()
-        found: list[tuple[int, int]] | None = []
+        found: list[tuple[int, int]] = []
+        contiguous = True
         for part in place.layout.region(rank):
             if not len(part):
                 found.append((0, 0))
             elif part.is_contiguous:
                 found.append((part.lowest, part.highest + 1))
             else:
-                found = None
+                contiguous = False
                 break
-        _intervals[key] = None if found is None else tuple(found)
+        _intervals[key] = tuple(found) if contiguous else None
     return _intervals[key]
 
 
@@ -355,15 +356,15 @@ class Body:
         geometry = dense(tuple(map(len, region)), dtype)
         patch = self.needs.patch(node, tuple(region), geometry)
         offset = 0
-        strides = [0] * len(self.box)
+        along = [0] * len(self.box)
         for (_, steps), stride, back, part in zip(
             outer, geometry.strides, backwards, region, strict=True
         ):
             if steps:
-                strides[steps[0][0]] += -stride if back else stride
+                along[steps[0][0]] += -stride if back else stride
                 if back:
                     offset += (len(part) - 1) * stride
-        return self.load(patch.register, offset, tuple(strides), dtype)
+        return self.load(patch.register, offset, tuple(along), dtype)
 
     def value(self, node: Node, outer: AxisMap) -> int:
         """The number of the instruction that has the node's element under the map ``outer``."""

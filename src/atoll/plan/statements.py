@@ -341,6 +341,14 @@ def _store_for_ranks(trace: Trace, stored: set[int], by_numpy: set[int]) -> None
             stored.add(id(node))
             if node.params[0].axes is None or len(node.args) == 3:
                 by_numpy.add(id(node))
+        if node.kind == "arg" and node.args[0].place is not None:
+            if not node.args[0].place.layout.is_block:
+                by_numpy.add(id(node))
+        if node.kind == "read" and _crosses(node.params[0]):
+            home: Place | None = node.args[0].place
+            if scattered or (home is not None and not home.layout.is_block):
+                stored.add(id(node))
+                by_numpy.add(id(node))
         if node.kind == "read" and node.args[0].value is None:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
@@ -348,6 +356,15 @@ def _store_for_ranks(trace: Trace, stored: set[int], by_numpy: set[int]) -> None
     for node in trace.order:
         if id(node) in by_numpy:
             stored.update(id(a) for a in node.args if type(a) is Node and a.value is None)
+
+
+def _crosses(view: Geometry) -> bool:
+    """Whether a view is no choice along axes: a reshape, or a diagonal."""
+    axes = view.axes
+    if axes is None:
+        return True
+    used = [axis for _, steps in axes for axis, _ in steps]
+    return len(used) > len(set(used)) or any(len(steps) > 1 for _, steps in axes)
 
 
 class Reads:
@@ -407,7 +424,12 @@ def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and what it reads."""
     trace.order = unshape_reductions(trace)
     stored, by_numpy = choose_stored(trace)
-    if any(node.place is not None for node in trace.order):
+    if any(
+        arg.place is not None
+        for node in trace.order
+        for arg in (node, *node.args)
+        if type(arg) is Node
+    ):
         _store_for_ranks(trace, stored, by_numpy)
     statements: list[Statement] = []
     _keep_sources(trace, stored)

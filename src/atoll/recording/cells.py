@@ -112,6 +112,10 @@ class Cell:
     def export(self, view: Geometry) -> np.ndarray[Any, Any]:
         """A NumPy array over this memory; the cell stays pinned while it, or a view of it, lives."""
         value = self.own()
+        if self.node.place is not None:  # the whole value, never a piece of it
+            whole = view_of(gather(self.node), view)
+            whole.flags.writeable = False
+            return whole
         array = view_of(value.array, view)
         exported = np.asarray(_Export(array))
         if exported.dtype != array.dtype:
@@ -177,9 +181,9 @@ class Handle:
     """What the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
 
     __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
-    array_type: ClassVar[type]
+    array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
-    scalar_type: ClassVar[type]
+    scalar_type: ClassVar[Any]
     _np: np.ndarray[Any, Any] | None
     _cell: Cell
     _geometry: Geometry

@@ -106,7 +106,7 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     if not all(type(v) in (int, float, bool) or isinstance(v, (np.integer, np.floating)) for v in values):
         return None
     if dtype is None:
-        dtype = np.result_type(*[np.asarray(v).dtype for v in values])
+        dtype = np.result_type(np.intp, *[np.asarray(v).dtype for v in values])
     dtype = np.dtype(dtype)
     if stop is None:
         start, stop = 0, start

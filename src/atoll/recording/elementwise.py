@@ -299,7 +299,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
     return forward, backward
 
 
-_known: dict[np.ufunc, dict[Any, tuple[Loop, Geometry, object, Callable[[Any], Any] | None]]] = {}
+_known: dict[np.ufunc, dict[Any, tuple[Loop, Geometry, object, Any]]] = {}
 
 
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:

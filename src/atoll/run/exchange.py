@@ -90,7 +90,7 @@ class StartExchange:
             patch = _array(state, one.register)
             direct = False
             if all(type(part) is slice for part in one.key):  # a view, not a copy
-                buffer = patch[one.key]
+                buffer = patch[(*one.key, ...)]
                 direct = buffer.flags.c_contiguous
             if not direct:
                 buffer = np.empty(one.shape, patch.dtype)
