@@ -341,8 +341,10 @@ def _store_for_ranks(trace: Trace, stored: set[int], by_numpy: set[int]) -> None
             stored.add(id(node))
             if node.params[0].axes is None or len(node.args) == 3:
                 by_numpy.add(id(node))
-        if node.kind == "arg" and node.args[0].place is not None:
-            if not node.args[0].place.layout.is_block:
+        if node.kind in ("arg", "reduce") and node.args[0].place is not None:
+            # loops over local indices know neither positions nor rows of a result that all hold
+            partial = len(node.params[0]) < node.args[0].geometry.ndim and node.place is None
+            if not node.args[0].place.layout.is_block and (node.kind == "arg" or partial):
                 by_numpy.add(id(node))
         if node.kind == "read" and _crosses(node.params[0]):
             home: Place | None = node.args[0].place
