@@ -328,7 +328,7 @@ class ndarray(Operators, Distributed):
         result = general(np.matmul, self, other)
         if result is NotImplemented:
             return result
-        if result.shape != self.shape:
+        if result.shape != self.shape or not np.can_cast(result.dtype, self.dtype, "same_kind"):
             return in_place(np.matmul, self, other)
         self[...] = result
         return self

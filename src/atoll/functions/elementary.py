@@ -29,7 +29,7 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    if to_end is None and to_begin is None and is_large(ary):
+    if to_end is None and to_begin is None and is_large(ary) and ary.dtype.kind != "b":
         return diff(ary.ravel())
     return by_numpy(np.ediff1d, (ary, to_end, to_begin), {})
 
@@ -73,7 +73,8 @@ def fix(x: Any, out: Any = None) -> Any:
 
 @native
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    if not is_large(x) or x.dtype.char not in "fd" or not copy or not np.isscalar(nan):
+    simple = is_large(x) and x.dtype.char in "fd" and x.ndim and copy
+    if not simple or not all(v is None or np.isscalar(v) for v in (nan, posinf, neginf)):
         return by_numpy(np.nan_to_num, (x, copy, nan, posinf, neginf), {}, writes=() if copy else (0,))
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf

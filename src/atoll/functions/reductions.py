@@ -168,7 +168,7 @@ def nanvar(
         count = _nan_count(a, axis, True)
         if count is not NotImplemented and (count._array() > ddof).all():
             center = nanmean(a, axis, keepdims=True)
-            distance = _without_nan(general(np.subtract, a, center), 0)
+            distance = selecting.where(general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center))
             squares = general(np.square, distance)
             total = reductions.reduce(np.add, squares, axis, None, None, True)
             result = general(np.true_divide, total, general(np.subtract, count, ddof)).astype(a.dtype)
@@ -193,7 +193,7 @@ def nanstd(a: Any, *args: Any, **options: Any) -> Any:
 @native
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOTHING) -> Any:
     a = array_of(a)
-    if weights is None and not returned and is_large(a):
+    if weights is None and not returned and is_large(a) and a.size:
         return a.mean(axis, keepdims=False if keepdims is NOTHING else keepdims)
     simple = is_large(a) and weights is not None and not returned and a.dtype.kind == "f"
     if simple:

@@ -30,7 +30,7 @@ def _viewing(name: str, original: Any = None) -> Any:
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
         handle = array_of(a)
-        if handle._np is not None:
+        if handle._np is not None or not handle.ndim:  # no index may reach an element of a shadow
             return by_numpy(numpy_function, (handle, *args), options)
         args, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}
         key = (name, args, tuple(named.items()))

@@ -154,7 +154,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         return NotImplemented
     try:
         loops = native_loops(ufunc, operands)
-        if loops is None:
+        if loops is None or (ufunc is np.power and not _power_is_safe(operands, loops[0])):
             return NotImplemented
         nodes = record(ufunc, operands, loops, user_site())
     except (TypeError, OverflowError):
@@ -167,6 +167,14 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if len(nodes) == 1:
         return of_node(nodes[0])
     return tuple([of_node(node) for node in nodes])
+
+
+def _power_is_safe(operands: Sequence[Operand], loop: Loop) -> bool:
+    """Whether no exponent can be a negative integer, which NumPy refuses at the call."""
+    if loop.output.kind not in "iu" or loop.inputs[1].kind == "u":
+        return True
+    exponent = operands[1]
+    return exponent.geometry is None and bool(exponent.node >= 0)
 
 
 def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple[Any, bool] | None:
@@ -305,6 +313,8 @@ _known: dict[np.ufunc, dict[Any, tuple[Loop, Geometry, object, Any]]] = {}
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     known = _known.get(ufunc)
     if known is None or len(operands) != 2:
+        return
+    if ufunc is np.power and node.geometry.dtype.kind in "iu":  # the next exponent may be negative
         return
     if len(known) > 4096:
         known.clear()

@@ -133,7 +133,7 @@ class Operators(Handle):
         elif kind is int or kind is float:
             quick = _POWERS.get(other)
             if quick is not None and self._geometry.dtype.kind in (
-                "fc" if kind is float or other != 2 else "iufc"
+                "fc" if kind is float or other != 2 else "biufc"
             ):
                 return general(quick, self)
         return _power(self, other)

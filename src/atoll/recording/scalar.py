@@ -6,6 +6,7 @@ NumPy scalar: it prints, hashes, compares and pickles as one, and ``isinstance``
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,17 +52,23 @@ class Scalar(Operators):
     def __format__(self, spec: str) -> str:
         return format(self.number, spec)
 
+    def __float__(self) -> float:
+        return float(self.number)
+
+    def __int__(self) -> int:
+        return int(self.number)
+
     def __round__(self, digits: int | None = None) -> Any:
-        return self.number.__round__(digits)
+        return round(self.number, digits)
 
     def __trunc__(self) -> int:
-        return int(self.number.__trunc__())
+        return math.trunc(self.number)
 
     def __floor__(self) -> int:
-        return int(self.number.__floor__())
+        return math.floor(self.number)
 
     def __ceil__(self) -> int:
-        return int(self.number.__ceil__())
+        return math.ceil(self.number)
 
     def __copy__(self) -> Any:
         return self.number
