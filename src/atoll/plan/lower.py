@@ -208,6 +208,8 @@ def _launches(
             continue
         node = node_of[reduction.operand]
         strides, corner = _fold_strides(node, registers, ndim)
+        if body.sets is not None:  # loops count local indices, from zero
+            corner = [0] * ndim
         offset = sum((low - c) * s for (low, _), s, c in zip(box, strides, corner, strict=True))
         memories.append(Memory(reduction.operand, offset, strides, node.geometry.dtype, "rw"))
         body.reductions[k] = Reduction(
