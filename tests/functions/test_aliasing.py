@@ -1,0 +1,117 @@
+"""Writing through views, in every order, and what the others then see."""
+
+from __future__ import annotations
+
+import pytest
+
+from .oracle import SMALL, arrays, check_line, lines
+
+PROGRAMS = """
+a[1] = 5
+a[:] = a[::-1]
+a[1:] = a[:-1]
+a += a.T.reshape(a.shape)
+a[a > 0] = 0
+a[a > 0] += 1
+a[a > 0] = a[a > 0] * 2
+a[[0, 1]] = 9
+a[np.array([1, 0])] = a[:2]
+a[...] = 3
+a[0, 0] = np.float64(2)
+a[0] = a[1] * 2
+a[:, 0] = [1] * a.shape[0]
+a[0] = [1, 2]
+a[0] = 'x'
+a[99] = 1
+a[1:2] = a
+v = a.T; v[0] = 7
+v = a[1:]; v *= 2; a[0] = 1; r = v
+v = a.reshape(-1); v[3] = 9; r = v.sum()
+v = a.ravel(); v[0] = 8
+v = a.flat; v[2] = 7; r = v[2]
+a.flat[1:4] = 5
+a.flat[1:4] = [1, 2, 3]
+a.flat = [1, 2, 3]
+r = a.flat[1:5]
+r = a.flat[[1, 2]]
+r = list(a.flat)
+r = len(a.flat)
+np.add(a.flat, 1, out=a.reshape(-1))
+r = np.dot(a.flat, a.flat)
+r = a.flat == a.ravel()
+a.T.flat[3] = 11
+a.shape = (-1,)
+a.shape = (a.size, 1); a[0] = 5
+a.shape = (3, 3)
+a.T.shape = (-1,)
+b = a.copy(); b[0] = 1; r = b
+d = a.diagonal(); d[0] = 1
+b = np.broadcast_to(a, (2,) + a.shape); b[0] = 1
+b = a.view(); b[0] = 3
+a.fill(4)
+a.sort()
+a.sort(axis=0)
+np.put(a, [0, 1], [5, 6])
+a.put([1], 7)
+np.place(a, a > 0, [1, 2])
+np.putmask(a, a > 0, 9)
+np.copyto(a, 1)
+np.copyto(a, a[0], where=a > 0)
+np.copyto(a, a.T.copy().reshape(a.shape))
+np.fill_diagonal(a, 3)
+np.put_along_axis(a, np.zeros((1, a.shape[1]), int), 9, 0)
+r = np.add(a, a[:1], out=a)
+np.add(a[:-1], a[1:], out=a[:-1])
+np.multiply(a, 2, out=a.T[::-1].T)
+np.sqrt(abs(a), out=a)
+np.add(a, 1.5, out=a, casting='unsafe')
+a += 1.5
+a *= 2
+a -= a[0]
+a //= 2
+a **= 2
+a /= 2
+a @= np.eye(a.shape[1])
+a += a.sum()
+a += [1] * a.shape[1]
+a |= 1
+a %= 3
+a.real = 1
+a.imag = 2
+a.real[0] = 5
+a.partition(1)
+a.setflags(write=False); a[0] = 1
+a.flags.writeable = False; a += 1
+a.flags.writeable = False; a.flags.writeable = True; a[0] = 1
+w = a[::2]; x = w[:, 1:3]; x[:] = 0; a += 1; r = (w, x)
+x = a[1:3]; a = a * 2; r = x
+o = a.copy(); a[1:-1, 1:-1] = a[:-2, 1:-1] + a[2:, 1:-1]; r = a - o
+c = a; a = a + 1; c[0] = 0; r = a
+np.random.default_rng(0).shuffle(a)
+del a[0]
+b = np.expand_dims(a, 0); b[0, 0] = 3
+b = np.squeeze(a[None]); b[1] = 3
+b = np.flip(a, 1); b[:, 0] = -1
+b = np.moveaxis(a, 0, 1); b[1] = 2
+x, y = np.split(a, 2); x[0] = 1; y += 1
+b = np.atleast_3d(a); b[0] = 5
+b = a.swapaxes(0, 1); b += 1
+b = np.rot90(a); b[0] = 1
+b = np.asarray(a); b[0] = 1; r = b is a
+b = np.array(a); b[0] = 1
+b = np.array(a, copy=False); b[0] = 1
+b = a.astype(a.dtype, copy=False); b[0] = 1
+r = [int(x) for x in np.arange(3)]
+b = np.nan_to_num(a, copy=False)
+import copy; b = copy.copy(a); b[0] = 1; r = b
+import copy; b = copy.deepcopy(a); b[0] = 1; r = b
+import pickle; b = pickle.loads(pickle.dumps(a.T)); r = b
+r = [1, 2, 3][int(a.argmax()) % 3]
+"""
+
+
+@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("name", ["f", "i", "fortran"])
+@pytest.mark.parametrize("line", lines(PROGRAMS))
+def test_programs(line: str, name: str, small: int) -> None:
+    check_line(line, arrays[name], small=small, ulps=4)

@@ -1,0 +1,55 @@
+"""Arrays side by side, repeated, rolled and padded."""
+
+from __future__ import annotations
+
+import pytest
+
+from .oracle import SMALL, arrays, check_line, lines
+
+JOINS = """
+r = np.array_split(a, 3)
+r = np.split(a, 2)
+r = np.split(a, [1, 3], axis=-1)
+r = np.hsplit(a, 1)
+r = np.vsplit(a, 2)
+r = np.vstack([a, a])
+r = np.hstack([a, a])
+r = np.dstack([a, a])
+r = np.column_stack([a, a])
+r = np.stack([a, a], 1)
+r = np.stack([a, a], axis=-1)
+r = np.stack([a, a], axis=5)
+r = np.concatenate([a, a.astype('f4')])
+r = np.concatenate([a, a], axis=None)
+r = np.concatenate([a, a[0]])
+r = np.concatenate([a, a[1:]], axis=1)
+r = np.concatenate([])
+r = np.concatenate([a.T, a.T])
+r = np.concatenate((a, a), dtype='c16')
+r = np.concatenate((a, a), axis=0, out=np.empty((2 * a.shape[0],) + a.shape[1:]))
+r = np.block([[a, a], [a, a]])
+r = np.roll(a, 1)
+r = np.roll(a, (1, 2), (0, 1))
+r = np.roll(a, -3, axis=1)
+r = np.tile(a, 2)
+r = np.tile(a, (2, 2))
+r = np.repeat(a, 2)
+r = np.repeat(a, 2, axis=0)
+r = np.repeat(a, [1, 2] * (a.shape[0] // 2), axis=0)
+r = np.pad(a, 1)
+r = np.pad(a, ((1, 2),) * a.ndim, constant_values=3)
+r = np.pad(a, 1, mode='edge')
+r = np.pad(a, 2, 'constant', constant_values=(1, 2))
+r = np.append(a, 3)
+r = np.insert(a, 1, 5)
+r = np.delete(a, 0, 0)
+r = np.trim_zeros(a[0])
+r = np.resize(a, (3, 3))
+"""
+
+
+@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("name", ["f", "fortran"])
+@pytest.mark.parametrize("line", lines(JOINS))
+def test_joins(line: str, name: str, small: int) -> None:
+    check_line(line, arrays[name], small=small, ulps=0)

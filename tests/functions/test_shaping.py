@@ -1,0 +1,58 @@
+"""Views of other shapes: where NumPy has a view, where a copy."""
+
+from __future__ import annotations
+
+import pytest
+
+from .oracle import SMALL, arrays, check_line, lines
+
+VIEWS = """
+r = a.reshape(-1)
+r = a.reshape(a.size, 1)
+r = a.reshape((-1,), order='F')
+r = np.reshape(a, (2, -1))
+r = a.reshape(3, -1)
+r = a.reshape(-1, -1)
+r = a.T
+r = a.transpose(1, 0)
+r = a.transpose((0, 1))
+r = np.transpose(a, (1, 0, 2))
+r = a.swapaxes(0, 1)
+r = np.moveaxis(a, 0, -1)
+r = np.rollaxis(a, 1)
+r = np.expand_dims(a, 0)
+r = np.expand_dims(a, (0, 2))
+r = np.squeeze(a[None], 0)
+r = np.squeeze(a, 0)
+r = np.broadcast_to(a, (2,) + a.shape)
+r = np.broadcast_to(a, (7,))
+r = np.broadcast_arrays(a, a[:1])
+r = a.diagonal()
+r = np.diagonal(a, 1)
+r = a.real
+r = a.imag
+r = a.view('u1')
+r = a.view('i8')
+r = a.view('i4')
+r = np.flip(a)
+r = np.flip(a, 0)
+r = np.flip(a, (0, 1))
+r = np.rot90(a, k=3)
+r = a.flatten()
+r = a.flatten('F')
+r = a.ravel('F')
+r = a.ravel('K')
+r = a.ravel('A')
+r = a.copy('F')
+r = a.T.copy()
+r = a.T.copy('K')
+r = a[::2, ::-1].copy('A')
+r = a.mT
+"""
+
+
+@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("name", ["f", "i", "t", "fortran"])
+@pytest.mark.parametrize("line", lines(VIEWS))
+def test_views(line: str, name: str, small: int) -> None:
+    check_line(line, arrays[name], small=small, ulps=0)
