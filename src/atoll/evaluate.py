@@ -127,7 +127,7 @@ def evaluate(roots: Sequence[Node]) -> None:
         order[place].settle(value)
     if flags:
         for bits, launch in flags:
-            report(bits, launch.spec, launch.nodes)
+            report(bits, launch.spec, launch.operations)
 
 
 def _make_program(

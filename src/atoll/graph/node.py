@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import CodeType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,10 +36,20 @@ Scalar = Any
 Site = tuple[CodeType, int]
 
 
-class Value:
-    """Data in memory: an array over a buffer, and its address, which is asked for often."""
+class Operation(NamedTuple):
+    """What was called, and where: all that a program keeps of a node, whose data it must not hold."""
 
-    __slots__ = ("address", "array", "pinned")
+    name: str
+    site: Site | None
+
+
+class Value:
+    """Data in memory: an array over a buffer, and its address, which is asked for often.
+
+    ``program`` is what computed it, or ``None``.
+    """
+
+    __slots__ = ("address", "array", "pinned", "program")
 
     def __init__(
         self, array: np.ndarray[Any, Any], address: int | None = None, *, pinned: bool = False
@@ -47,6 +57,7 @@ class Value:
         self.array = array
         self.address: int = array.__array_interface__["data"][0] if address is None else address
         self.pinned = pinned
+        self.program: Any = None
 
     @property
     def geometry(self) -> Geometry:

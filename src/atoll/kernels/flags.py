@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.node import Node
+from ..graph.node import Operation
 from .spec import KernelSpec
 from .ufuncs import can_flag
 
@@ -26,7 +26,7 @@ _KINDS = (
 )
 
 
-def report(bits: int, spec: KernelSpec, nodes: Sequence[Node]) -> None:
+def report(bits: int, spec: KernelSpec, operations: Sequence[Operation]) -> None:
     """Warn, raise, call or print as ``np.errstate`` says, once for each flag."""
     modes: Any = np.geterr()
     able = can_flag(spec)
@@ -36,13 +36,13 @@ def report(bits: int, spec: KernelSpec, nodes: Sequence[Node]) -> None:
             continue
         names = [i.name or i.op for i, flags in zip(spec.body, able, strict=True) if flags & bit]
         name = names[0] if names else "reduce"
-        node = next((n for n in nodes if n.name == name), None)
-        _tell(mode, bit, f"{words} encountered in {name.partition('.')[0]}", node)
+        operation = next((one for one in operations if one.name == name), None)
+        _tell(mode, bit, f"{words} encountered in {name.partition('.')[0]}", operation)
 
 
-def _tell(mode: str, bit: int, message: str, node: Node | None) -> None:
+def _tell(mode: str, bit: int, message: str, operation: Operation | None) -> None:
     if mode == "warn":
-        site: Any = node.site if node is not None else None
+        site: Any = operation.site if operation is not None else None
         if site is None:
             warnings.warn(message, RuntimeWarning, stacklevel=2)
             return

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..config import config
-from ..graph.node import Node
+from ..graph.node import Node, Operation
 from ..run import statistics
 from ..run.program import State, Step
 from . import ufuncs
@@ -43,7 +43,7 @@ class LaunchLike(Protocol):
     memories: Any
     scalars: Any
     origins: tuple[int, ...]
-    nodes: list[Node]
+    operations: list[Operation]
 
 
 class KernelStep:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, dense
-from ..graph.node import Node
+from ..graph.node import Node, Operation
 from ..kernels.spec import Instruction, Reduction
 from ..layout import IndexSet, Range
 from ..ops.placement import Place
@@ -197,7 +197,7 @@ class Body:
         self.memories: list[Memory] = []
         self.scalars: list[tuple[int, np.dtype[Any], int]] = []
         self.reductions: list[Reduction] = []
-        self.nodes: list[Node] = []
+        self.operations: list[Operation] = []
         self._values: dict[Any, int] = {}
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
@@ -407,7 +407,7 @@ class Body:
         kind = node.kind
         if kind == "call":
             loop = node.params[0]
-            self.nodes.append(node)
+            self.operations.append(Operation(node.name, node.site))
             args = tuple(
                 [self.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(loop.inputs)]
             )

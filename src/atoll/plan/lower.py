@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Node
+from ..graph.node import Node, Operation
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
 from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, intervals_of
 from .statements import Group, Statement, identity, through_view
@@ -54,7 +54,7 @@ class Launch:
     """For each loop axis, the first index along it."""
     partials: list[tuple[int, int]]
     """For each full reduction: its register of partials, and the first one that this launch writes."""
-    nodes: list[Node] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
 
 
 def bodies_of(
@@ -391,7 +391,9 @@ def _assemble(
         tuple(instructions),
         tuple(reductions),
     )
-    return Launch(spec, extents, chunk, chunks, final, body.scalars, origins, partials, body.nodes)
+    return Launch(
+        spec, extents, chunk, chunks, final, body.scalars, origins, partials, body.operations
+    )
 
 
 def _alias_groups(memories: list[Memory]) -> list[int]:
