@@ -80,13 +80,14 @@ class Planner:
             self.registers.add(leaf)
         self.steps: list[tuple[Step, set[int]]] = []
         self.available: set[int] = set()
+        self.groups: list[Group] = []
         self.launches: list[list[Launch]] = []
 
     def plan(self, fusion: bool) -> Program:
         """The finished program. It keeps what was wanted, and what it stores and others still see."""
         number = {id(node): k for k, node in enumerate(self.trace.order)}
         statements = make_statements(self.trace)
-        groups = make_groups(statements, fusion)
+        self.groups = groups = make_groups(statements, fusion)
         for statement in statements:
             self.registers.add(statement.node)
         last_use = self._last_uses(groups)
@@ -105,7 +106,6 @@ class Planner:
             steps,
             outputs,
             places,
-            (groups, self.launches),
         )
 
     def _last_uses(self, groups: list[Group]) -> dict[int, int]:

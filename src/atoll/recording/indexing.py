@@ -83,7 +83,15 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         raise ValueError("assignment destination is read-only")
     items = basic_key(key)
     if items is not None:
-        if assign(handle._cell, handle._geometry.index(items), value):
+        region = handle._geometry.index(items)
+        if (
+            isinstance(value, Handle)
+            and value._np is None
+            and value._cell is handle._cell
+            and value._geometry.number == region.number
+        ):
+            return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
+        if assign(handle._cell, region, value):
             return
     elif put_masked(handle, key, value):
         return

@@ -216,7 +216,7 @@ class ByNumpy:
 class Program:
     """Steps, and which registers hold what was wanted."""
 
-    __slots__ = ("description", "kept", "leaves", "outputs", "size", "steps")
+    __slots__ = ("kept", "leaves", "outputs", "size", "steps")
 
     def __init__(
         self,
@@ -225,7 +225,6 @@ class Program:
         steps: list[Step],
         outputs: tuple[int, ...],
         kept: tuple[int, ...],
-        description: object,
     ) -> None:
         self.leaves = leaves
         self.size = size
@@ -233,7 +232,6 @@ class Program:
         self.outputs = outputs
         self.kept = kept
         """For each output, the number of its node among the pending nodes of the trace."""
-        self.description = description
 
     def run(
         self, leaves: list[Value | None], scalars: Sequence[Any]
