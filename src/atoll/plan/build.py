@@ -24,9 +24,10 @@ from ..run.program import (
 )
 from .body import Patch, Registers
 from .exchange import plan_exchange
+from .groups import Group, make_groups
 from .lower import Launch, bodies_of, launches_of
 from .numpy_nodes import numpy_function
-from .statements import Group, Statement, Trace, make_groups, make_statements
+from .statements import Statement, Trace, make_statements
 
 _IDENTITIES: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "add": lambda d: d.type(0),

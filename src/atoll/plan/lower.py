@@ -20,7 +20,8 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
 from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, intervals_of
-from .statements import Group, Statement, identity, through_view
+from .groups import Group
+from .statements import Statement, identity, through_view
 
 CHUNK_ELEMENTS = 1 << 15
 

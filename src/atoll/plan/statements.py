@@ -5,9 +5,6 @@ loops that read them. A node becomes a statement when it is wanted, when it is a
 it assigns (and somebody still sees the array), when kernels cannot hold its dtype, or when
 recomputing it would cost: it is read at two different shifts, it is repeated by broadcasting, or
 the expression has grown past the bounds of one kernel.
-
-Statements over one domain are *grouped* into one loop nest when each reads what the others of
-the group store at its own index only.
 """
 
 from __future__ import annotations
@@ -21,6 +18,8 @@ from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
 from ..ops.elementwise import is_native
 from ..ops.placement import Place, placed_view
+from . import reasons
+from .reasons import Chosen
 
 MAX_OPERATIONS = 200
 MAX_STREAMS = 24
@@ -62,15 +61,10 @@ class Statement:
     copies_base: bool = False
     reads: dict[int, bool] = field(default_factory=dict)
     """id of each leaf or stored node that is read: whether only at the statement's own index."""
-
-
-@dataclass(slots=True, eq=False)
-class Group:
-    """Statements that share one loop nest."""
-
-    domain: tuple[int, ...]
-    statements: list[Statement]
-    place: Place | None = None
+    reason: str = ""
+    """Why it is stored."""
+    remark: str = ""
+    """Why NumPy computes it, or where it assigns."""
 
 
 def identity(shape: Sequence[int]) -> AxisMap:
@@ -235,70 +229,77 @@ def _append_pending(root: Node, done: set[int], order: list[Node]) -> None:
             stack.extend((a, False) for a in reversed(node.args) if type(a) is Node)
 
 
-def choose_stored(trace: Trace) -> tuple[set[int], set[int]]:
-    """ids of the nodes that become statements, and of those among them that NumPy runs."""
+def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
+    """The nodes that become statements, and those among them that NumPy runs; each with why."""
     order = trace.order
-    stored = {id(node) for node in trace.roots}
-    by_numpy: set[int] = set()
+    stored, by_numpy = Chosen(), Chosen()
+    stored.add_all(map(id, trace.roots), reasons.WANTED)
     modes: dict[int, set[Any]] = {}
     positions = {id(node): k for k, node in enumerate(order)}
     for node in order:
         shape = node.geometry.shape
-        if node.kind in ("reduce", "arg") or (node.kind == "update" and id(node) in trace.alive):
-            stored.add(id(node))
+        if node.kind in ("reduce", "arg"):
+            stored.add(id(node), reasons.REDUCTION)
+        elif node.kind == "update" and id(node) in trace.alive:
+            stored.add(id(node), reasons.SEEN)
         size = max([prod(shape), *[prod(a.geometry.shape) for a in node.args if type(a) is Node]])
+        numpy = ""
         if not shape and size == 1:
-            numpy = True
-        else:
-            numpy = size < trace.numpy_below or not trace.supported(node)
+            numpy = reasons.NUMBER
+        elif size < trace.numpy_below:
+            numpy = reasons.SMALL.format(elements=trace.numpy_below)
+        elif not trace.supported(node):
+            numpy = _what_is_missing(node)
         if numpy:
-            stored.add(id(node))
-            by_numpy.add(id(node))
+            stored.add(id(node), numpy)
+            by_numpy.add(id(node), numpy)
         for place, arg in enumerate(node.args):
             if type(arg) is not Node or arg.value is not None:
                 continue
             mode: Any
             if numpy:
-                stored.add(id(arg))
+                stored.add(id(arg), reasons.FOR_NUMPY)
                 continue
             if node.kind == "read":
                 view = node.params[0]
                 mode = ("read", view.number)
-                if view.axes is None or (not is_trivial(arg) and view.size > arg.geometry.size):
-                    stored.add(id(arg))
+                if view.axes is None:
+                    stored.add(id(arg), reasons.UNMAPPED)
+                elif not is_trivial(arg) and view.size > arg.geometry.size:
+                    stored.add(id(arg), reasons.REPEATED)
                 elif arg.kind == "update" and not view.is_base:
-                    stored.add(id(arg))
+                    stored.add(id(arg), reasons.PARTLY_READ)
             elif node.kind == "update":
                 mode = "base" if place == 0 else ("value", node.params[0].number)
-                if arg.kind == "update" or (
-                    place == 0 and not is_trivial(arg) and arg.kind != "call"
-                ):
-                    stored.add(id(arg))
+                if arg.kind == "update":
+                    stored.add(id(arg), reasons.ASSIGNED_ON)
+                elif place == 0 and not is_trivial(arg) and arg.kind != "call":
+                    stored.add(id(arg), reasons.OVERWRITTEN)
                 elif (
                     place == 1
                     and prod(arg.geometry.shape) < node.params[0].size
                     and not is_trivial(arg)
                 ):
-                    stored.add(id(arg))
+                    stored.add(id(arg), reasons.REPEATED)
             elif arg.geometry.shape != shape and node.kind not in ("reduce", "arg"):
                 mode = ("broadcast", shape)
                 if not is_trivial(arg) and arg.geometry.size < prod(shape):
-                    stored.add(id(arg))
+                    stored.add(id(arg), reasons.REPEATED)
             else:
                 mode = "same"
             modes.setdefault(id(arg), set()).add(mode)
         if node.kind == "update" and (box_of(node.params[0]) is None or len(node.args) == 3):
-            stored.add(id(node))
+            stored.add(id(node), reasons.NO_BOX)
             if node.args[0].value is None:
-                stored.add(id(node.args[0]))
+                stored.add(id(node.args[0]), reasons.OVERWRITTEN)
     for node in order:
         if len(modes.get(id(node), ())) > 1 and not is_trivial(node):
-            stored.add(id(node))
+            stored.add(id(node), reasons.SHIFTED)
     _bound_sizes(order, stored, positions)
     return stored, by_numpy
 
 
-def _bound_sizes(order: list[Node], stored: set[int], positions: dict[int, int]) -> None:
+def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -> None:
     """Store where an expression would outgrow one kernel."""
     sizes: dict[int, int] = {}
     streams: dict[int, frozenset[int]] = {}
@@ -318,46 +319,51 @@ def _bound_sizes(order: list[Node], stored: set[int], positions: dict[int, int])
                     hash((id(arg), node.params[0].number)) if node.kind == "read" else id(arg)
                 }
         if heaviest is not None and (size > MAX_OPERATIONS or len(leaves) > MAX_STREAMS):
-            stored.add(id(heaviest))
+            stored.add(
+                id(heaviest),
+                reasons.GROWN.format(operations=MAX_OPERATIONS, streams=MAX_STREAMS),
+            )
             size = size - sizes[id(heaviest)] + 1
             leaves = leaves - streams[id(heaviest)] | {id(heaviest)}
         sizes[id(node)] = size
         streams[id(node)] = leaves
 
 
-def _store_for_ranks(trace: Trace, stored: set[int], by_numpy: set[int]) -> None:
+def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
     """What several ranks need in memory besides: operands of a view that no axis map describes,
     and, where shares are no intervals, updates, index values, and what they are made of."""
     for node in trace.order:
         place: Place | None = node.place
         scattered = place is not None and not place.layout.is_block
         if node.kind == "index" and scattered:
-            stored.add(id(node))
-            by_numpy.add(id(node))
+            stored.add(id(node), reasons.SCATTERED)
+            by_numpy.add(id(node), reasons.NO_LOOP)
         if node.kind == "update" and (
             scattered or (place is not None and node.params[0].axes is None)
         ):
-            stored.update(id(a) for a in node.args if type(a) is Node and a.value is None)
-            stored.add(id(node))
+            operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
+            stored.add_all(operands, reasons.SCATTERED)
+            stored.add(id(node), reasons.SCATTERED)
             if node.params[0].axes is None or len(node.args) == 3:
-                by_numpy.add(id(node))
+                by_numpy.add(id(node), reasons.NO_LOOP)
         if node.kind in ("arg", "reduce") and node.args[0].place is not None:
             # loops over local indices know neither positions nor rows of a result that all hold
             partial = len(node.params[0]) < node.args[0].geometry.ndim and node.place is None
             if not node.args[0].place.layout.is_block and (node.kind == "arg" or partial):
-                by_numpy.add(id(node))
+                by_numpy.add(id(node), reasons.NO_LOOP)
         if node.kind == "read" and _crosses(node.params[0]):
             home: Place | None = node.args[0].place
             if scattered or (home is not None and not home.layout.is_block):
-                stored.add(id(node))
-                by_numpy.add(id(node))
+                stored.add(id(node), reasons.SCATTERED)
+                by_numpy.add(id(node), reasons.NO_LOOP)
         if node.kind == "read" and node.args[0].value is None:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
-                stored.add(id(node.args[0]))
+                stored.add(id(node.args[0]), reasons.SCATTERED)
     for node in trace.order:
         if id(node) in by_numpy:
-            stored.update(id(a) for a in node.args if type(a) is Node and a.value is None)
+            operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
+            stored.add_all(operands, reasons.FOR_NUMPY)
 
 
 def _crosses(view: Geometry) -> bool:
@@ -372,9 +378,7 @@ def _crosses(view: Geometry) -> bool:
 class Reads:
     """Which leaves and stored nodes an expression reads, and whether only at its own index."""
 
-    def __init__(
-        self, stored: set[int], domain: tuple[int, ...], place: Place | None = None
-    ) -> None:
+    def __init__(self, stored: Chosen, domain: tuple[int, ...], place: Place | None = None) -> None:
         self.stored = stored
         self.domain = domain
         self.place = place
@@ -453,12 +457,14 @@ def make_statements(trace: Trace) -> list[Statement]:
             reads = Reads(stored, statement.domain, statement.place)
             reads.visit(node, identity(statement.domain))
             statement.reads = reads.found
+        statement.reason = stored[id(node)]
+        statement.remark = by_numpy.get(id(node), "")
         statements.append(statement)
     _place_updates(trace, statements, stored)
     return statements
 
 
-def _keep_sources(trace: Trace, stored: set[int]) -> None:
+def _keep_sources(trace: Trace, stored: Chosen) -> None:
     """What a value needs that stays pending, stays alive: its sources must not be overwritten."""
     kept = set(trace.alive)
     for node in reversed(trace.order):
@@ -467,7 +473,7 @@ def _keep_sources(trace: Trace, stored: set[int]) -> None:
     trace.alive = frozenset(kept)
 
 
-def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) -> None:
+def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) -> None:
     """Decide which updates write into the old version's buffer."""
     last_read: dict[int, int] = {}
     for k, statement in enumerate(statements):
@@ -483,6 +489,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
         value = node.args[1]
         if node.place is not None and not node.place.layout.is_block:
             statement.style = "local"
+            statement.remark = reasons.LOCALLY
             statement.reads = {id(arg): False for arg in node.args if type(arg) is Node}
             continue
         boxable = box_of(region) is not None and len(node.args) == 2
@@ -496,6 +503,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
             and not (base.value is not None and base.value.pinned)
         )
         if boxable and not mine:
+            statement.remark = reasons.NEW_VERSION
             continue
         reads = Reads(stored, region.shape)
         for arg in node.args[1:]:
@@ -509,6 +517,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
             value, region, base, stored, set()
         )
         if entangled and boxable and region.size * 2 > base.geometry.size:
+            statement.remark = reasons.NEW_ENTANGLED
             continue
         statement.style = "place"
         statement.domain = region.shape
@@ -517,8 +526,9 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
         if entangled and mine:
             for arg in node.args[1:]:
                 if type(arg) is Node and arg.value is None and id(arg) not in stored:
-                    stored.add(id(arg))
+                    stored.add(id(arg), reasons.ENTANGLED)
                     extra = Statement(arg, "map", arg.geometry.shape, arg.place)
+                    extra.reason = reasons.ENTANGLED
                     inner = Reads(stored, arg.geometry.shape, arg.place)
                     inner.visit(arg, identity(arg.geometry.shape))
                     extra.reads = inner.found
@@ -533,6 +543,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: set[int]) 
                         broadcast_map(arg, region.ndim, region.shape, identity(region.shape)),
                         inside=True,
                     )
+        statement.remark = reasons.COPIED if statement.copies_base else reasons.IN_PLACE
         statement.reads = dict(reads.found)
         statement.reads[id(base)] = False
     for k, extra in reversed(inserted):
@@ -543,7 +554,7 @@ def _reads_safely(
     node: Any,
     region: Geometry,
     base: Node,
-    stored: set[int],
+    stored: Chosen,
     seen: set[tuple[int, bool]],
     same: bool = True,
 ) -> bool:
@@ -599,7 +610,7 @@ def _bounds(view: Geometry) -> list[tuple[int, int]] | None:
     return bounds
 
 
-def _mentions(node: Node, base: Node, stored: set[int]) -> bool:
+def _mentions(node: Node, base: Node, stored: Chosen) -> bool:
     stack, seen = [node], set()
     while stack:
         n = stack.pop()
@@ -612,34 +623,13 @@ def _mentions(node: Node, base: Node, stored: set[int]) -> bool:
     return False
 
 
-def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
-    """Join statements into groups, each as early as its operands allow."""
-    groups: list[Group] = []
-    made_in: dict[int, Group] = {}
-    for statement in statements:
-        home: Group | None = None
-        if fusion and statement.style in ("map", "fold"):
-            for group in reversed(groups):
-                inside = {id(s.node) for s in group.statements}
-                needs = [source for source in statement.reads if source in inside]
-                joinable = (
-                    group.domain == statement.domain
-                    and group.place is statement.place
-                    and all(s.style in ("map", "fold") for s in group.statements)
-                    and all(statement.reads[source] for source in needs)
-                    and all(s.style == "map" for s in group.statements if id(s.node) in needs)
-                    and len(group.statements) < 12
-                )
-                if joinable:
-                    home = group
-                if needs:
-                    break
-        if home is None:
-            home = Group(statement.domain, [], statement.place)
-            groups.append(home)
-        home.statements.append(statement)
-        made_in[id(statement.node)] = home
-    return groups
+def _what_is_missing(node: Node) -> str:
+    """Why kernels cannot compute a node."""
+    for operand in [node, *[a for a in node.args if type(a) is Node]]:
+        if not is_native(operand.geometry.dtype):
+            return reasons.NO_DTYPE.format(dtype=operand.geometry.dtype)
+    what = repr(node.params[0]) if node.kind == "call" else f"{node.kind} {node.name}".rstrip()
+    return reasons.NO_KERNEL.format(operation=what)
 
 
 def native_node(node: Node) -> bool:

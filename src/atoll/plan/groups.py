@@ -1,0 +1,70 @@
+"""Which statements share one nest of loops.
+
+Statements over one domain are *grouped* when each reads what the others of the group store at
+its own index only. A statement joins the earliest group that it can: looking back from the
+last one, it passes those it has nothing to do with, and stops at the first that makes what it
+reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ops.placement import Place
+from . import reasons
+from .statements import Statement
+
+MAX_STATEMENTS = 12
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Statements that share one loop nest."""
+
+    domain: tuple[int, ...]
+    statements: list[Statement]
+    place: Place | None = None
+    apart: dict[int, str] = field(default_factory=dict)
+    """Why its first statement did not join an earlier group, by the number of that one."""
+
+
+def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
+    """Join statements into groups, each as early as its operands allow."""
+    groups: list[Group] = []
+    for statement in statements:
+        home: Group | None = None
+        apart: dict[int, str] = {}
+        if statement.style in ("map", "fold"):
+            for number in range(len(groups) - 1, -1, -1):
+                group = groups[number]
+                inside = {id(s.node) for s in group.statements}
+                needs = [source for source in statement.reads if source in inside]
+                why = _why_apart(statement, group, needs) if fusion else reasons.NOT_FUSED
+                if why:
+                    apart[number] = why
+                else:
+                    home = group
+                if needs:
+                    break
+        if home is None:
+            home = Group(statement.domain, [], statement.place, apart)
+            groups.append(home)
+        home.statements.append(statement)
+    return groups
+
+
+def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
+    """What keeps a statement out of a group; nothing if it may join."""
+    if any(s.style not in ("map", "fold") for s in group.statements):
+        return reasons.OTHER_STYLE
+    if any(s.style != "map" for s in group.statements if id(s.node) in needs):
+        return reasons.UNFINISHED
+    if group.domain != statement.domain:
+        return reasons.OTHER_DOMAIN
+    if group.place is not statement.place:
+        return reasons.OTHER_LAYOUT
+    if not all(statement.reads[source] for source in needs):
+        return reasons.OTHER_INDICES
+    if len(group.statements) >= MAX_STATEMENTS:
+        return reasons.FULL.format(statements=MAX_STATEMENTS)
+    return ""

@@ -1,0 +1,61 @@
+"""Why the planner did what it did: the sentences that ``atoll.explain`` shows.
+
+Whoever decides says why, at the place of the decision; the first reason is the one that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Chosen(dict[int, str]):
+    """The nodes, by id, to which something applies, each with the reason."""
+
+    def add(self, identity: int, why: str) -> None:
+        """Choose a node, unless it has been chosen before."""
+        self.setdefault(identity, why)
+
+    def add_all(self, identities: Iterable[int], why: str) -> None:
+        """Choose several nodes for one reason."""
+        for identity in identities:
+            self.setdefault(identity, why)
+
+
+# Why a node is stored, and not computed in the loops that read it.
+WANTED = "its value is wanted"
+REDUCTION = "it is a reduction"
+SEEN = "it is assigned, and the array is still seen"
+SHIFTED = "it is read at several shifts"
+REPEATED = "it is repeated by broadcasting"
+UNMAPPED = "it is read through a view that a loop's index cannot follow"
+PARTLY_READ = "it is assigned, and read through a view"
+OVERWRITTEN = "part of it is assigned"
+ASSIGNED_ON = "it is assigned, and then assigned"
+NO_BOX = "it is assigned through a mask, or to a region that is no box"
+GROWN = "one kernel would have more than {operations} operations or {streams} streams"
+FOR_NUMPY = "NumPy reads it"
+SCATTERED = "ranks hold no intervals of it"
+ENTANGLED = "it is assigned where it is read, at other indices"
+
+# Why NumPy computes it, on whole arrays.
+NUMBER = "it is one number"
+SMALL = "it has fewer than {elements} elements"
+NO_KERNEL = "kernels have no {operation}"
+NO_DTYPE = "kernels do not hold {dtype}"
+NO_LOOP = "loops over a rank's share cannot do it"
+
+# Where an assignment goes.
+IN_PLACE = "in place: nobody needs the old version"
+COPIED = "into a copy of the old version, which is still needed"
+NEW_VERSION = "into a new buffer, since the old version is still needed"
+NEW_ENTANGLED = "into a new buffer, since it reads the array at other indices than it writes"
+LOCALLY = "each rank by NumPy, on its share"
+
+# Why a statement does not join a group that comes before it.
+NOT_FUSED = "config.fusion is off"
+OTHER_STYLE = "that one assigns in place, or runs in NumPy"
+OTHER_DOMAIN = "other domain"
+OTHER_LAYOUT = "other layout"
+OTHER_INDICES = "reads what that one stores at other indices"
+UNFINISHED = "reads what that one reduces"
+FULL = "that one has {statements} statements already"
