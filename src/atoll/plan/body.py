@@ -333,8 +333,7 @@ class Body:
         dtype = node.geometry.dtype
         aligned = len(outer) == len(self.sets) and all(
             (start, steps) == (0, ((k, 1),))
-            or (start, steps) == (0, ())
-            and node.geometry.shape[k] == 1
+            or ((start, steps) == (0, ()) and node.geometry.shape[k] == 1)
             for k, (start, steps) in enumerate(outer)
         )
         if aligned and place is self.place and node.geometry.shape == self.place.layout.shape:  # type: ignore[union-attr]
