@@ -63,9 +63,12 @@ def nonzero(code: Code, value: Value) -> Value:
 
 def _float_to_float(code: Code, value: Value, dtype: str) -> Value:
     if itemsize(value.dtype) < itemsize(dtype):
-        return code.convert("fpext", value, dtype)
-    if (value.dtype, dtype) != ("f8", "f2"):
+        value = code.single(value)
+        return value if dtype == "f4" else code.convert("fpext", value, dtype)
+    if dtype != "f2":
         return code.convert("fptrunc", value, dtype)
+    if value.dtype == "f4":
+        return code.half(value)
     # Rounding twice would be wrong: the first rounding is made one to odd, after which the
     # second is right.
     near = code.convert("fptrunc", value, "f4")
@@ -153,12 +156,12 @@ def is_nan(code: Code, value: Value) -> Value:
 
 def is_finite(code: Code, value: Value) -> Value:
     """Neither infinite nor NaN."""
-    return code.fcmp("one", code.intrinsic("fabs", value), code.const(value.dtype, math.inf))
+    return code.fcmp("one", magnitude(code, value), code.const(value.dtype, math.inf))
 
 
 def is_inf(code: Code, value: Value) -> Value:
     """Infinite, of either sign."""
-    return code.fcmp("oeq", code.intrinsic("fabs", value), code.const(value.dtype, math.inf))
+    return code.fcmp("oeq", magnitude(code, value), code.const(value.dtype, math.inf))
 
 
 # extremes
@@ -283,7 +286,19 @@ def sign_bit(code: Code, value: Value) -> Value:
 
 def copysign(code: Code, value: Value, sign: Value) -> Value:
     """``value`` with the sign of ``sign``."""
-    return code.intrinsic("copysign", value, sign)
+    if value.dtype != "f2":
+        return code.intrinsic("copysign", value, sign)
+    lowest = code.const("i2", smallest("i2"))
+    taken = code.op("and", pattern(code, sign), lowest)
+    return code.retype(code.op("or", pattern(code, magnitude(code, value)), taken), "f2")
+
+
+def magnitude(code: Code, value: Value) -> Value:
+    """The absolute value; of half precision by its bits, as not all processors compute with it."""
+    if value.dtype != "f2":
+        return code.intrinsic("fabs", value)
+    rest = code.const("i2", mantissa_mask("f2"))
+    return code.retype(code.op("and", pattern(code, value), rest), "f2")
 
 
 def mantissa_mask(dtype: str) -> int:

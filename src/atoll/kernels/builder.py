@@ -349,11 +349,13 @@ class Code:
             return value
         if value.number is not None:
             return self.const("f4", float(value.number.real))
-        return self.convert("fpext", value, "f4")
+        return self.convert("fpext", value, "f4") if self.machine.half else widen_half(self, value)
 
     def half(self, value: Value) -> Value:
         """A single-precision value rounded to half precision."""
-        return self.convert("fptrunc", value, "f2")
+        return (
+            self.convert("fptrunc", value, "f2") if self.machine.half else narrow_half(self, value)
+        )
 
     # lanes
 
@@ -466,6 +468,43 @@ class Code:
         old = self.function.op(f"load i32, ptr {self._soft_flags}")
         new = self.function.op(f"or i32 {old}, {wanted}")
         self.function.line(f"store i32 {new}, ptr {self._soft_flags}")
+
+
+def widen_half(code: Code, value: Value) -> Value:
+    """Half to single precision by integer arithmetic, for processors that cannot convert."""
+    pattern = code.convert("zext", Value("u2", code.retype(value, "i2").name), "i4")
+    size = code.op("and", pattern, code.const("i4", 0x7FFF))
+    shifted = code.op("shl", size, code.const("i4", 13))
+    # Multiplying moves the exponent, of subnormal numbers too.
+    scaled = code.op("fmul", code.retype(shifted, "f4"), code.const("f4", 2.0**112))
+    special = code.icmp("sge", size, code.const("i4", 0x7C00))
+    infinite = code.op("or", shifted, code.const("i4", 0x7F800000))
+    whole = code.select(special, infinite, code.retype(scaled, "i4"))
+    sign = code.op("shl", code.op("and", pattern, code.const("i4", 0x8000)), code.const("i4", 16))
+    return code.retype(code.op("or", whole, sign), "f4")
+
+
+def narrow_half(code: Code, value: Value) -> Value:
+    """Single to half precision, to the nearest, ties to even."""
+    pattern = code.retype(value, "i4")
+    size = code.op("and", pattern, code.const("i4", 0x7FFFFFFF))
+    odd = code.op("and", code.op("lshr", size, code.const("i4", 13)), code.const("i4", 1))
+    rounded = code.op("add", size, code.const("i4", ((15 - 127) << 23) + 0xFFF))
+    normal = code.op("lshr", code.op("add", rounded, odd), code.const("i4", 13))
+    # Adding one half lets the processor round what becomes subnormal.
+    small = code.icmp("slt", size, code.const("i4", 0x38800000))
+    tiny = code.select(small, size, code.const("i4", 0))
+    sum_ = code.op("fadd", code.retype(tiny, "f4"), code.const("f4", 0.5))
+    subnormal = code.op("sub", code.retype(sum_, "i4"), code.const("i4", 0x3F000000))
+    large = code.icmp("sge", size, code.const("i4", 0x477FF000))
+    infinite = code.icmp("sge", size, code.const("i4", 0x7F800000))
+    code.flag(code.op("and", large, code.negate(infinite)), OVERFLOW)
+    nan = code.icmp("sgt", size, code.const("i4", 0x7F800000))
+    special = code.select(nan, code.const("i4", 0x7E00), code.const("i4", 0x7C00))
+    result = code.select(large, special, code.select(small, subnormal, normal))
+    sign = code.op("and", code.op("lshr", pattern, code.const("i4", 16)), code.const("i4", 0x8000))
+    whole = code.convert("trunc", code.op("or", result, sign), "i2")
+    return code.retype(whole, "f2")
 
 
 def is_signed(dtype: str) -> bool:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 import struct
 
-from .arithmetic import copysign, is_finite, is_inf, is_nan, mantissa_mask, pattern, sign_bit
+from .arithmetic import (
+    copysign,
+    is_finite,
+    is_inf,
+    is_nan,
+    magnitude,
+    mantissa_mask,
+    pattern,
+    sign_bit,
+)
 from .builder import INVALID, OVERFLOW, Code, Value, is_signed
 from .patch import one_by_one
 from .types import MANTISSA, SIGNED_BITS, VALUE_TYPE, bits, itemsize
@@ -161,7 +170,7 @@ def spacing(code: Code, value: Value) -> Value:
     one = code.const(SIGNED_BITS[dtype], 1)
     nil = code.const(dtype, 0.0)
     finite = is_finite(code, value)
-    size = code.select(finite, code.intrinsic("fabs", value), nil)
+    size = code.select(finite, magnitude(code, value), nil)
     following = code.retype(code.op("add", pattern(code, size), one), dtype)
     is_zero = code.fcmp("oeq", size, nil)
     if dtype == "f2":

@@ -37,6 +37,11 @@ def _not_below(code: Code, value: Value, limits: Mapping[str, float] = _NOTHING_
     return code.select(code.fcmp("olt", value, limit), limit, value)
 
 
+def cos(code: Code, value: Value) -> Value:
+    """The cosine; only its oldest vector form stumbles over NaN."""
+    return _unless_nan(code, "cos", value) if code.machine.isa == "b" else code.libm("cos", value)
+
+
 def arccos(code: Code, value: Value) -> Value:
     """The angle with this cosine."""
     return _unless_nan(code, "acos", value)

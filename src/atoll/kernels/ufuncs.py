@@ -30,7 +30,6 @@ from .arithmetic import (
     square_complex,
 )
 from .builder import DIVIDE, INVALID, OVERFLOW, UNDERFLOW, Code, Value
-from .machine import machine
 from .probe import complex_product
 from .spec import DTYPES, Instruction, KernelSpec
 from .types import COMPONENT, KIND
@@ -201,7 +200,7 @@ UFUNCS: dict[str, Row] = {
     "hypot": _row(2, "ou", f=transcendental.hypot),
     # trigonometry
     "sin": _row(1, "ui", f=_libm("sin")),
-    "cos": _row(1, "i", f=_libm("cos")),
+    "cos": _row(1, "i", f=transcendental.cos),
     "tan": _row(1, "ui", f=_libm("tan")),
     "arcsin": _row(1, "ui", f=transcendental.arcsin),
     "arccos": _row(1, "i", f=transcendental.arccos),
@@ -286,7 +285,7 @@ def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
     dtypes = (*inputs, output) if output else tuple(inputs)
     if row is None or len(inputs) != row.inputs or any(dtype not in DTYPES for dtype in dtypes):
         return False
-    if KIND[inputs[0]] not in row.emissions or ("f2" in dtypes and not machine().half):
+    if KIND[inputs[0]] not in row.emissions:
         return False
     product = name in ("multiply", "square") and inputs[0] in COMPONENT
     return not product or complex_product(inputs[0]) != "unknown"
