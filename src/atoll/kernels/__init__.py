@@ -1,10 +1,42 @@
-"""A part's work as fused loops: what a kernel computes, and machine code that does it."""
+"""A part's work as fused loops: what a kernel computes, and machine code that does it.
 
-from .builder import DIVIDE, INVALID, NEGATIVE_POWER, OVERFLOW, UNDERFLOW
-from .compile import compile_kernel
-from .kernel import Block, Kernel, run_block
+What writes code is imported when the first kernel is made: a program that only ever holds
+small arrays never pays for it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .spec import DTYPES, Instruction, KernelSpec, Operand, Reduction
-from .ufuncs import can_flag, supported
+
+if TYPE_CHECKING:
+    from .builder import DIVIDE, INVALID, NEGATIVE_POWER, OVERFLOW, UNDERFLOW
+    from .compile import compile_kernel
+    from .kernel import Block, Kernel, run_block
+    from .ufuncs import can_flag, supported
+
+_LATER = {
+    "DIVIDE": "builder",
+    "INVALID": "builder",
+    "NEGATIVE_POWER": "builder",
+    "OVERFLOW": "builder",
+    "UNDERFLOW": "builder",
+    "compile_kernel": "compile",
+    "Block": "kernel",
+    "Kernel": "kernel",
+    "run_block": "kernel",
+    "can_flag": "ufuncs",
+    "supported": "ufuncs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _LATER.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return value
+
 
 __all__ = [
     "DIVIDE",

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..graph.node import Operation
 from .spec import KernelSpec
-from .ufuncs import can_flag
 
 _KINDS = (
     (1, "divide", "divide by zero"),
@@ -29,7 +29,7 @@ _KINDS = (
 def report(bits: int, spec: KernelSpec, operations: Sequence[Operation]) -> None:
     """Warn, raise, call or print as ``np.errstate`` says, once for each flag."""
     modes: Any = np.geterr()
-    able = can_flag(spec)
+    able = kernels.can_flag(spec)
     for bit, kind, words in _KINDS:
         mode = modes[kind]
         if not bits & bit or mode == "ignore":

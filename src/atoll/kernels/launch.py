@@ -7,12 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .. import kernels
 from ..config import config
 from ..graph.node import Node, Operation
 from ..run import statistics
 from ..run.program import State, Step
-from . import ufuncs
-from .compile import compile_kernel
 from .spec import KernelSpec
 from .workers import parallel_for
 
@@ -58,7 +57,7 @@ class KernelStep:
         launch: LaunchLike,
         partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]],
     ) -> None:
-        kernel = compile_kernel(launch.spec)
+        kernel = kernels.compile_kernel(launch.spec)
         layout = kernel.layout
         words = np.zeros(layout.size + 1, np.int64)
         words[layout.chunk] = launch.chunk
@@ -124,7 +123,7 @@ def supported(node: Node) -> bool:
         return False
     if kind == "call":
         loop = node.params[0]
-        return ufuncs.supported(loop.name, tuple(map(_code, loop.inputs)), _code(loop.output))
+        return kernels.supported(loop.name, tuple(map(_code, loop.inputs)), _code(loop.output))
     if kind == "reduce":
         dtype = node.geometry.dtype
         if node.name not in _FOLDS:

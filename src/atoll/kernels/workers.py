@@ -39,7 +39,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter, sleep
 from typing import Any, Protocol
 
@@ -542,7 +541,7 @@ class PortableTeam:
 
     def forget(self) -> None:
         self._busy = threading.Lock()
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor: Any = None
         self._size = 1
 
     @property
@@ -580,6 +579,8 @@ class PortableTeam:
         try:
             if self._executor is None or self._size < participants:
                 self.stop()
+                from concurrent.futures import ThreadPoolExecutor
+
                 self._executor = ThreadPoolExecutor(participants - 1, "atoll-worker")
                 self._size = participants
             for _ in range(participants - 1):
