@@ -37,9 +37,11 @@ def _not_below(code: Code, value: Value, limits: Mapping[str, float] = _NOTHING_
     return code.select(code.fcmp("olt", value, limit), limit, value)
 
 
-def cos(code: Code, value: Value) -> Value:
-    """The cosine; only its oldest vector form stumbles over NaN."""
-    return _unless_nan(code, "cos", value) if code.machine.isa == "b" else code.libm("cos", value)
+def plain(code: Code, name: str, *values: Value) -> Value:
+    """The function ``name`` of C as it is, but that the oldest vector forms stumble over NaN."""
+    if code.machine.isa == "b" and len(values) == 1:
+        return _unless_nan(code, name, *values)
+    return code.libm(name, *values)
 
 
 def arccos(code: Code, value: Value) -> Value:

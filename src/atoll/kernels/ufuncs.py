@@ -81,7 +81,7 @@ def _intrinsic(name: str) -> Emission:
 
 
 def _libm(name: str) -> Emission:
-    return lambda code, *values: code.libm(name, *values)
+    return lambda code, *values: transcendental.plain(code, name, *values)
 
 
 def _parts(emission: Emission) -> Emission:
@@ -200,7 +200,7 @@ UFUNCS: dict[str, Row] = {
     "hypot": _row(2, "ou", f=transcendental.hypot),
     # trigonometry
     "sin": _row(1, "ui", f=_libm("sin")),
-    "cos": _row(1, "i", f=transcendental.cos),
+    "cos": _row(1, "i", f=_libm("cos")),
     "tan": _row(1, "ui", f=_libm("tan")),
     "arcsin": _row(1, "ui", f=transcendental.arcsin),
     "arccos": _row(1, "i", f=transcendental.arccos),
