@@ -107,7 +107,7 @@ def _lease_ended(lease: _Lease) -> None:
 class Buffer:
     """Contiguous memory, the pool's until it was allocated and again after its last use."""
 
-    __slots__ = ("_bytes", "_holds", "_pins", "_pool", "address", "nbytes")
+    __slots__ = ("__weakref__", "_bytes", "_holds", "_pins", "_pool", "address", "nbytes")
 
     device = "cpu"
 
