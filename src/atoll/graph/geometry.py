@@ -99,7 +99,7 @@ class Geometry:
         self.read_as: tuple[Geometry, tuple[Any, ...], tuple[Any, ...]] | None = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
         self._memo: dict[Any, Geometry] = {}
-        self._axes: AxisReads | None | bool = False
+        self._axes: AxisReads | bool | None = False
         self.dense = False  # whether it is a base that fills its memory, each element once
 
     def __repr__(self) -> str:

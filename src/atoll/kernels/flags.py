@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import kernels
 from ..graph.node import Operation
+from ..graph.words import line_of
 from .spec import KernelSpec
 
 _KINDS = (
@@ -60,11 +61,3 @@ def _tell(mode: str, bit: int, message: str, operation: Operation | None) -> Non
             handler(message.partition(" encountered")[0], bit)
         else:
             handler.write(f"Warning: {message}\n")
-
-
-def line_of(code: Any, instruction: int) -> int:
-    """The line of an instruction in a code object."""
-    for start, stop, line in code.co_lines():
-        if start <= instruction < stop and line is not None:
-            return int(line)
-    return int(code.co_firstlineno)

@@ -1,0 +1,273 @@
+"""Pictures of an expression: indented text, the dot language, and a drawing of its own.
+
+All three come from one listing of the graph: its pending nodes in an order where operands come
+first, then what reads them. Data has a letter (``a``, ``b``, ...), a value that is used more than once
+a number (``%1``), so that each is shown once. The drawing puts every node one layer above the
+highest of its operands, and orders a layer by where the operands stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from .geometry import shape_text
+from .node import Node
+from .words import label, scalar_text, site_text
+
+_DEEPEST = 24
+"""How far the text is indented before it goes on further below."""
+
+
+class Drawing(str):
+    """Text that a terminal shows as it is, and a notebook as a picture where it is one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str | None:
+        return str(self) if self.startswith("<svg") else f"<pre>{escape(self)}</pre>"
+
+
+def show(value: Any, *more: Any, form: str = "text") -> Drawing:
+    """The expression behind arrays, as it is now, without evaluating it.
+
+    ``form`` is ``"text"`` (indented, each operand below what reads it), ``"dot"`` (for
+    Graphviz) or ``"svg"``. A part that has been computed is data, and shown as such.
+    """
+    forms = {"text": _text, "dot": _dot, "svg": _svg}
+    if form not in forms:
+        raise ValueError(f"graph.show: form {form!r}; there are {', '.join(map(repr, forms))}")
+    return Drawing(forms[form](Listing([_node_of(one) for one in (value, *more)])))
+
+
+def _node_of(value: Any) -> Node:
+    if isinstance(value, Node):
+        return value
+    recorded = getattr(type(value), "_node", None)
+    if recorded is None:
+        raise TypeError(f"graph.show: a {type(value).__name__} has no expression; show an array")
+    node: Node = recorded(value)
+    return node
+
+
+@dataclass(slots=True)
+class Entry:
+    """A node of a listing: its operands by number, and how often it is read."""
+
+    node: Node
+    operands: tuple[int, ...]
+    uses: int = 0
+    name: str = ""
+
+    def heading(self, *, dots: bool = True) -> str:
+        """What the node does; numbers among its operands stand in their places."""
+        node = self.node
+        words = label(node)
+        given = [a for a in node.args if type(a) is not Node]
+        if node.value is None and given and dots:
+            shown = ["·" if type(a) is Node else scalar_text(a) for a in node.args]
+            words += f"({', '.join(shown)})"
+        return words
+
+    def kind(self) -> str:
+        """Shape, dtype, and how it lies on ranks."""
+        node = self.node
+        text = f"{shape_text(node.geometry.shape)} {node.geometry.dtype}"
+        place = node.place
+        return text if place is None else f"{text} on {place.world.size} ranks"
+
+
+class Listing:
+    """The nodes behind some roots, operands first."""
+
+    def __init__(self, roots: Sequence[Node]) -> None:
+        self.entries: list[Entry] = []
+        self._number: dict[int, int] = {}
+        for root in roots:
+            self._add(root)
+        self.roots = [self._number[id(root)] for root in roots]
+        for entry in self.entries:
+            for operand in entry.operands:
+                self.entries[operand].uses += 1
+        shared = 0
+        data = 0
+        for entry in self.entries:
+            if entry.node.value is not None:
+                entry.name = _letters(data)
+                data += 1
+            elif entry.uses > 1:
+                shared += 1
+                entry.name = f"%{shared}"
+
+    def _add(self, root: Node) -> None:
+        stack: list[tuple[Node, bool]] = [(root, False)]
+        while stack:
+            node, ready = stack.pop()
+            if id(node) in self._number:
+                continue
+            operands = [a for a in node.args if type(a) is Node]
+            if ready or not operands:
+                numbers = tuple([self._number[id(a)] for a in operands])
+                self._number[id(node)] = len(self.entries)
+                self.entries.append(Entry(node, numbers))
+            else:
+                stack.append((node, True))
+                stack.extend((a, False) for a in reversed(operands))
+
+    def layers(self) -> list[int]:
+        """For each entry, how many operations lie below it at most."""
+        found: list[int] = []
+        for entry in self.entries:
+            found.append(max([found[k] + 1 for k in entry.operands], default=0))
+        return found
+
+
+def _letters(number: int) -> str:
+    text = ""
+    number += 1
+    while number:
+        number, place = divmod(number - 1, 26)
+        text = chr(ord("a") + place) + text
+    return text
+
+
+def _text(listing: Listing) -> str:
+    lines: list[tuple[str, str, str]] = []
+    told: set[int] = set()
+    waiting = list(listing.roots)
+    while waiting:
+        stack = [(waiting.pop(0), "", "")]
+        while stack:
+            number, before, branch = stack.pop()
+            entry = listing.entries[number]
+            name = entry.name
+            if number in told:
+                lines.append((f"{before}{branch}{name}", "", ""))
+                continue
+            if len(before) >= 3 * _DEEPEST and entry.operands:
+                name = entry.name = name or f"%{number}x"
+                lines.append((f"{before}{branch}{name} (below)", "", ""))
+                if number not in waiting:
+                    waiting.append(number)
+                continue
+            told.add(number)
+            title = f"{name} = {entry.heading()}" if name else entry.heading()
+            lines.append((f"{before}{branch}{title}", entry.kind(), site_text(entry.node.site)))
+            inner = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
+            last = len(entry.operands) - 1
+            for place in range(last, -1, -1):
+                stack.append((entry.operands[place], inner, "└─ " if place == last else "├─ "))
+    first = max(len(line) for line, _, _ in lines)
+    second = max(len(kind) for _, kind, _ in lines)
+    return "\n".join(
+        f"{line:<{first}}  {kind:<{second}}  {site}".rstrip() for line, kind, site in lines
+    )
+
+
+def _dot(listing: Listing) -> str:
+    lines = ["digraph expression {", "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
+    for number, entry in enumerate(listing.entries):
+        name = f"{entry.name} = " if entry.name else ""
+        words = f"{name}{entry.heading()}\n{entry.kind()}".replace("\\", "\\\\").replace('"', '\\"')
+        words = words.replace("\n", "\\n")
+        look = ', style=filled, fillcolor="#e8e8e8"' if entry.node.value is not None else ""
+        lines.append(f'  n{number} [label="{words}"{look}];')
+    for number, entry in enumerate(listing.entries):
+        lines += [f"  n{operand} -> n{number};" for operand in entry.operands]
+    return "\n".join([*lines, "}"])
+
+
+_CHARACTER, _HEIGHT, _GAP, _STEP = 6.6, 38.0, 14.0, 70.0
+_COLOURS = {"call": "#dce9f7", "update": "#f7dcdc", "reduce": "#f7ecd0", "arg": "#f7ecd0"}
+
+
+def _svg(listing: Listing) -> str:
+    """Boxes in layers, data at the bottom; each layer in the order of its operands' places."""
+    layers = listing.layers()
+    rows: list[list[int]] = [[] for _ in range(max(layers) + 1)]
+    for number, layer in enumerate(layers):
+        rows[layer].append(number)
+    titles = [
+        f"{entry.name} = {entry.heading()}" if entry.name else entry.heading()
+        for entry in listing.entries
+    ]
+    widths = [
+        _CHARACTER * max(len(title), len(entry.kind())) + 16
+        for title, entry in zip(titles, listing.entries, strict=True)
+    ]
+    readers: list[list[int]] = [[] for _ in listing.entries]
+    for number, entry in enumerate(listing.entries):
+        for operand in entry.operands:
+            readers[operand].append(number)
+    centre = _centres(rows, [list(e.operands) for e in listing.entries], readers, widths)
+    shift = _GAP - min(centre[k] - widths[k] / 2 for k in range(len(widths)))
+    centre = [x + shift for x in centre]
+    wide = max(centre[k] + widths[k] / 2 for k in range(len(widths))) + _GAP
+    high = _STEP * len(rows) + _GAP
+    top = [high - _STEP * (layer + 1) for layer in layers]
+    shapes = []
+    for number, entry in enumerate(listing.entries):
+        for operand in entry.operands:
+            x, y = centre[operand], top[operand]
+            u, v = centre[number], top[number] + _HEIGHT
+            middle = (y + v) / 2
+            shapes.append(
+                f'<path d="M{x:.1f},{y:.1f} C{x:.1f},{middle:.1f} {u:.1f},{middle:.1f} {u:.1f},{v:.1f}" '
+                'fill="none" stroke="#888"/>'
+            )
+    for number, entry in enumerate(listing.entries):
+        x, y, w = centre[number] - widths[number] / 2, top[number], widths[number]
+        node = entry.node
+        fill = "#e8e8e8" if node.value is not None else _COLOURS.get(node.kind, "#ffffff")
+        site = site_text(node.site)
+        shapes.append(
+            f'<g><title>{escape(site or titles[number])}</title><rect x="{x:.1f}" y="{y:.1f}" '
+            f'width="{w:.1f}" height="{_HEIGHT:.0f}" rx="5" fill="{fill}" stroke="#666"/>'
+            f'<text x="{centre[number]:.1f}" y="{y + 16:.1f}" font-size="12">{escape(titles[number])}</text>'
+            f'<text x="{centre[number]:.1f}" y="{y + 31:.1f}" font-size="10" fill="#555">'
+            f"{escape(entry.kind())}</text></g>"
+        )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" '
+        f'viewBox="0 0 {wide:.1f} {high:.1f}" font-family="sans-serif" text-anchor="middle">'
+        + "".join(shapes)
+        + "</svg>"
+    )
+
+
+def _centres(
+    rows: list[list[int]], below: list[list[int]], above: list[list[int]], widths: list[float]
+) -> list[float]:
+    """Where each box stands: near the middle of its neighbours, without touching another."""
+    centre = [0.0] * len(widths)
+    for row in rows:
+        _spread(row, centre, widths)
+    for sweep in range(6):
+        upwards = sweep % 2 == 0
+        for row in rows if upwards else rows[::-1]:
+            for number in row:
+                near = below[number] if upwards else above[number]
+                if near:
+                    centre[number] = sum(centre[k] for k in near) / len(near)
+            row.sort(key=lambda number: centre[number])
+            _spread(row, centre, widths)
+    return centre
+
+
+def _spread(row: list[int], centre: list[float], widths: list[float]) -> None:
+    """Push the boxes of a row apart, to the right, and the row back to where its middle was."""
+    if not row:
+        return
+    middle = sum(centre[k] for k in row) / len(row)
+    edge = -float("inf")
+    for number in row:
+        centre[number] = max(centre[number], edge + _GAP + widths[number] / 2)
+        edge = centre[number] + widths[number] / 2
+    back = sum(centre[k] for k in row) / len(row) - middle
+    for number in row:
+        centre[number] -= back

@@ -1,0 +1,179 @@
+"""Views, nodes and places in the user's program, in words.
+
+A view is written as the user would index its base where that says it all: NumPy is asked, on
+the shadow, whether the words give the same view. Otherwise each index of the base is written
+in terms of the view's, ``i, j, ...``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .geometry import AxisReads, Geometry, shape_text
+from .node import Node, Site
+
+_LETTERS = "ijklmnpqrstuvw"
+_MOST_CHOICES = 6
+
+
+def line_of(code: Any, instruction: int) -> int:
+    """The line of an instruction in a code object."""
+    for start, stop, line in code.co_lines():
+        if start <= instruction < stop and line is not None:
+            return int(line)
+    return int(code.co_firstlineno)
+
+
+def site_text(site: Site | None) -> str:
+    """Where the user's program recorded something: file and line."""
+    if site is None:
+        return ""
+    code, instruction = site
+    return f"{os.path.basename(code.co_filename)}:{line_of(code, instruction)}"
+
+
+def slice_text(first: int, count: int, step: int, n: int) -> str:
+    """``count`` indices from ``first`` on in steps, as a slice of an axis of length ``n``."""
+    last = first + step * (count - 1)
+    if step > 0:
+        start = "" if first == 0 else str(first)
+        left = n - last - 1
+        near = 4 * left < last + 1
+        end = "" if last + step >= n else str(-left if near else last + 1)
+    else:
+        start = "" if first == n - 1 else str(first)
+        end = "" if last + step < 0 else str(last - 1)
+    return f"{start}:{end}" if step == 1 else f"{start}:{end}:{step}"
+
+
+def key_text(parts: list[str]) -> str:
+    """An index of several axes; nothing where it takes all of them."""
+    while parts and parts[-1] == ":":
+        parts.pop()
+    return f"[{', '.join(parts)}]" if parts else ""
+
+
+def view_text(view: Geometry) -> str:
+    """How a view is taken of its base, such as ``[1:-1, ::2]`` or ``.T``; nothing for all of it."""
+    if view.is_base:
+        return ""
+    axes = view.axes
+    if axes is None:
+        return _without_axes(view)
+    if _same(view.base.derived("T", lambda s: s.T), view):
+        return ".T"
+    return _by_slices(view, axes) or _by_letters(view, axes)
+
+
+def _without_axes(view: Geometry) -> str:
+    base = view.base
+    if view.is_whole:
+        return f".reshape({shape_text(view.shape)[1:-1].rstrip(',')})"
+    if base.dtype.kind == "c" and view.shape == base.shape and view.dtype.kind == "f":
+        return ".imag" if view.offset else ".real"
+    if view.shape == base.shape and view.offset == 0 and view.strides == base.strides:
+        return f".view({view.dtype})"
+    kind = "" if view.dtype == base.dtype else f"{view.dtype}, "
+    return f".as_strided({kind}{shape_text(view.shape)}, {shape_text(view.strides)}, byte {view.offset})"
+
+
+def _by_slices(view: Geometry, axes: AxisReads) -> str:
+    """The view as an index of the base, transposed where it must be; or nothing."""
+    base = view.base
+    if any(len(steps) > 1 for _, steps in axes) or view.size == 0:
+        return ""
+    order = [steps[0][0] for _, steps in axes if steps]
+    if len(set(order)) < len(order):
+        return ""
+    choices: list[list[tuple[str, Any]]] = []
+    for (first, steps), n in zip(axes, base.shape, strict=True):
+        if steps:
+            axis, step = steps[0]
+            count = view.shape[axis]
+            text = slice_text(first, count, step, n)
+            stop = first + step * count
+            choices.append([(text, slice(first, None if stop < 0 else stop, step))])
+        elif n == 1:
+            choices.append([(":", slice(None)), ("0", 0)])
+        else:
+            text = slice_text(first, 1, 1, n)
+            choices.append([(str(first), first), (text, slice(first, first + 1))])
+    if sum(len(options) - 1 for options in choices) > _MOST_CHOICES:
+        return ""
+    turned = tuple([sorted(order).index(axis) for axis in order])
+    for chosen in product(*choices):
+        found = base.index(tuple([key for _, key in chosen]))
+        text = key_text([words for words, _ in chosen])
+        if found.ndim == len(turned) and list(turned) != sorted(turned):
+            back = tuple([turned.index(k) for k in range(len(turned))])
+            found = found.derived(("transpose", back), _transpose(back))
+            reverse = back == tuple(range(len(back)))[::-1]
+            text += ".T" if reverse else f".transpose{shape_text(back)}"
+        if _same(found, view):
+            return text
+    return ""
+
+
+def _transpose(order: tuple[int, ...]) -> Callable[[np.ndarray[Any, Any]], Any]:
+    return lambda shadow: shadow.transpose(order)
+
+
+def _same(one: Geometry, other: Geometry) -> bool:
+    """Whether two views of one base have the same elements in the same places."""
+    return (
+        one.shape == other.shape
+        and one.offset == other.offset
+        and all(a == b for a, b, n in zip(one.strides, other.strides, one.shape) if n > 1)
+    )
+
+
+def _by_letters(view: Geometry, axes: AxisReads) -> str:
+    letters = [_LETTERS[k] if k < len(_LETTERS) else f"x{k}" for k in range(view.ndim)]
+    entries = []
+    for first, steps in axes:
+        terms = [
+            (
+                "-" if step < 0 else "+",
+                letters[axis] if abs(step) == 1 else f"{abs(step)}*{letters[axis]}",
+            )
+            for axis, step in steps
+        ]
+        if first or not terms:
+            terms.append(("-" if first < 0 else "+", str(abs(first))))
+        entries.append("".join(sign + word for sign, word in terms).removeprefix("+"))
+    return f"[{', '.join(entries)}] by [{', '.join(letters)}]"
+
+
+def scalar_text(value: Any) -> str:
+    """A number, as short as it can be."""
+    text = str(value)
+    return text if len(text) <= 12 else f"{value:.6g}" if not isinstance(value, complex) else text
+
+
+def label(node: Node) -> str:
+    """What a node does, its operands aside."""
+    kind, params = node.kind, node.params
+    if node.value is not None:
+        return "data"
+    if kind == "call":
+        return node.name
+    if kind == "cast":
+        return f"astype {node.geometry.dtype}"
+    if kind == "read":
+        return f"read {view_text(params[0])}"
+    if kind == "update":
+        masked = " where a mask is true" if len(node.args) == 3 else ""
+        return f"assign {view_text(params[0]) or '[...]'}{masked}"
+    if kind == "index":
+        return f"index along axis {params[0]}"
+    if kind in ("reduce", "arg"):
+        axes = params[0]
+        if len(axes) == node.args[0].geometry.ndim:
+            return f"{node.name} over all"
+        return f"{node.name} over axis {', '.join(map(str, axes))}"
+    return kind
