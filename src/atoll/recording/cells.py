@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -41,19 +42,28 @@ def user_site() -> Site | None:
     return None
 
 
-_cells: list[weakref.ref[Cell]] = []
-"""All cells, in the order in which they were made; the dead ones are dropped now and then."""
-_limit = [1024]
+class _Cells(threading.local):
+    """The cells that this thread has made, in order; the dead ones are dropped now and then.
+
+    A simulated rank is a thread, and must not compute for the others.
+    """
+
+    def __init__(self) -> None:
+        self.known: list[weakref.ref[Cell]] = []
+        self.limit = 1024
+
+    def forget_the_dead(self) -> None:
+        """Keep the living."""
+        self.known = [known for known in self.known if known() is not None]
+        self.limit = max(1024, 2 * len(self.known))
 
 
-def _forget_the_dead() -> None:
-    _cells[:] = [known for known in _cells if known() is not None]
-    _limit[0] = max(1024, 2 * len(_cells))
+_cells = _Cells()
 
 
 def sync() -> None:
-    """Evaluate everything that is pending."""
-    for known in list(_cells):
+    """Evaluate everything that is pending and that this thread has made."""
+    for known in list(_cells.known):
         cell = known()
         if cell is not None and cell.node.value is None:
             cell.settle()
@@ -70,9 +80,10 @@ class Cell:
         self.pins = 0
         self.sites: set[Site | None] | None = None
         self.writeable = True
-        _cells.append(weakref.ref(self))
-        if len(_cells) > _limit[0]:
-            _forget_the_dead()
+        cells = _cells
+        cells.known.append(weakref.ref(self))
+        if len(cells.known) > cells.limit:
+            cells.forget_the_dead()
 
     @classmethod
     def foreign(cls, array: np.ndarray[Any, Any]) -> Cell:
