@@ -1,7 +1,7 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import started as started  # first: it prepares what the others read
 from ._version import __version__ as __version__
@@ -10,7 +10,7 @@ from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
 from .functions import coverage as coverage
-from .functions import names
+from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
 from .functions.foreign import from_local as from_local
 from .interchange.distarray import check_distarray as check_distarray
@@ -31,6 +31,6 @@ set_default_size(lambda: world.size)
 globals().update(names)  # NumPy's names; some would be hidden by rooms that are called the same
 namespace.append(sys.modules[__name__])
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...
+def __getattr__(name: str) -> Any:
+    return late(name)

@@ -22,4 +22,5 @@ from . import random as random
 
 # isort: on
 from .fallback import coverage as coverage
+from .fallback import late as late
 from .public import names as names

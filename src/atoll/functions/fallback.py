@@ -13,7 +13,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..recording.fallback import Given
-from . import namespaces
+from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
 
 
@@ -53,18 +53,29 @@ def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
     publish("vectorize", vectorize, "data")
-    publish("fft", namespaces.module_like(np.fft, "fft", {}), "data")
+    for name in ("fft", "testing"):
+        publish(name, Namespace(name, nothing_of_its_own), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")
     on_data(*TRIVIAL)
     for name in dir(np):
         if name.startswith("_") or name in names:
             continue
+        if name not in np.__dict__:
+            kinds[name] = "same"
+            continue
         original = getattr(np, name)
         if _is_function(original):
             publish(name, numpy_function(original, name, warns=True), "numpy", original)
         else:
             publish(name, original, "same")
+
+
+def late(name: str) -> Any:
+    """A module of NumPy's that it imports when somebody asks for it, as we do."""
+    if kinds.get(name) != "same":
+        raise AttributeError(f"module 'atoll' has no attribute {name!r}")
+    return getattr(np, name)
 
 
 publish_the_rest()

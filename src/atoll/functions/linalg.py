@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ..recording import reductions
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy, implementations
-from .namespaces import module_like
+from .namespaces import Namespace
 from .public import array_of, is_large, names, publish
 
 
@@ -51,16 +50,17 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return by_numpy(np.linalg.vector_norm, (x,), {"axis": axis, "keepdims": keepdims, "ord": ord})
 
 
-def make_module() -> ModuleType:
-    """The namespace ``atoll.linalg``."""
+def _own() -> dict[str, Any]:
     own = {"norm": norm, "vector_norm": vector_norm}
     for name in ("outer", "matmul", "diagonal", "matrix_transpose"):
         own[name] = names[name]
-    for name in ("norm", "vector_norm"):
-        own[name].__doc__ = getattr(np.linalg, name).__doc__
-        implementations[getattr(np.linalg, name)] = own[name]
-    return module_like(np.linalg, "linalg", own)
+    return own
 
 
-linalg = make_module()
+for _function in (norm, vector_norm):
+    _original = getattr(np.linalg, _function.__name__)
+    _function.__doc__ = _original.__doc__
+    implementations[_original] = _function
+
+linalg = Namespace("linalg", _own)
 publish("linalg", linalg, "native")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..recording.fallback import by_numpy
-from .namespaces import module_like
+from .namespaces import Namespace
 from .public import numpy_function, publish
 
 _IN_PLACE = {"shuffle"}
@@ -52,17 +51,15 @@ class _Random:
         return self.generator(np.random.default_rng(seed).bit_generator)
 
 
-def make_module() -> ModuleType:
-    """The namespace ``atoll.random``."""
+def _own() -> dict[str, Any]:
     made = _Random()
-    own: dict[str, Any] = {
+    return {
         "Generator": made.generator,
         "RandomState": made.state,
         "default_rng": made.default_rng,
         "shuffle": numpy_function(np.random.shuffle, "random.shuffle", writes=(0,)),
     }
-    return module_like(np.random, "random", own)
 
 
-random = make_module()
+random = Namespace("random", _own)
 publish("random", random, "data")

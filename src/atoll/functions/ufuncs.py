@@ -145,9 +145,8 @@ ufuncs: dict[str, ufunc] = {}
 
 def _publish_ufuncs() -> None:
     made: dict[int, ufunc] = {}
-    for name in dir(np):
-        original = getattr(np, name) if not name.startswith("_") else None
-        if isinstance(original, np.ufunc):
+    for name, original in sorted(vars(np).items()):  # dir() would import what NumPy imports late
+        if isinstance(original, np.ufunc) and not name.startswith("_"):
             ours = made.get(id(original))
             if ours is None:
                 ours = made[id(original)] = ufunc(original)
