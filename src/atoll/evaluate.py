@@ -12,13 +12,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from sys import getrefcount
-from typing import Any
+from typing import Any, NamedTuple
 
 from .config import config
 from .graph.node import Node, Value
 from .kernels.flags import report
 from .kernels.launch import make_launch, supported
-from .plan.build import Planner
+from .plan.build import LaunchMaker, Planner
 from .plan.statements import Trace, native_node
 from .run.program import Program
 
@@ -99,11 +99,20 @@ def _alive(nodes: list[Node], uses: dict[int, int]) -> list[bool]:
     return [getrefcount(node) - 3 > uses[id(node)] for node in nodes]
 
 
-def evaluate(roots: Sequence[Node]) -> None:
-    """Give each root its value, and each assigned array that was met on the way."""
-    pending = [node for node in roots if node.value is None]
-    if not pending:
-        return
+class Found(NamedTuple):
+    """A trace: its key, the program that was made for it before, and what such a program runs on."""
+
+    key: tuple[Any, ...]
+    program: Program | None
+    leaves: list[Node]
+    scalars: list[Any]
+    order: list[Node]
+    alive_leaves: list[bool]
+    alive_nodes: list[bool]
+
+
+def look_up(pending: Sequence[Node]) -> Found:
+    """Walk the trace behind pending nodes, and look for its program."""
     key, leaves, scalars, order, uses = _linearise(pending)
     alive_leaves = _alive(leaves, uses)
     alive_nodes = _alive(order, uses)
@@ -113,41 +122,50 @@ def evaluate(roots: Sequence[Node]) -> None:
     key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
     key.append((len(pending), settings.fusion, settings.small))
     frozen = tuple(key)
-    kept = _programs.kept
-    program = kept.get(frozen)
+    return Found(
+        frozen, _programs.kept.get(frozen), leaves, scalars, order, alive_leaves, alive_nodes
+    )
+
+
+def evaluate(roots: Sequence[Node]) -> None:
+    """Give each root its value, and each assigned array that was met on the way."""
+    pending = [node for node in roots if node.value is None]
+    if not pending:
+        return
+    found = look_up(pending)
+    program, leaves, scalars, order = found.program, found.leaves, found.scalars, found.order
     if program is None:
-        program = _make_program(order, pending, leaves, alive_leaves, alive_nodes)
+        program = make_program(found, pending, make_launch)
+        kept = _programs.kept
         if len(kept) >= _PROGRAMS_KEPT:
             kept.popitem(last=False)
-        kept[frozen] = program
+        kept[found.key] = program
+    del found
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
     results, flags = program.run(values, scalars)
     for place, value in zip(program.kept, results, strict=True):
+        value.program = program
         order[place].settle(value)
     if flags:
         for bits, launch in flags:
             report(bits, launch.spec, launch.operations)
 
 
-def _make_program(
-    order: list[Node],
-    roots: list[Node],
-    leaves: list[Node],
-    alive_leaves: list[bool],
-    alive_nodes: list[bool],
-) -> Program:
+def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
+    """The program of a trace; ``make`` turns its launches into steps."""
+    order, leaves = found.order, found.leaves
     scalar_of: dict[tuple[int, int], int] = {}
     for node in order:
         for place, arg in enumerate(node.args):
             if type(arg) is not Node:
                 scalar_of[id(node), place] = len(scalar_of)
-    alive = {id(n) for n, a in zip(leaves, alive_leaves, strict=True) if a}
-    alive |= {id(n) for n, a in zip(order, alive_nodes, strict=True) if a}
+    alive = {id(n) for n, a in zip(leaves, found.alive_leaves, strict=True) if a}
+    alive |= {id(n) for n, a in zip(order, found.alive_nodes, strict=True) if a}
     alive |= {id(n) for n in roots}
     small = config.small
     trace = Trace(list(order), roots, frozenset(alive), _kernels_can, min(256, small), scalar_of)
-    return Planner(trace, leaves, make_launch).plan(config.fusion)
+    return Planner(trace, leaves, make).plan(config.fusion)
 
 
 def _kernels_can(node: Node) -> bool:

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..graph.node import Node
-from ..layout import Range
+from ..graph.node import Node, Operation
+from ..graph.words import label
+from ..layout import IndexSet, Range
 from ..ops.placement import Place
 from ..run.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, PositionAcrossRanks
 from ..run.program import (
@@ -23,6 +24,7 @@ from ..run.program import (
     Step,
 )
 from .body import Patch, Registers
+from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import plan_exchange
 from .groups import Group, make_groups
 from .lower import Launch, bodies_of, launches_of
@@ -83,18 +85,25 @@ class Planner:
         self.available: set[int] = set()
         self.groups: list[Group] = []
         self.launches: list[list[Launch]] = []
+        self.patches: dict[int, tuple[int, tuple[IndexSet, ...]]] = {}
+        """For the register of each patch, the register and the region that it shows."""
 
     def plan(self, fusion: bool) -> Program:
         """The finished program. It keeps what was wanted, and what it stores and others still see."""
         number = {id(node): k for k, node in enumerate(self.trace.order)}
+        alive = self.trace.alive
         statements = make_statements(self.trace)
         self.groups = groups = make_groups(statements, fusion)
         for statement in statements:
             self.registers.add(statement.node)
         last_use = self._last_uses(groups)
+        notes: list[GroupNote] = []
         for place, group in enumerate(groups):
+            first = len(self.steps)
             self._group(place, group, groups, last_use)
             self.available.update(id(s.node) for s in group.statements)
+            steps = [step for step, _ in self.steps[first:]]
+            notes.append(describe_group(group, self.registers, steps))
         kept = [
             s.node for s in statements if id(s.node) in self.trace.alive and id(s.node) in number
         ]
@@ -107,6 +116,20 @@ class Planner:
             steps,
             outputs,
             places,
+            self._description(notes, alive, {id(s.node) for s in statements}, len(number)),
+        )
+
+    def _description(
+        self, notes: list[GroupNote], alive: frozenset[int], stored: set[int], operations: int
+    ) -> Description:
+        left = [n for n in self.trace.order if id(n) in alive and id(n) not in stored]
+        return Description(
+            describe_registers(self.registers, len(self.leaves), alive, self.patches),
+            tuple(notes),
+            operations,
+            tuple([Operation(label(n), n.site) for n in left]),
+            self.registers.rank,
+            1 if self.world is None else self.world.size,
         )
 
     def _last_uses(self, groups: list[Group]) -> dict[int, int]:
@@ -231,6 +254,7 @@ class Planner:
         if self.world is None:
             return None
         registers = self.registers
+        self._note(patches)
 
         def of_rank(rank: int) -> list[Patch]:
             if rank == registers.rank:
@@ -246,6 +270,10 @@ class Planner:
         self._add(start, start.uses())
         return FinishExchange(start), start.uses()
 
+    def _note(self, patches: list[Patch]) -> None:
+        for patch in patches:
+            self.patches[patch.register] = (self.registers.of[id(patch.node)], patch.region)
+
     def _gathered(self, node: Node) -> int:
         """A register with the whole of a placed node, on every rank."""
         if node.place is None:
@@ -254,6 +282,7 @@ class Planner:
         registers = self.registers
         whole = tuple([Range(0, n) for n in node.geometry.shape])
         patch = Patch(registers.extra(node.geometry), node, whole)
+        self._note([patch])
         start = plan_exchange(lambda rank: [patch], registers, self.world)
         if start is None:
             self._add(Allocate(patch.register, node.geometry), {patch.register})

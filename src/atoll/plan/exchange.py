@@ -55,7 +55,7 @@ def plan_exchange(
                         Incoming(patch.register, record.target_key, record.shape, record.peer, tag)
                     )
                 elif record.peer == world.rank:
-                    outgoing.append(Outgoing(source, record.source_key, rank, tag))
+                    outgoing.append(Outgoing(source, record.source_key, record.shape, rank, tag))
     if not anything:
         return None
     halos = {

@@ -31,6 +31,7 @@ class Outgoing(NamedTuple):
 
     register: int
     key: Key
+    shape: tuple[int, ...]
     peer: int
     tag: int
 

@@ -216,7 +216,7 @@ class ByNumpy:
 class Program:
     """Steps, and which registers hold what was wanted."""
 
-    __slots__ = ("kept", "leaves", "outputs", "size", "steps")
+    __slots__ = ("description", "kept", "leaves", "outputs", "size", "steps")
 
     def __init__(
         self,
@@ -225,6 +225,7 @@ class Program:
         steps: list[Step],
         outputs: tuple[int, ...],
         kept: tuple[int, ...],
+        description: Any,
     ) -> None:
         self.leaves = leaves
         self.size = size
@@ -232,6 +233,8 @@ class Program:
         self.outputs = outputs
         self.kept = kept
         """For each output, the number of its node among the pending nodes of the trace."""
+        self.description = description
+        """What ``atoll.explain`` says of it; see ``plan.description``."""
 
     def run(
         self, leaves: list[Value | None], scalars: Sequence[Any]

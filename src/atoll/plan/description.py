@@ -1,0 +1,149 @@
+"""What a program keeps to be explained by: words and shapes, and no data.
+
+The planner writes it down once, while the nodes are still there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph.geometry import Geometry
+from ..graph.node import Node, Operation, Site
+from ..graph.words import label
+from ..layout import IndexSet, Layout
+from ..run.program import Step
+from .body import Registers
+from .groups import Group
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterNote:
+    """Memory that a program handles: a leaf, a value that it computes, or a patch of either."""
+
+    role: str
+    """``data``, ``value`` or ``patch``."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[np.generic]
+    local: Geometry
+    """How this rank's share lies in memory."""
+    corner: tuple[int, ...]
+    """The first global index of the share on each axis."""
+    padding: int
+    """Bytes before the element with that index."""
+    layout: Layout | None
+    pinned: bool = False
+    seen: bool = False
+    """Whether something outside the program refers to it, too."""
+    source: int = -1
+    """Of a patch, the register that it shows a region of."""
+    region: tuple[IndexSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatementNote:
+    """A value that is stored; see ``statements.Statement``."""
+
+    register: int
+    label: str
+    style: str
+    reason: str
+    remark: str
+    site: Site | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNote:
+    """A group, and the steps that carry it out."""
+
+    statements: tuple[StatementNote, ...]
+    domain: tuple[int, ...]
+    layout: Layout | None
+    apart: tuple[tuple[int, str], ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """All of a program, for ``atoll.explain``."""
+
+    registers: tuple[RegisterNote, ...]
+    groups: tuple[GroupNote, ...]
+    operations: int
+    """How many nodes were pending."""
+    left: tuple[Operation, ...]
+    """What somebody still has, and what stays pending nevertheless."""
+    rank: int
+    ranks: int
+
+
+def describe_registers(
+    registers: Registers,
+    leaves: int,
+    alive: frozenset[int],
+    patches: dict[int, tuple[int, tuple[IndexSet, ...]]],
+) -> tuple[RegisterNote, ...]:
+    """A note for each register."""
+    notes = []
+    for number, node in enumerate(registers.keep):
+        local = registers.geometry[number]
+        corner, padding = registers.corner[number], registers.padding[number]
+        if node is None:
+            source, region = patches.get(number, (-1, ()))
+            notes.append(
+                RegisterNote(
+                    "patch",
+                    local.shape,
+                    local.dtype,
+                    local,
+                    corner,
+                    padding,
+                    None,
+                    source=source,
+                    region=region,
+                )
+            )
+            continue
+        notes.append(
+            RegisterNote(
+                "data" if number < leaves else "value",
+                node.geometry.shape,
+                node.geometry.dtype,
+                local,
+                corner,
+                padding,
+                _layout(node),
+                node.value is not None and node.value.pinned,
+                id(node) in alive,
+            )
+        )
+    return tuple(notes)
+
+
+def _layout(node: Node) -> Layout | None:
+    layout: Layout | None = None if node.place is None else node.place.layout
+    return layout
+
+
+def describe_group(group: Group, registers: Registers, steps: list[Step]) -> GroupNote:
+    """A note for a group that has become steps."""
+    return GroupNote(
+        tuple(
+            [
+                StatementNote(
+                    registers.of[id(s.node)],
+                    label(s.node),
+                    s.style,
+                    s.reason,
+                    s.remark,
+                    s.node.site,
+                )
+                for s in group.statements
+            ]
+        ),
+        group.domain,
+        None if group.place is None else group.place.layout,
+        tuple(sorted(group.apart.items())),
+        tuple(steps),
+    )
