@@ -1,0 +1,57 @@
+"""Laplace's equation on a square, by Jacobi steps: the benchmark program of GAiN's paper.
+
+A plain NumPy program. Only its import says which arrays it uses:
+
+    python examples/laplace.py                   one process, all cores
+    atoll run -n 2 examples/laplace.py           two ranks
+    python examples/laplace.py --numpy           NumPy itself, to compare
+"""
+
+import sys
+import time
+
+if "--numpy" in sys.argv:
+    import numpy as np
+else:
+    import atoll as np
+
+
+def start(n):
+    """The unit square with x**2 - y**2 on its edges."""
+    step = 1 / (n - 1)
+    x = np.arange(0, 1 + step / 2, step)
+    u = np.zeros((n, n))
+    u[0, :] = -(x**2)
+    u[-1, :] = 1 - x**2
+    u[:, 0] = x**2
+    u[:, -1] = x**2 - 1
+    return u, step, step
+
+
+def advance(u, dx, dy):
+    """One step in place; the norm of the change."""
+    old = u.copy()
+    u[1:-1, 1:-1] = (
+        (u[0:-2, 1:-1] + u[2:, 1:-1]) * dy**2 + (u[1:-1, 0:-2] + u[1:-1, 2:]) * dx**2
+    ) * (0.5 / (dx**2 + dy**2))
+    v = (u - old).flat
+    return np.sqrt(np.dot(v, v))
+
+
+def main():
+    n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 1000)
+    u, dx, dy = start(n)
+    steps = 50
+    advance(u, dx, dy)
+    began = time.perf_counter()
+    for _ in range(steps):
+        error = advance(u, dx, dy)
+        if error <= 1e-16:
+            break
+    seconds = time.perf_counter() - began
+    print(f"{np.__name__}: {n} x {n}, error {error:.6e} after {steps + 1} steps")
+    print(f"{seconds / steps * 1e3:.2f} ms per step, u[2, {n // 3}] = {u[2, n // 3]:.6f}")
+
+
+if __name__ == "__main__":
+    main()
