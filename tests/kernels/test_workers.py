@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from atoll.kernels import workers
+from atoll.comm import launcher
+from atoll.kernels import waiting, workers
 
 llvm = pytest.importorskip("llvmlite.binding")
 
@@ -184,15 +185,25 @@ def test_a_spin_that_makes_no_sense():
             workers.set_spin(spin)
 
 
+def test_nobody_spins_where_ranks_share_cores(monkeypatch):
+    monkeypatch.setattr(workers, "available_cores", lambda: 4)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(launcher, "detect", lambda: None)
+    assert [workers.cores_suffice(threads) for threads in (1, 4, 5)] == [True, True, False]
+    two = launcher.Launch("mpiexec", 0, 2, local_size=2)
+    monkeypatch.setattr(launcher, "detect", lambda: two)
+    assert [workers.cores_suffice(threads) for threads in (1, 2, 3)] == [True, True, False]
+
+
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_loops_are_legal_for_every_machine(machine):
     llvm.initialize_native_target()
-    llvm.parse_assembly(workers.source(machine)).verify()
+    llvm.parse_assembly(waiting.source(machine)).verify()
 
 
 _AT_EXIT = """
 import ctypes, os, sys, threading, time
-from atoll.kernels import workers
+from atoll.kernels import waiting, workers
 kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(lambda a, l, h: None)
 address = ctypes.cast(kernel, ctypes.c_void_p).value
 workers.set_spin({spin})

@@ -1,0 +1,355 @@
+"""The compiled half of ``workers.py``: the loops in which workers wait, bite and are called, as LLVM text.
+
+All threads share one block of memory: a header, and after it :data:`LINE` bytes for each
+participant. :func:`source` writes the functions that work on it:
+
+``parallel_for(block, function, argument, count, threads)``
+    cut ``range(count)``, post the workers, work, retract or wait;
+``worker(block, me)``
+    the life of worker ``me``;
+``retire(block)``
+    send everybody home; 0 if a loop is running;
+``pauses(number)``
+    nothing, so many times.
+"""
+
+from __future__ import annotations
+
+FUTEX = {"x86_64": 202, "aarch64": 98}
+"""The number of the system call on the machines that can do this."""
+
+MOST_PARTICIPANTS = 1024
+LINE = 128
+"""Bytes per participant: two cache lines, one for its segment and one for its state."""
+
+HEADER = 256
+"""Bytes before the first participant."""
+
+TEAM = 16
+"""Where the number of participants stands (i64)."""
+
+SPIN = 8
+"""Where the number of pauses stands that a worker makes before it sleeps (i64)."""
+
+BITES = 8
+"""How many bites a segment is worth: one thread that is put aside then delays little."""
+
+_PAUSE = {
+    "x86_64": "call void @llvm.x86.sse2.pause()",
+    "aarch64": "call void @llvm.aarch64.hint(i32 1)",
+}
+_DECLARE_PAUSE = {
+    "x86_64": "declare void @llvm.x86.sse2.pause()",
+    "aarch64": "declare void @llvm.aarch64.hint(i32)",
+}
+
+# The block that all threads share, at byte offsets:
+#     0 busy (i32)         4 the caller sleeps (i32)    8 pauses before a worker sleeps (i64)
+#    16 participants (i64): how many there are
+#   128 function (ptr)  136 argument (ptr)  144 participants of this job (i64)  152 bite (i64)
+#   256 + 128*p: next (i64), end (i64); + 64: state (i32), + 68: asleep (i32)
+_IR = r"""
+declare i64 @syscall(i64, ...)
+@DECLARE_PAUSE@
+
+define void @pauses(i64 %number) {
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %k1, %loop ]
+  @PAUSE@
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %number
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+define internal ptr @line(ptr %block, i64 %p) alwaysinline {
+  %offset = mul i64 %p, @LINE@
+  %offset1 = add i64 %offset, @HEADER@
+  %at = getelementptr i8, ptr %block, i64 %offset1
+  ret ptr %at
+}
+
+define internal ptr @state(ptr %block, i64 %p) alwaysinline {
+  %line = call ptr @line(ptr %block, i64 %p)
+  %at = getelementptr i8, ptr %line, i64 64
+  ret ptr %at
+}
+
+define internal void @wake_if_asleep(ptr %state) {
+entry:
+  %asleep.at = getelementptr i8, ptr %state, i64 4
+  %asleep = load atomic i32, ptr %asleep.at seq_cst, align 4
+  %is = icmp ne i32 %asleep, 0
+  br i1 %is, label %wake, label %done
+wake:
+  %r = call i64 (i64, ...) @syscall(i64 @FUTEX@, ptr %state, i32 129, i32 1)
+  br label %done
+done:
+  ret void
+}
+
+; Participant p wakes 2p+1 and 2p+2: a large team is awake after a logarithmic number of calls.
+define internal void @wake_children(ptr %block, i64 %p, i64 %participants) {
+entry:
+  %twice = shl i64 %p, 1
+  br label %child
+child:
+  %n = phi i64 [ 1, %entry ], [ %n1, %next ]
+  %c = add i64 %twice, %n
+  %exists = icmp ult i64 %c, %participants
+  br i1 %exists, label %wake, label %done
+wake:
+  %state = call ptr @state(ptr %block, i64 %c)
+  %now = load atomic i32, ptr %state seq_cst, align 4
+  %posted = icmp eq i32 %now, 1
+  br i1 %posted, label %call, label %next
+call:
+  call void @wake_if_asleep(ptr %state)
+  br label %next
+next:
+  %n1 = add i64 %n, 1
+  %more = icmp ule i64 %n1, 2
+  br i1 %more, label %child, label %done
+done:
+  ret void
+}
+
+; Bite at the own segment, then at those of the others, until nothing is left anywhere.
+define internal void @work(ptr %block, i64 %me) {
+entry:
+  %function.at = getelementptr i8, ptr %block, i64 128
+  %argument.at = getelementptr i8, ptr %block, i64 136
+  %participants.at = getelementptr i8, ptr %block, i64 144
+  %bite.at = getelementptr i8, ptr %block, i64 152
+  %function = load ptr, ptr %function.at
+  %argument = load ptr, ptr %argument.at
+  %participants = load i64, ptr %participants.at
+  %bite = load i64, ptr %bite.at
+  br label %segment
+segment:
+  %k = phi i64 [ 0, %entry ], [ %k1, %exhausted ]
+  %turn = add i64 %me, %k
+  %over = icmp uge i64 %turn, %participants
+  %wrapped = sub i64 %turn, %participants
+  %p = select i1 %over, i64 %wrapped, i64 %turn
+  %next.at = call ptr @line(ptr %block, i64 %p)
+  %end.at = getelementptr i8, ptr %next.at, i64 8
+  %end = load i64, ptr %end.at
+  br label %look
+look:
+  %seen = load atomic i64, ptr %next.at monotonic, align 8
+  %left = icmp slt i64 %seen, %end
+  br i1 %left, label %take, label %exhausted
+take:
+  %low = atomicrmw add ptr %next.at, i64 %bite monotonic
+  %got = icmp slt i64 %low, %end
+  br i1 %got, label %run, label %exhausted
+run:
+  %high0 = add i64 %low, %bite
+  %beyond = icmp sgt i64 %high0, %end
+  %high = select i1 %beyond, i64 %end, i64 %high0
+  call void %function(ptr %argument, i64 %low, i64 %high)
+  br label %look
+exhausted:
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, %participants
+  br i1 %more, label %segment, label %done
+done:
+  ret void
+}
+
+define void @worker(ptr %block, i64 %me) {
+entry:
+  %state = call ptr @state(ptr %block, i64 %me)
+  %asleep.at = getelementptr i8, ptr %state, i64 4
+  %caller.at = getelementptr i8, ptr %block, i64 4
+  %spin.at = getelementptr i8, ptr %block, i64 8
+  %participants.at = getelementptr i8, ptr %block, i64 144
+  br label %idle
+idle:
+  %spin = load atomic i64, ptr %spin.at monotonic, align 8
+  br label %watch
+watch:
+  %k = phi i64 [ 0, %idle ], [ %k1, %again ]
+  %now = load atomic i32, ptr %state acquire, align 4
+  switch i32 %now, label %nothing [ i32 1, label %take
+                                    i32 3, label %stop ]
+nothing:
+  %tired = icmp uge i64 %k, %spin
+  br i1 %tired, label %sleep, label %again
+again:
+  @PAUSE@
+  %k1 = add i64 %k, 1
+  br label %watch
+sleep:
+  store atomic i32 1, ptr %asleep.at seq_cst, align 4
+  %r = call i64 (i64, ...) @syscall(i64 @FUTEX@, ptr %state, i32 128, i32 0, ptr null, ptr null, i32 0)
+  store atomic i32 0, ptr %asleep.at seq_cst, align 4
+  br label %idle
+take:
+  %pair = cmpxchg ptr %state, i32 1, i32 2 acq_rel acquire
+  %mine = extractvalue { i32, i1 } %pair, 1
+  br i1 %mine, label %run, label %idle
+run:
+  %participants = load i64, ptr %participants.at
+  call void @wake_children(ptr %block, i64 %me, i64 %participants)
+  call void @work(ptr %block, i64 %me)
+  store atomic i32 0, ptr %state seq_cst, align 4
+  %caller = load atomic i32, ptr %caller.at seq_cst, align 4
+  %waits = icmp ne i32 %caller, 0
+  br i1 %waits, label %tell, label %idle
+tell:
+  %r1 = call i64 (i64, ...) @syscall(i64 @FUTEX@, ptr %state, i32 129, i32 2147483647)
+  br label %idle
+stop:
+  ret void
+}
+
+define void @parallel_for(ptr %block, ptr %function, ptr %argument, i64 %count, i64 %threads) {
+entry:
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %size, label %return
+size:
+  %team.at = getelementptr i8, ptr %block, i64 16
+  %team = load i64, ptr %team.at
+  %p0 = call i64 @llvm.smin.i64(i64 %threads, i64 %count)
+  %participants = call i64 @llvm.smin.i64(i64 %p0, i64 %team)
+  %alone = icmp slt i64 %participants, 2
+  br i1 %alone, label %inline, label %claim
+claim:
+  %pair = cmpxchg ptr %block, i32 0, i32 1 acquire monotonic
+  %free = extractvalue { i32, i1 } %pair, 1
+  br i1 %free, label %share, label %inline
+inline:
+  call void %function(ptr %argument, i64 0, i64 %count)
+  br label %return
+share:
+  %function.at = getelementptr i8, ptr %block, i64 128
+  %argument.at = getelementptr i8, ptr %block, i64 136
+  %participants.at = getelementptr i8, ptr %block, i64 144
+  %bite.at = getelementptr i8, ptr %block, i64 152
+  store ptr %function, ptr %function.at
+  store ptr %argument, ptr %argument.at
+  store i64 %participants, ptr %participants.at
+  %bites = mul i64 %participants, @BITES@
+  %bite0 = udiv i64 %count, %bites
+  %bite = call i64 @llvm.smax.i64(i64 %bite0, i64 1)
+  store i64 %bite, ptr %bite.at
+  %quotient = udiv i64 %count, %participants
+  %remainder = urem i64 %count, %participants
+  br label %cut
+cut:
+  %c = phi i64 [ 0, %share ], [ %c1, %cut ]
+  %low = phi i64 [ 0, %share ], [ %high, %cut ]
+  %extra = icmp ult i64 %c, %remainder
+  %one = zext i1 %extra to i64
+  %length = add i64 %quotient, %one
+  %high = add i64 %low, %length
+  %next.at = call ptr @line(ptr %block, i64 %c)
+  %end.at = getelementptr i8, ptr %next.at, i64 8
+  store atomic i64 %low, ptr %next.at monotonic, align 8
+  store i64 %high, ptr %end.at
+  %c1 = add i64 %c, 1
+  %cut.more = icmp ult i64 %c1, %participants
+  br i1 %cut.more, label %cut, label %post
+post:
+  %w = phi i64 [ 1, %cut ], [ %w1, %post ]
+  %w.state = call ptr @state(ptr %block, i64 %w)
+  store atomic i32 1, ptr %w.state seq_cst, align 4
+  %w1 = add i64 %w, 1
+  %post.more = icmp ult i64 %w1, %participants
+  br i1 %post.more, label %post, label %begin
+begin:
+  call void @wake_children(ptr %block, i64 0, i64 %participants)
+  call void @work(ptr %block, i64 0)
+  br label %join
+join:
+  %j = phi i64 [ 1, %begin ], [ %j1, %joined ]
+  %j.state = call ptr @state(ptr %block, i64 %j)
+  %retract = cmpxchg ptr %j.state, i32 1, i32 0 acq_rel acquire
+  %never = extractvalue { i32, i1 } %retract, 1
+  br i1 %never, label %joined, label %running
+running:
+  %spin.at = getelementptr i8, ptr %block, i64 8
+  %spin0 = load atomic i64, ptr %spin.at monotonic, align 8
+  %spin = call i64 @llvm.smax.i64(i64 %spin0, i64 32)
+  br label %watch
+watch:
+  %k = phi i64 [ 0, %running ], [ %k1, %again ]
+  %now = load atomic i32, ptr %j.state acquire, align 4
+  %finished = icmp ne i32 %now, 2
+  br i1 %finished, label %joined, label %not.yet
+not.yet:
+  %tired = icmp uge i64 %k, %spin
+  br i1 %tired, label %sleep, label %again
+again:
+  @PAUSE@
+  %k1 = add i64 %k, 1
+  br label %watch
+sleep:
+  %caller.at = getelementptr i8, ptr %block, i64 4
+  store atomic i32 1, ptr %caller.at seq_cst, align 4
+  br label %doze
+doze:
+  %now1 = load atomic i32, ptr %j.state seq_cst, align 4
+  %still = icmp eq i32 %now1, 2
+  br i1 %still, label %wait, label %awake
+wait:
+  %r = call i64 (i64, ...) @syscall(i64 @FUTEX@, ptr %j.state, i32 128, i32 2, ptr null, ptr null, i32 0)
+  br label %doze
+awake:
+  store atomic i32 0, ptr %caller.at seq_cst, align 4
+  br label %joined
+joined:
+  %j1 = add i64 %j, 1
+  %join.more = icmp ult i64 %j1, %participants
+  br i1 %join.more, label %join, label %finish
+finish:
+  store atomic i32 0, ptr %block release, align 4
+  br label %return
+return:
+  ret void
+}
+
+; Send the workers home, unless a loop is running; whoever still knows this block finds it busy.
+define i32 @retire(ptr %block) {
+entry:
+  %pair = cmpxchg ptr %block, i32 0, i32 1 acquire monotonic
+  %free = extractvalue { i32, i1 } %pair, 1
+  br i1 %free, label %begin, label %refuse
+refuse:
+  ret i32 0
+begin:
+  %team.at = getelementptr i8, ptr %block, i64 16
+  %team = load i64, ptr %team.at
+  br label %test
+test:
+  %w = phi i64 [ 1, %begin ], [ %w1, %send ]
+  %more = icmp ult i64 %w, %team
+  br i1 %more, label %send, label %done
+send:
+  %state = call ptr @state(ptr %block, i64 %w)
+  store atomic i32 3, ptr %state seq_cst, align 4
+  %r = call i64 (i64, ...) @syscall(i64 @FUTEX@, ptr %state, i32 129, i32 1)
+  %w1 = add i64 %w, 1
+  br label %test
+done:
+  ret i32 1
+}
+
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+"""
+
+
+def source(machine: str) -> str:
+    """The LLVM text of the loops for ``machine``, ``'x86_64'`` or ``'aarch64'``."""
+    text = _IR.replace("@DECLARE_PAUSE@", _DECLARE_PAUSE[machine])
+    text = text.replace("@PAUSE@", _PAUSE[machine])
+    numbers = {"FUTEX": FUTEX[machine], "LINE": LINE, "HEADER": HEADER, "BITES": BITES}
+    for name, number in numbers.items():
+        text = text.replace(f"@{name}@", str(number))
+    return text
