@@ -50,12 +50,49 @@ def _divide(code: Code, a: Value, b: Value) -> Value:
     """The truncated quotient. Up to 32 bits, dividing as floating point is exact and quicker."""
     dtype = a.dtype
     if itemsize(dtype) == 8:
-        return code.op("sdiv" if is_signed(dtype) else "udiv", a, b)
+        return _divide_long(code, a, b) if code.width > 1 else _divide_exactly(code, a, b)
     wide = "f4" if itemsize(dtype) < 4 else "f8"
     quotient = code.op("fdiv", cast(code, a, wide), cast(code, b, wide))
     via = dtype if itemsize(dtype) == 4 else "i4"
     instruction = "fptosi" if is_signed(via) else "fptoui"
     return cast(code, code.freeze(code.convert(instruction, quotient, via)), dtype)
+
+
+def _divide_exactly(code: Code, a: Value, b: Value) -> Value:
+    return code.op("sdiv" if is_signed(a.dtype) else "udiv", a, b)
+
+
+_MAGIC = 1.5 * 2.0**52
+_MAGIC_BITS = 0x4338000000000000
+
+
+def _divide_long(code: Code, a: Value, b: Value) -> Value:
+    """Quotients of 64-bit integers: as floating point where all lanes are below 2**51, else one by one.
+
+    Added to 1.5 * 2**52, such an integer sits in the lowest bits of a double, both ways.
+    """
+    function, dtype, kind = code.function, a.dtype, code.type(a.dtype)
+    half = code.const(dtype, 1 << 51 if is_signed(dtype) else 0)
+    limit = code.const(dtype, 1 << 52 if is_signed(dtype) else 1 << 51)
+    large = [code.icmp("uge", code.op("add", value, half), limit) for value in (a, b)]
+    slow, fast, after = (function.name("divide") for _ in range(3))
+    function.branch(code.any(code.op("or", *large)), slow, fast)
+    function.label(slow)
+    exact = _divide_exactly(code, a, b)
+    function.jump(after)
+    function.label(fast)
+    magic, pattern = code.const("f8", _MAGIC), code.const(dtype, _MAGIC_BITS)
+    x, y = (
+        code.op("fsub", code.retype(code.op("add", value, pattern), "f8"), magic)
+        for value in (a, b)
+    )
+    quotient = code.intrinsic("trunc", code.op("fdiv", x, y))
+    whole = code.retype(code.op("fadd", quotient, magic), dtype)
+    result = code.op("sub", whole, pattern)
+    function.jump(after)
+    function.label(after)
+    merged = function.op(f"phi {kind} [ {exact.name}, %{slow} ], [ {result.name}, %{fast} ]")
+    return Value(dtype, merged)
 
 
 def _floored(code: Code, a: Value, b: Value, overflow: bool) -> tuple[Value, Value]:

@@ -48,8 +48,10 @@ class Access:
         function = place.code.function
         if self.operand.inner == "zero":
             return self.row
-        size = f"{itemsize(self.operand.dtype)}" if self.unit else self.stride
-        offset = function.op(f"mul i64 {index}, {size}")
+        if self.unit:
+            element = f"[{itemsize(self.operand.dtype)} x i8]"
+            return function.op(f"getelementptr {element}, ptr {self.row}, i64 {index}")
+        offset = function.op(f"mul i64 {index}, {self.stride}")
         return function.op(f"getelementptr i8, ptr {self.row}, i64 {offset}")
 
     def addresses(self, place: Place) -> list[str]:
