@@ -139,3 +139,21 @@ def test_unknown_instructions_are_named():
     store = Instruction("store", "", (0, 1))
     with pytest.raises(ValueError, match="no instruction 'guess'"):
         kernel_text(KernelSpec(1, spec.operands, (), (*spec.body, store)))
+
+
+def test_constants_that_compare_oddly():
+    """The two zeros are equal and a NaN is not; neither confuses the table of kernels."""
+    for numbers in ((0.0, -0.0), (-0.0, 0.0)):
+        for number in numbers:
+            out = np.empty(5)
+            loop = Loop(out.shape)
+            loop.store(out, loop.const(number, "f8"))
+            loop.run()
+            assert np.array_equal(np.signbit(out), [np.signbit(number)] * 5)
+    for _ in range(2):
+        out = np.empty(5, "c16")
+        loop = Loop(out.shape)
+        loop.store(out, loop.const(complex(float("nan"), -0.0), "c16"))
+        loop.run()
+        assert np.isnan(out.real).all()
+        assert np.signbit(out.imag).all()

@@ -21,18 +21,19 @@ class Compiler:
     """Makes kernels, each once, and holds the engine that their code lives in."""
 
     def __init__(self) -> None:
-        self._kernels: dict[KernelSpec, Kernel] = {}
+        self._kernels: dict[KernelSpec | str, Kernel] = {}
         self._lock = threading.Lock()
         self._engine: Any = None
 
     def kernel(self, spec: KernelSpec) -> Kernel:
         """The kernel of ``spec``, compiled if this process has not met it, or taken from disk."""
-        found = self._kernels.get(spec)
+        key = _key(spec)
+        found = self._kernels.get(key)
         if found is None:
             with self._lock:
-                found = self._kernels.get(spec)
+                found = self._kernels.get(key)
                 if found is None:
-                    found = self._kernels[spec] = self._make(spec)
+                    found = self._kernels[key] = self._make(spec)
         return found
 
     def _make(self, spec: KernelSpec) -> Kernel:
@@ -55,6 +56,11 @@ class Compiler:
         return Kernel(spec, self._engine.get_function_address(name))
 
 
+def is_compiled(spec: KernelSpec) -> bool:
+    """Whether this process has the kernel of ``spec`` already."""
+    return spec in compiler._kernels
+
+
 def compile_kernel(spec: KernelSpec) -> Kernel:
     """The kernel of ``spec``; the same one for the same specification."""
     return compiler.kernel(spec)
@@ -68,6 +74,19 @@ def kernel_text(spec: KernelSpec) -> str:
 def name_of(spec: KernelSpec) -> str:
     """The symbol of a kernel: the same in every process."""
     return "atoll_" + hashlib.blake2b(repr(spec).encode(), digest_size=16).hexdigest()
+
+
+def _key(spec: KernelSpec) -> KernelSpec | str:
+    """What tells specifications apart: themselves, unless ``==`` is wrong about their constants.
+
+    The two zeros are equal to each other, and a NaN is not equal to itself.
+    """
+    for instruction in spec.body:
+        if instruction.op == "const":
+            number = instruction.args[0]
+            if number == 0 or number != number or isinstance(number, complex):
+                return name_of(spec)
+    return spec
 
 
 @functools.cache

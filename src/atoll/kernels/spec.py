@@ -80,7 +80,8 @@ class Reduction:
     combines; otherwise to operand ``operand`` (``'rw'``), whose strides along ``axes`` are
     zero and which holds the initial values when the kernel starts. ``argmin``/``argmax`` fold
     (value, ``position``) pairs, where ``position`` is the number of an ``i8`` value, and the
-    smaller position wins a tie (a NaN wins over everything, the first one over the others).
+    smaller position wins a tie (a NaN wins over everything, the first one over the others);
+    positions go to partials of their own, or to the operand after ``operand``.
     ``mask`` is the number of a ``b1`` value, or -1: elements where it is false do not count.
     """
 
@@ -100,8 +101,8 @@ class KernelSpec:
     Work is handed out by *chunks*: ``chunk`` indices of axis 0 (a run-time number) are done by
     one thread, in order; chunk ``c`` covers ``range(c*chunk, min((c+1)*chunk, extent[0]))``.
     A full reduction writes one partial per chunk, so that the result does not depend on the
-    number of threads. Within a chunk, sums use accumulators over blocks of at most 1024
-    elements, added up pairwise.
+    number of threads. Within a chunk, sums use accumulators over blocks of a few hundred
+    elements, added up pairwise. Partial reductions do not fold axis 0 unless there is one chunk.
     """
 
     ndim: int
