@@ -58,7 +58,7 @@ class Compiler:
 
 def is_compiled(spec: KernelSpec) -> bool:
     """Whether this process has the kernel of ``spec`` already."""
-    return spec in compiler._kernels
+    return _key(spec) in compiler._kernels
 
 
 def compile_kernel(spec: KernelSpec) -> Kernel:
