@@ -78,7 +78,7 @@ class KernelStep:
         self.block = (ctypes.c_int64 * len(words)).from_address(self.pointer)
         self.address = kernel.address
         self.chunks = launch.chunks
-        self.elements = int(np.prod(launch.extents, dtype=np.int64))
+        self.work = int(np.prod(launch.extents, dtype=np.int64)) * len(launch.spec.body)
         self.patches = tuple(
             [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
         )

@@ -365,6 +365,9 @@ def _defers(value: Any) -> bool:
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """The method of an operator that writes into its left side."""
+    forward = binary(ufunc)[0]
+
     def operate(self: Any, other: Any) -> Any:
         small = self._np
         if small is not None:
@@ -375,24 +378,28 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             if kind is Handle.array_type and other._np is not None:
                 ufunc(small, other._np, out=small)
                 return self
-        return in_place(ufunc, self, other)
+        return in_place(ufunc, self, other, forward)
 
     return operate
 
 
-def in_place(ufunc: np.ufunc, target: Any, other: Any) -> Any:
-    """``ufunc(target, other, out=target)``."""
+def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
+    """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
     if target._np is None and _may_write(target):
-        result = apply(ufunc, (target, other))
-        if (
-            result is not NotImplemented
-            and np.can_cast(result._geometry.dtype, target._geometry.dtype, "same_kind")
-            and result._geometry.shape == target._geometry.shape
-        ):
-            value = result._cell.node
-            del result
-            _assign_node(target, value)
-            return target
+        result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
+        own: Geometry = target._geometry
+        if isinstance(result, Handle) and result._np is None:
+            made: Geometry = result._geometry
+            if made.shape == own.shape and (
+                made.dtype == own.dtype or np.can_cast(made.dtype, own.dtype, "same_kind")
+            ):
+                value = result._cell.node
+                del result
+                if value.geometry is own and not target._cell.pins and not eager.depth:
+                    target._cell.write(own, value, None, user_site())
+                else:
+                    _assign_node(target, value)
+                return target
         del result
     other = plain(other)
     target._mutate(lambda out: ufunc(out, other, out=out))
