@@ -15,7 +15,7 @@ from ..run.program import State, Step
 from .spec import KernelSpec
 from .workers import parallel_for
 
-PARALLEL_FROM = 1 << 15  # elements below which one thread is quicker
+PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
 _FOLDS = frozenset(
     {
         "add", "multiply", "minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or",
@@ -49,7 +49,7 @@ class KernelStep:
     """One kernel over one box."""
 
     __slots__ = (
-        "_keep", "address", "block", "chunks", "elements", "launch", "literals", "patches", "pointer", "scalars", "words",
+        "_keep", "address", "block", "chunks", "work", "launch", "literals", "patches", "pointer", "scalars", "words",
     )  # fmt: skip
 
     def __init__(
@@ -100,7 +100,7 @@ class KernelStep:
         numbers = state.scalars
         for view, number in self.scalars:
             view[0] = numbers[number]
-        threads = config.threads if self.elements >= PARALLEL_FROM else 1
+        threads = config.threads if self.work >= PARALLEL_FROM else 1
         parallel_for(self.address, self.pointer, self.chunks, threads)
         statistics.add("kernels_run")
         flags = block[0]
