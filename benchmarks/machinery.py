@@ -1,0 +1,116 @@
+"""What the machinery under the engine costs: a shared loop, a buffer, fresh memory, a kernel on disk.
+
+    python benchmarks/machinery.py [--seconds 1.0]
+
+Medians in microseconds, and the 95th percentile in brackets. Other programs on the machine show
+first in the rows with two threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from statistics import median
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from atoll.config import config
+from atoll.kernels import cache, workers
+from atoll.run.memory import Pool
+
+_NOTHING = "define void @nothing(ptr %argument, i64 %low, i64 %high) { ret void }"
+_MEBIBYTE = 1 << 20
+
+
+def measured(action: Callable[[], object], seconds: float, pause: float = 0.0) -> str:
+    """The time of one call."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        if pause:
+            time.sleep(pause)
+        start = time.perf_counter()
+        action()
+        times.append((time.perf_counter() - start) * 1e6)
+    times.sort()
+    return f"{median(times):10.2f} ({times[len(times) * 95 // 100]:.2f})"
+
+
+def loops(seconds: float) -> None:
+    """Calls of a kernel that does nothing."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target_machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_NOTHING), target_machine)
+    engine.finalize_object()
+    address = engine.get_function_address("nothing")
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+    print("a loop that does nothing")
+    print("  bare ctypes call              ", measured(lambda: kernel(None, 0, 100), seconds))
+    teams = [workers.NativeTeam()] if workers.NativeTeam.supported() else []
+    for team in (*teams, workers.PortableTeam()):
+        name = type(team).__name__
+        for threads in (1, 2):
+            run = partial(team.run, address, None, 100, threads)
+            print(f"  {name:12} {threads} threads, hot  ", measured(run, seconds))
+        print(f"  {name:12} 2 threads, asleep", measured(run, seconds, pause=2e-3))
+        team.stop()
+
+
+def buffers(seconds: float) -> None:
+    """Memory from the pool and memory from NumPy."""
+    pool = Pool()
+    print("a buffer")
+    for size in (10_000, _MEBIBYTE, 128 * _MEBIBYTE):
+        ours = measured(partial(pool.allocate, size), seconds)
+        print(f"  {size:>11} bytes, used before", ours)
+        theirs = measured(partial(np.empty, size, np.uint8), seconds)
+        print(f"  {size:>11} bytes, np.empty   ", theirs)
+    size = 128 * _MEBIBYTE
+    print("filling 128 MiB")
+
+    def fresh() -> None:
+        pool.allocate(size).array(size // 8, "f8").fill(1.0)
+        pool.trim()
+
+    def reused() -> None:
+        pool.allocate(size).array(size // 8, "f8").fill(1.0)
+
+    print(
+        "  fresh from np.empty           ", measured(lambda: np.empty(size // 8).fill(1.0), seconds)
+    )
+    print("  fresh from the pool           ", measured(fresh, seconds))
+    print("  used before                   ", measured(reused, seconds))
+
+
+def disk(seconds: float) -> None:
+    """Kernels of a usual size in the cache."""
+    data = os.urandom(8000)
+    with tempfile.TemporaryDirectory() as folder, config(kernel_cache=folder):
+        key, numbers = cache.key_of("a kernel"), count()
+        new = lambda: cache.store(cache.key_of(next(numbers)), data)  # noqa: E731
+        cache.store(key, data)
+        print("the cache on disk, 8000 bytes")
+        print("  store                         ", measured(new, seconds))
+        print("  load                          ", measured(lambda: cache.load(key), seconds))
+
+
+def main() -> None:
+    """Print everything."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=1.0, help="measuring time per line")
+    seconds: float = parser.parse_args().seconds
+    loops(seconds)
+    buffers(seconds)
+    disk(seconds)
+
+
+if __name__ == "__main__":
+    main()
