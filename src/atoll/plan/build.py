@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..graph.node import Node, Operation
+from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Range
 from ..ops.placement import Place
@@ -44,6 +44,17 @@ _IDENTITIES: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "fmin": lambda d: d.type(np.nan) if d.kind in "fc" else _extreme(d, largest=True),
     "fmax": lambda d: d.type(np.nan) if d.kind in "fc" else _extreme(d, largest=False),
 }
+
+
+def _site_of(node: Node) -> Site | None:
+    """Where the program recorded a node, or what it is made of."""
+    level: list[Any] = [node]
+    for _ in range(4):
+        for one in level:
+            if one.site is not None:
+                return one.site  # type: ignore[no-any-return]
+        level = [arg for one in level for arg in one.args if type(arg) is Node]
+    return None
 
 
 def _extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
@@ -170,7 +181,10 @@ class Planner:
             if statement.style == "place":
                 base = registers.of[id(statement.node.args[0])]
                 if statement.copies_base:
-                    self._add(Copy(register, base, registers.geometry[register]), {register, base})
+                    copy = Copy(
+                        register, base, registers.geometry[register], _site_of(statement.node)
+                    )
+                    self._add(copy, {register, base})
                     registers.padding[register] = 0
                 else:
                     self._add(Share(register, base), {register, base})
@@ -182,7 +196,9 @@ class Planner:
                 initial = None
                 if statement.style == "fold":
                     initial = _IDENTITIES[statement.node.name](statement.node.geometry.dtype)
-                self._add(Allocate(register, registers.geometry[register], initial), {register})
+                site = _site_of(statement.node)
+                allocate = Allocate(register, registers.geometry[register], initial, site)
+                self._add(allocate, {register})
         patched = {patch.register for patch in needs.patches}
         early = [body for body in bodies if not any(m.register in patched for m in body.memories)]
         late = [body for body in bodies if body not in early]

@@ -275,7 +275,7 @@ class Pool:
             if blocks is None:
                 blocks = self._free[block.capacity] = []
             blocks.append(block)
-            if len(blocks) > settings.cache_depth:
+            while len(blocks) > settings.cache_depth:
                 self._destroy_oldest(blocks)
             if self._cached > settings.cache_bytes:
                 self._shrink(settings.cache_bytes)

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Value
+from ..graph.node import Site, Value
+from ..graph.words import site_text
 from .arrays import allocate_array
 
 
@@ -41,18 +42,36 @@ class Step(Protocol):
         """Do it."""
 
 
+class Wanted:
+    """What memory was wanted for, put into words only where it is refused."""
+
+    __slots__ = ("geometry", "site")
+
+    def __init__(self, geometry: Geometry, site: Site | None) -> None:
+        self.geometry = geometry
+        self.site = site
+
+    def __str__(self) -> str:
+        form = self.geometry
+        place = f", at {site_text(self.site)}" if self.site else ""
+        return f"an array of shape {form.shape} and dtype {form.dtype}{place}"
+
+
 class Allocate:
     """A new buffer for a register, filled with ``initial`` unless that is ``None``."""
 
-    __slots__ = ("geometry", "initial", "register")
+    __slots__ = ("geometry", "initial", "register", "wanted")
 
-    def __init__(self, register: int, geometry: Geometry, initial: Any = None) -> None:
+    def __init__(
+        self, register: int, geometry: Geometry, initial: Any = None, site: Site | None = None
+    ) -> None:
         self.register = register
         self.geometry = geometry
         self.initial = initial
+        self.wanted = Wanted(geometry, site)
 
     def run(self, state: State) -> None:
-        value = allocate_array(self.geometry)
+        value = allocate_array(self.geometry, self.wanted)
         if self.initial is not None:
             value.array.fill(self.initial)
         state.registers[self.register] = value
@@ -74,15 +93,18 @@ class Share:
 class Copy:
     """A new buffer with the contents of another register."""
 
-    __slots__ = ("geometry", "register", "source")
+    __slots__ = ("geometry", "register", "source", "wanted")
 
-    def __init__(self, register: int, source: int, geometry: Geometry) -> None:
+    def __init__(
+        self, register: int, source: int, geometry: Geometry, site: Site | None = None
+    ) -> None:
         self.register = register
         self.source = source
         self.geometry = geometry
+        self.wanted = Wanted(geometry, site)
 
     def run(self, state: State) -> None:
-        value = allocate_array(self.geometry)
+        value = allocate_array(self.geometry, self.wanted)
         source = state.registers[self.source]
         assert source is not None
         np.copyto(value.array, source.array)
