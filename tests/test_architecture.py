@@ -20,7 +20,7 @@ ORDER = [
     "__init__",
     "functions",
     "array",
-    "ndarray",
+    "explaining",
     "recording",
     "interchange",
     "dataflow",

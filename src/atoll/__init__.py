@@ -3,12 +3,15 @@
 import sys
 from typing import Any
 
+from . import graph as graph
 from . import started as started  # first: it prepares what the others read
 from ._version import __version__ as __version__
+from .array import namespace
 from .comm.world import World as World
 from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
+from .explaining import explain as explain
 from .functions import coverage as coverage
 from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
@@ -21,7 +24,6 @@ from .layout import Layout as Layout
 from .layout import Undistributed as Undistributed
 from .layout import Unstructured as Unstructured
 from .layout import set_default_size
-from .array import namespace
 from .recording.cells import sync as sync
 from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats

@@ -98,7 +98,7 @@ class Listing:
         data = 0
         for entry in self.entries:
             if entry.node.value is not None:
-                entry.name = _letters(data)
+                entry.name = letters(data)
                 data += 1
             elif entry.uses > 1:
                 shared += 1
@@ -127,7 +127,8 @@ class Listing:
         return found
 
 
-def _letters(number: int) -> str:
+def letters(number: int) -> str:
+    """``a`` to ``z``, then ``aa`` and on."""
     text = ""
     number += 1
     while number:

@@ -1,0 +1,77 @@
+"""``atoll.explain``: how a value comes about, without computing it.
+
+A pending value is planned as its evaluation would plan it, up to the kernels, which are not
+compiled; where the plan is known already, that one is read. Memory remembers the program that
+computed it, so values can be explained afterwards, too. Nothing here communicates: on ranks,
+each explains its own share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..evaluate import look_up, make_program
+from ..graph.geometry import shape_text
+from ..graph.node import Node
+from ..graph.words import view_text
+from ..recording.cells import Handle
+from ..run.program import Program
+from .facts import Access as Access
+from .facts import Collective as Collective
+from .facts import Explanation as Explanation
+from .facts import Group as Group
+from .facts import Launch as Launch
+from .facts import Memory as Memory
+from .facts import Message as Message
+from .facts import Stored as Stored
+from .reading import Planned, Reader
+
+
+def explain(x: Any) -> Explanation:
+    """How the value of an array, or of a number that is still to be computed, comes about.
+
+    For a pending value it is what looking at it would do; for one that was computed, what was
+    done. The explanation prints as text, and has fields: what is stored, and why; which values
+    share their loops, and why others do not; each kernel; memory; messages.
+    """
+    if not isinstance(x, Handle):
+        raise TypeError(f"explain: a {type(x).__name__} is not an array of atoll's")
+    small = x._np
+    if small is not None:
+        what = f"{shape_text(small.shape)} {small.dtype}"
+        return _without_program(what, "small")
+    node = x._cell.node
+    what = _what(x, node)
+    if node.value is None:
+        return _explain_pending(node, what)
+    program: Program | None = node.value.program
+    if program is None:
+        return _without_program(what, "data")
+    return Reader(program, None).explanation(what, "evaluated", "")
+
+
+def _what(x: Any, node: Node) -> str:
+    geometry = x._geometry
+    text = f"{shape_text(geometry.shape)} {geometry.dtype}"
+    if not geometry.is_base:
+        text += f", the view {view_text(geometry)} of {shape_text(node.geometry.shape)}"
+    return text
+
+
+def _without_program(what: str, state: str) -> Explanation:
+    return Explanation(what, state, "", 0, (), (), (), 0, 0, 1)
+
+
+def _explain_pending(node: Node, what: str) -> Explanation:
+    found = look_up([node])
+    if found.program is not None:
+        reader = Reader(found.program, found.scalars)
+        return reader.explanation(what, "pending", "known")
+    # planning folds over the original shape of what was flattened, and notes it in the nodes
+    before = [(n, n.args, n.params) for n in found.order]
+    try:
+        program = make_program(found, [node], Planned)
+    finally:
+        for n, args, params in before:
+            n.args, n.params = args, params
+    return Reader(program, found.scalars).explanation(what, "pending", "new")

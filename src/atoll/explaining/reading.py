@@ -1,0 +1,292 @@
+"""From a program and its description to facts: one pass over its steps, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from ..config import config
+from ..graph.geometry import Geometry
+from ..graph.picture import letters
+from ..graph.words import key_text, site_text, slice_text
+from ..kernels.compile import is_compiled
+from ..kernels.launch import PARALLEL_FROM
+from ..plan import lower
+from ..plan.description import Description, GroupNote, StatementNote
+from ..run.exchange import AcrossRanks, FinishExchange, PositionAcrossRanks, StartExchange
+from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share, State, Step
+from .facts import Access, Collective, Explanation, Group, Launch, Memory, Message, Stored
+from .formulas import code_of, operations_of, region_of, sets_text, touched
+
+_STYLES = {
+    "map": "loop",
+    "place": "loop in place",
+    "fold": "reduction",
+    "numpy": "NumPy",
+    "local": "NumPy on each share",
+}
+
+
+class Planned:
+    """A launch that is only spoken of: it stands where the step would be that runs it."""
+
+    __slots__ = ("launch",)
+
+    def __init__(self, launch: lower.Launch, partials: Any) -> None:
+        self.launch = launch
+
+    def run(self, state: State) -> None:
+        """A program that was made to be explained has no kernels."""
+        raise AssertionError("a program that was made to be explained cannot run")
+
+
+@dataclass(slots=True)
+class _Events:
+    """What has been met in one group."""
+
+    memories: list[Memory] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    collectives: list[Collective] = field(default_factory=list)
+    under_way: bool = False
+
+
+class Reader:
+    """Reads one program."""
+
+    def __init__(self, program: Program, scalars: Sequence[Any] | None) -> None:
+        self.program = program
+        self.scalars = scalars
+        self.description: Description = program.description
+        self.registers = self.description.registers
+        self.names = self._names()
+
+    def _names(self) -> list[str]:
+        counts = {"data": 0, "value": 0, "patch": 0}
+        names = []
+        for note in self.registers:
+            number = counts[note.role]
+            counts[note.role] += 1
+            form = {"data": letters(number), "value": f"v{number + 1}", "patch": f"p{number + 1}"}
+            names.append(form[note.role])
+        return names
+
+    def explanation(self, what: str, state: str, planned: str) -> Explanation:
+        """All that is known of the program."""
+        description = self.description
+        return Explanation(
+            what,
+            state,
+            planned,
+            description.operations,
+            tuple(
+                [
+                    self._memory(k, "there already")
+                    for k, note in enumerate(self.registers)
+                    if note.role == "data"
+                ]
+            ),
+            tuple([self._group(k, note) for k, note in enumerate(description.groups)]),
+            tuple(
+                [
+                    f"{one.name} ({site_text(one.site)})" if one.site else one.name
+                    for one in description.left
+                ]
+            ),
+            self._peak(),
+            description.rank,
+            description.ranks,
+        )
+
+    def _memory(self, register: int, how: str) -> Memory:
+        note = self.registers[register]
+        role = note.role
+        if role == "data" and note.pinned:
+            how = f"{how}, pinned"
+        return Memory(
+            self.names[register],
+            role,
+            note.shape,
+            str(note.dtype),
+            _nbytes(note.local),
+            "" if note.layout is None else repr(note.layout),
+            how,
+        )
+
+    def _group(self, number: int, note: GroupNote) -> Group:
+        events = _Events()
+        for step in note.steps:
+            self._step(step, note, events)
+        return Group(
+            number,
+            note.domain,
+            "" if note.layout is None else repr(note.layout),
+            tuple([self._stored(one) for one in note.statements]),
+            note.apart,
+            tuple(events.memories),
+            tuple(events.messages),
+            tuple(events.launches),
+            tuple(events.collectives),
+        )
+
+    def _stored(self, note: StatementNote) -> Stored:
+        return Stored(
+            self.names[note.register],
+            note.label,
+            site_text(note.site),
+            _STYLES[note.style],
+            note.reason,
+            note.remark,
+        )
+
+    def _step(self, step: Step, group: GroupNote, events: _Events) -> None:
+        names = self.names
+        if isinstance(step, Allocate):
+            events.memories.append(self._memory(step.register, "new"))
+        elif isinstance(step, Copy):
+            events.memories.append(self._memory(step.register, f"copy of {names[step.source]}"))
+        elif isinstance(step, Share):
+            how = f"in place of {names[step.source]}"
+            events.memories.append(self._memory(step.register, how))
+        elif isinstance(step, ByNumpy):
+            if step.geometry.ndim:
+                events.memories.append(self._memory(step.register, "new, by NumPy"))
+        elif isinstance(step, StartExchange):
+            events.under_way = True
+            for register, _ in step.allocate:
+                events.memories.append(self._patch(register))
+            events.messages.extend(self._messages(step))
+        elif isinstance(step, FinishExchange):
+            events.under_way = False
+        elif isinstance(step, AcrossRanks | PositionAcrossRanks):
+            events.collectives.append(self._collective(step))
+        else:
+            launch = getattr(step, "launch", None)
+            if launch is not None:
+                events.launches.append(self._launch(launch, events.under_way))
+
+    def _patch(self, register: int) -> Memory:
+        note = self.registers[register]
+        if note.source < 0:
+            return self._memory(register, "new")
+        base = self.registers[note.source]
+        part = sets_text(note.region, base.shape)
+        return self._memory(register, f"new, to hold {self.names[note.source]}{part}")
+
+    def _messages(self, step: StartExchange) -> list[Message]:
+        found = []
+        for incoming in step.incoming:
+            note = self.registers[incoming.register]
+            size = prod(incoming.shape) * note.dtype.itemsize
+            base = self.registers[note.source]
+            region = f" in {self.names[incoming.register]}"
+            if all(part.is_contiguous for part in note.region):
+                corner = [part.lowest if len(part) else 0 for part in note.region]
+                region = _key_region(incoming.key, corner, base.shape, region)
+            found.append(Message(False, incoming.peer, self.names[note.source], region, size))
+        for outgoing in step.outgoing:
+            note = self.registers[outgoing.register]
+            size = prod(outgoing.shape) * note.dtype.itemsize
+            region = " of this rank's share"
+            if note.layout is not None and note.layout.is_block:
+                region = _key_region(outgoing.key, note.corner, note.shape, region)
+            found.append(Message(True, outgoing.peer, self.names[outgoing.register], region, size))
+        return found
+
+    def _collective(self, step: AcrossRanks | PositionAcrossRanks) -> Collective:
+        note = self.registers[step.register]
+        if isinstance(step, AcrossRanks):
+            return Collective(self.names[step.register], step.ufunc.__name__, _nbytes(note.local))
+        return Collective(self.names[step.register], step.name, 2 * note.dtype.itemsize)
+
+    def _launch(self, launch: lower.Launch, early: bool) -> Launch:
+        spec, extents = launch.spec, launch.extents
+        regions = [
+            (m.register, region_of(self.registers[m.register], m.offset, m.strides, extents))
+            for m in launch.memories
+        ]
+        accesses = tuple(
+            [
+                Access(self.names[register], region.text, operand.access, operand.inner)
+                for (register, region), operand in zip(regions, spec.operands, strict=True)
+            ]
+        )
+        partials = iter(launch.partials)
+        results = []
+        for reduction in spec.reductions:
+            register = next(partials)[0] if reduction.operand < 0 else -1
+            name = self.names[register] if register >= 0 else str(accesses[reduction.operand])
+            results.append(name)
+        nbytes = 0
+        for kinds in ("r", "w"):
+            boxes = [
+                one
+                for one, operand in zip(regions, spec.operands, strict=True)
+                if kinds in operand.access and one[1].bounds
+            ]
+            nbytes += touched(boxes, lambda register: self.registers[register].dtype.itemsize)
+        elements = prod(extents)
+        threads = config.threads if elements >= PARALLEL_FROM else 1
+        return Launch(
+            extents,
+            accesses,
+            operations_of(spec),
+            tuple([reduction.op for reduction in spec.reductions]),
+            code_of(launch, [str(one) for one in accesses], results, self.scalars),
+            launch.chunks,
+            min(threads, launch.chunks),
+            nbytes,
+            early,
+            is_compiled(spec),
+        )
+
+    def _peak(self) -> int:
+        """The most bytes in new buffers at any step, from where each is asked for to where it is let go."""
+        holders: dict[int, int] = {}
+        buffers: dict[int, tuple[int, int]] = {}
+        now = peak = 0
+
+        def take(register: int) -> None:
+            nonlocal now, peak
+            size = _nbytes(self.registers[register].local)
+            buffers[len(holders)] = (size, 1)
+            holders[register] = len(holders)
+            now += size
+            peak = max(peak, now)
+
+        for step in self.program.steps:
+            if isinstance(step, Allocate | Copy | ByNumpy):
+                take(step.register)
+            elif isinstance(step, StartExchange):
+                for register, _ in step.allocate:
+                    take(register)
+            elif isinstance(step, Share) and step.source in holders:
+                buffer = holders[step.register] = holders[step.source]
+                buffers[buffer] = (buffers[buffer][0], buffers[buffer][1] + 1)
+            elif isinstance(step, Release):
+                for register in step.registers:
+                    if register in holders:
+                        size, count = buffers[holders[register]]
+                        buffers[holders[register]] = (size, count - 1)
+                        now -= size if count == 1 else 0
+        return peak
+
+
+def _nbytes(geometry: Geometry) -> int:
+    return geometry.size * geometry.dtype.itemsize
+
+
+def _key_region(
+    key: tuple[Any, ...], corner: Sequence[int], shape: Sequence[int], otherwise: str
+) -> str:
+    """A key of slices into memory that begins at ``corner``, as a region of the whole."""
+    if not all(type(part) is slice and part.step in (None, 1) for part in key):
+        return otherwise
+    parts = []
+    for part, first, n in zip(key, corner, shape, strict=True):
+        start = part.start or 0
+        stop = n - first if part.stop is None else part.stop
+        parts.append(slice_text(first + start, stop - start, 1, n))
+    return key_text(parts)

@@ -1,0 +1,187 @@
+"""An explanation as text, and as HTML for notebooks."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from ..graph.geometry import shape_text
+
+if TYPE_CHECKING:
+    from .facts import Explanation, Group, Launch, Memory
+
+_WIDTH = 100
+_LONGEST = 500
+_STATES = {
+    "pending": "pending; this is what looking at it would do",
+    "evaluated": "evaluated; this is what was done",
+    "data": "data; it was not computed from anything recorded",
+    "small": "a small array: NumPy computes at the call, see config.small",
+}
+_PLANS = {"known": "; the plan is known", "new": "; the plan is new", "": ""}
+
+
+def size(nbytes: int) -> str:
+    """A number of bytes for people."""
+    amount = float(nbytes)
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if amount < 1000 or unit == "TB":
+            break
+        amount /= 1000
+    return f"{nbytes} bytes" if unit == "bytes" else f"{amount:.3g} {unit}"
+
+
+def _count(number: int, what: str) -> str:
+    plural = "es" if what.endswith("ch") else "s"
+    return f"{number} {what}{'' if number == 1 else plural}"
+
+
+def plain(explanation: Explanation) -> str:
+    """The explanation as lines."""
+    lines = [f"{explanation.what}: {_STATES[explanation.state]}"]
+    lines += ["  " + line for line in summary(explanation)]
+    if explanation.data:
+        lines += ["", "data", *("  " + line for line in _table(explanation.data))]
+    for group in explanation.groups:
+        lines += ["", *_group(group)]
+    if explanation.left:
+        lines += [
+            "",
+            "stays pending, though it is still referred to: " + ", ".join(explanation.left),
+        ]
+    return "\n".join(lines)
+
+
+def summary(explanation: Explanation) -> list[str]:
+    """The totals."""
+    if not explanation.groups:
+        return []
+    launches = explanation.launches
+    stored = explanation.stored
+    plan = _PLANS[explanation.planned]
+    lines = [
+        f"{_count(explanation.operations, 'operation')} recorded: {len(stored)} stored, "
+        f"{max(explanation.operations - len(stored), 0)} computed where they are read{plan}"
+    ]
+    numpy = sum(one.style.startswith("NumPy") for one in stored)
+    work = [_count(len(launches), "launch")]
+    missing = sum(not launch.compiled for launch in launches)
+    if launches:
+        threads = max(launch.threads for launch in launches)
+        work.append(f"on {'one thread' if threads == 1 else f'up to {threads} threads'}")
+    if missing:
+        work.append(f"({missing} with kernels that are not loaded yet)")
+    if numpy:
+        work.append(f"and {numpy} by NumPy")
+    lines.append(" ".join(work))
+    lines.append(
+        f"new buffers: {size(explanation.new_bytes)}, at most {size(explanation.peak_bytes)} at once"
+    )
+    if explanation.ranks > 1:
+        sends = [m.nbytes for m in explanation.messages if m.sends]
+        receives = [m.nbytes for m in explanation.messages if not m.sends]
+        lines.append(
+            f"rank {explanation.rank} of {explanation.ranks} sends {_count(len(sends), 'message')} "
+            f"({size(sum(sends))}), receives {len(receives)} ({size(sum(receives))}), "
+            f"and joins in {_count(len(explanation.collectives), 'reduction')} across ranks"
+        )
+    return lines
+
+
+def _table(memories: Sequence[Memory]) -> list[str]:
+    rows = [
+        (m.name, f"{shape_text(m.shape)} {m.dtype}", size(m.nbytes), m.how, m.layout)
+        for m in memories
+    ]
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    return [
+        "  ".join([cell.ljust(width) for cell, width in zip(row, widths)] + [row[4]]).rstrip()
+        for row in rows
+    ]
+
+
+def _group(group: Group) -> list[str]:
+    if group.by_numpy:
+        lines = [f"group {group.number}: by NumPy"]
+    else:
+        lines = [f"group {group.number}: loops over {shape_text(group.domain)}"]
+    if group.layout:
+        lines[0] += f", this rank's share of {group.layout}"
+    for number, why in group.apart:
+        lines.append(f"  not joined to group {number}: {why}")
+    for one in group.stored:
+        where = f"  ({one.where})" if one.where else ""
+        lines.append(f"  {one.name} = {one.operation}{where}")
+        lines.append(f"      stored because {one.reason}")
+        if one.style.startswith("NumPy") and one.remark:
+            lines.append(f"      by NumPy because {one.remark}")
+        elif one.remark:
+            lines.append(f"      assigned {one.remark}")
+    lines += [f"  memory: {line}" for line in _table(group.memories)] if group.memories else []
+    for message in group.messages:
+        way = "send" if message.sends else "receive"
+        towards = "to" if message.sends else "from"
+        lines.append(
+            f"  {way} {message.name}{message.region}, {size(message.nbytes)}, {towards} rank {message.peer}"
+        )
+    early = [launch for launch in group.launches if launch.early]
+    late = [launch for launch in group.launches if not launch.early]
+    if early:
+        lines.append("  while messages are on their way:")
+    lines += [line for launch in early for line in _launch(launch)]
+    if group.messages and late:
+        lines.append("  when they have arrived:")
+    lines += [line for launch in late for line in _launch(launch)]
+    for collective in group.collectives:
+        lines.append(
+            f"  across ranks: {collective.operation} of {collective.name}, {size(collective.nbytes)} each"
+        )
+    return lines
+
+
+def _launch(launch: Launch) -> list[str]:
+    loops = " x ".join(map(str, launch.extents))
+    facts = [f"loop {loops}"]
+    if launch.operations:
+        counts = Counter(launch.operations)
+        facts.append(", ".join(name if n == 1 else f"{n} {name}" for name, n in counts.items()))
+    facts.append(f"{_count(launch.chunks, 'chunk')} on {_count(launch.threads, 'thread')}")
+    facts.append(f"about {size(launch.nbytes)}")
+    lines = textwrap.wrap("; ".join(facts), _WIDTH, initial_indent="  ", subsequent_indent="      ")
+    for line in launch.code:
+        short = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
+        lines += textwrap.wrap(
+            short,
+            _WIDTH,
+            initial_indent="      ",
+            subsequent_indent="          ",
+            break_on_hyphens=False,
+        )
+    strided = {str(a) for a in launch.accesses if a.inner == "any" and launch.extents[-1] > 1}
+    if strided:
+        lines.append(f"      strided along the innermost loop: {', '.join(sorted(strided))}")
+    return lines
+
+
+def html(explanation: Explanation) -> str:
+    """The explanation for a notebook: the totals, and each group to be opened."""
+    parts = [f"<b>{escape(explanation.what)}</b>: {escape(_STATES[explanation.state])}"]
+    if explanation.groups:
+        parts.append(
+            "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in summary(explanation)) + "</ul>"
+        )
+    if explanation.data:
+        parts.append("<pre>" + escape("\n".join(_table(explanation.data))) + "</pre>")
+    for group in explanation.groups:
+        first, *rest = _group(group)
+        stored = ", ".join(f"{one.name} = {one.operation}" for one in group.stored)
+        parts.append(
+            f"<details><summary>{escape(first)}: {escape(stored)}</summary>"
+            f"<pre>{escape(chr(10).join(rest))}</pre></details>"
+        )
+    if explanation.left:
+        parts.append(f"<p>stays pending: {escape(', '.join(explanation.left))}</p>")
+    return f"<div>{''.join(parts)}</div>"
