@@ -53,9 +53,7 @@ class ndarray(Operators, Distributed):
     def __array_finalize__(self, parent: Any) -> None:
         """Called on every new array of a subclass, with the array it comes from."""
 
-    def __array_wrap__(
-        self, array: Any, context: Any = None, return_scalar: bool = False
-    ) -> Any:
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         if return_scalar:
             return array[()] if type(array) is np.ndarray else array
         result = creation.asarray(array)
@@ -116,7 +114,8 @@ class ndarray(Operators, Distributed):
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Allow writing, or not."""
         if write is not None:
-            self.flags.writeable = write
+            flags: Any = self.flags
+            flags.writeable = write
 
     def __len__(self) -> int:
         shape = self.shape
@@ -155,6 +154,10 @@ class ndarray(Operators, Distributed):
 
     def __contains__(self, item: Any) -> bool:
         return bool((self == item).any())
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The memory itself; Python asks for it from 3.12 on."""
+        return memoryview(self.__array__())
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.__array__().__dlpack__(**options)
@@ -238,7 +241,7 @@ class ndarray(Operators, Distributed):
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0]
+            axes = () if axes[0] is None else tuple(axes[0])
         return shaping.transpose(self, axes or None)
 
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:
@@ -355,7 +358,9 @@ def _fold(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _test(ufunc: np.ufunc) -> Callable[..., Any]:
-    def fold(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    def fold(
+        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> Any:
         return reductions.reduce(ufunc, self, axis, None, out, keepdims, NOTHING, where)
 
     return fold

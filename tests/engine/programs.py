@@ -95,7 +95,9 @@ def run(seed: int, from_numpy, functions, statements: int = 12):
     """One random program; the pairs to be compared, and its text for a report."""
     rng = random.Random(seed)
     pairs = [make_array(rng, from_numpy) for _ in range(3)]
-    text = [f"a{k} = array({p.theirs.tolist()}, '{p.theirs.dtype.str}')" for k, p in enumerate(pairs)]
+    text = [
+        f"a{k} = array({p.theirs.tolist()}, '{p.theirs.dtype.str}')" for k, p in enumerate(pairs)
+    ]
 
     def add(ours, theirs, line):
         if isinstance(theirs, np.ndarray) and theirs.ndim:
@@ -108,7 +110,9 @@ def run(seed: int, from_numpy, functions, statements: int = 12):
         kind = rng.random()
         if kind < 0.2:
             q = view(rng, p)
-            add(q.ours, q.theirs, f"view of a{i}: shape {q.theirs.shape} strides {q.theirs.strides}")
+            add(
+                q.ours, q.theirs, f"view of a{i}: shape {q.theirs.shape} strides {q.theirs.strides}"
+            )
         elif kind < 0.45:
             j = rng.randrange(len(pairs))
             name = rng.choice(BINARY)
@@ -145,7 +149,11 @@ def run(seed: int, from_numpy, functions, statements: int = 12):
                 p.ours[one] = p.ours[two] + p.ours[one]
         elif kind < 0.85:
             q = view(rng, p) if rng.random() < 0.6 else p
-            candidates = [k for k, c in enumerate(pairs) if c.theirs.shape == q.theirs.shape or c.theirs.size == 1]
+            candidates = [
+                k
+                for k, c in enumerate(pairs)
+                if c.theirs.shape == q.theirs.shape or c.theirs.size == 1
+            ]
             if candidates and rng.random() < 0.8:
                 j = rng.choice(candidates)
                 v = pairs[j]
@@ -170,7 +178,7 @@ def run(seed: int, from_numpy, functions, statements: int = 12):
                 p.theirs += other
             except TypeError:
                 continue
-            text.append(f"a{i} += {'a%d' % j if mine is not s else s}")
+            text.append(f"a{i} += {f'a{j}' if mine is not s else s}")
             p.ours += mine
         if rng.random() < 0.15:
             k = rng.randrange(len(pairs))

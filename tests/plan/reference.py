@@ -31,7 +31,13 @@ class ReferenceLaunch:
         views = []
         for memory in launch.memories:
             value = state.registers[memory.register]
-            span = Span(value.array, value.address + memory.offset, launch.extents, memory.strides, memory.dtype)
+            span = Span(
+                value.array,
+                value.address + memory.offset,
+                launch.extents,
+                memory.strides,
+                memory.dtype,
+            )
             views.append(np.asarray(span))
         for c in range(launch.chunks):
             rows = slice(c * launch.chunk, min((c + 1) * launch.chunk, launch.extents[0]))
@@ -39,7 +45,11 @@ class ReferenceLaunch:
 
     def chunk(self, state, spec, views, c, start):
         launch = self.launch
-        extents = views[0].shape if views else (min(launch.chunk, launch.extents[0] - start), *launch.extents[1:])
+        extents = (
+            views[0].shape
+            if views
+            else (min(launch.chunk, launch.extents[0] - start), *launch.extents[1:])
+        )
         values = []
         for i in spec.body:
             dtype = dtype_of(i.dtype)
@@ -82,10 +92,16 @@ class ReferenceLaunch:
                 self.partials[full][1][c] = position[best]
                 full += 1
             elif len(r.axes) == spec.ndim:
-                self.partials[full][0][c] = getattr(np, r.op).reduce(value, axis=None, dtype=dtype_of(r.dtype))
+                self.partials[full][0][c] = getattr(np, r.op).reduce(
+                    value, axis=None, dtype=dtype_of(r.dtype)
+                )
                 full += 1
             else:
                 view = views[r.operand]
-                target = view[tuple(slice(0, 1) if k in r.axes else slice(None) for k in range(spec.ndim))]
-                part = getattr(np, r.op).reduce(value, axis=r.axes, keepdims=True, dtype=dtype_of(r.dtype))
+                target = view[
+                    tuple(slice(0, 1) if k in r.axes else slice(None) for k in range(spec.ndim))
+                ]
+                part = getattr(np, r.op).reduce(
+                    value, axis=r.axes, keepdims=True, dtype=dtype_of(r.dtype)
+                )
                 target[...] = getattr(np, r.op)(target, part)

@@ -31,7 +31,13 @@ def _other(function: Callable[..., Any], like: Any, *args: Any, **options: Any) 
 
 @native
 def zeros(
-    shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None, layout: Any = None
+    shape: Any,
+    dtype: Any = float,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+    layout: Any = None,
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.zeros(shape, dtype, order, like=like)
@@ -40,7 +46,13 @@ def zeros(
 
 @native
 def ones(
-    shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None, layout: Any = None
+    shape: Any,
+    dtype: Any = None,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+    layout: Any = None,
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.ones(shape, dtype, order, like=like)
@@ -49,7 +61,13 @@ def ones(
 
 @native
 def empty(
-    shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None, layout: Any = None
+    shape: Any,
+    dtype: Any = float,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+    layout: Any = None,
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.empty(shape, dtype, order, like=like)
@@ -70,9 +88,13 @@ def full(
     if like is not None and not isinstance(like, Handle):
         return np.full(shape, fill_value, dtype, order, like=like)
     if dtype is None:
-        dtype = fill_value.dtype if isinstance(fill_value, Handle) else np.array(plain(fill_value)).dtype
+        dtype = getattr(fill_value, "dtype", None) or np.array(plain(fill_value)).dtype
     made = creation.shape_of(plain(shape))
-    if (is_small(made) and layout is None) or not np.isscalar(fill_value) or np.dtype(dtype).kind not in _NATIVE_KINDS:
+    if (
+        (is_small(made) and layout is None)
+        or not np.isscalar(fill_value)
+        or np.dtype(dtype).kind not in _NATIVE_KINDS
+    ):
         if not is_large(fill_value) or isinstance(fill_value, Scalar):
             return from_numpy(np.full(made, plain(fill_value), dtype, order))
         result = creation.empty(made, dtype, order)
@@ -103,7 +125,11 @@ def _shaped_like(name: str, make: Callable[..., Any]) -> None:
         rest = args[len(value) :]
         options = dict(zip(("dtype", "order", "subok", "shape"), rest))
         dtype = options.get("dtype", dtype)
-        order, subok, shape = options.get("order", order), options.get("subok", subok), options.get("shape", shape)
+        order, subok, shape = (
+            options.get("order", order),
+            options.get("subok", subok),
+            options.get("shape", shape),
+        )
         a = array_of(a)
         kind = np.dtype(a.dtype if dtype is None else dtype)
         wanted = a.shape if shape is None else creation.shape_of(plain(shape))
@@ -111,7 +137,9 @@ def _shaped_like(name: str, make: Callable[..., Any]) -> None:
         if not is_native(kind) or not simple:
             template = a._np if a._np is not None else a._geometry.shadow
             made = np.empty_like(template, kind, order, False, shape)
-            result = of_small(made) if not is_native(kind) or is_small(made.shape) else from_numpy(made)
+            result = (
+                of_small(made) if not is_native(kind) or is_small(made.shape) else from_numpy(made)
+            )
             if name != "empty_like":
                 result[...] = value[0] if value else (0 if name == "zeros_like" else 1)
         else:
@@ -130,9 +158,12 @@ _shaped_like("full_like", full)
 
 
 @native
-def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> Any:
+def arange(
+    *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
+) -> Any:
     if not 1 <= len(args) + len(named) <= 4 or (like is not None and not isinstance(like, Handle)):
-        return np.arange(*args, dtype=dtype, **named, **({} if like is None else {"like": like}))
+        theirs: Any = np.arange
+        return theirs(*args, dtype=dtype, **named, **({} if like is None else {"like": like}))
     given = dict(zip(("start", "stop", "step", "dtype"), args))
     dtype = given.pop("dtype", dtype)
     made = None
@@ -150,7 +181,9 @@ def array(
     ndmax: int = 0, like: Any = None,
 ) -> Any:  # fmt: skip
     if like is not None and not isinstance(like, Handle):
-        return np.array(plain(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like)
+        return np.array(
+            plain(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like
+        )
     if subok and isinstance(object, ndarray) and type(object) is not ndarray:
         result = shaping.like(object, _asarray(object, dtype, order, copy))
     else:
@@ -162,7 +195,13 @@ def array(
 
 @native
 def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: Any = None,
+    like: Any = None,
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.asarray(plain(a), dtype, order, like=like)
@@ -171,12 +210,22 @@ def asarray(
 
 @native
 def asanyarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: Any = None,
+    like: Any = None,
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.asanyarray(plain(a), dtype, order, like=like)
     result = _asarray(a, dtype, order, copy)
-    return shaping.like(a, result) if isinstance(a, ndarray) and type(a) is not type(result) else result
+    return (
+        shaping.like(a, result)
+        if isinstance(a, ndarray) and type(a) is not type(result)
+        else result
+    )
 
 
 @native
@@ -221,9 +270,13 @@ def linspace(
     step = (stop * 1.0 - start * 1.0) / division if simple and division > 0 else 0.0
     if not simple or step == 0 or not np.isfinite(step):
         return by_numpy(
-            np.linspace, (start, stop, num), {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis}
+            np.linspace,
+            (start, stop, num),
+            {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis},
         )
-    result = creation.counted(0.0, 1.0, (index(num),), 0, np.dtype(float)) * float(step) + float(start)
+    result = creation.counted(0.0, 1.0, (index(num),), 0, np.dtype(float)) * float(step) + float(
+        start
+    )
     if endpoint:
         result[-1] = stop
     return (result, np.float64(step)) if retstep else result
@@ -231,7 +284,13 @@ def linspace(
 
 @native
 def logspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
 ) -> Any:
     if not np.isscalar(base) or not np.isscalar(plain(start)) or not np.isscalar(plain(stop)):
         return by_numpy(np.logspace, (start, stop, num, endpoint, base, dtype, axis), {})
@@ -241,14 +300,28 @@ def logspace(
 
 @native
 def eye(
-    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None
+    N: Any,
+    M: Any = None,
+    k: Any = 0,
+    dtype: Any = float,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
 ) -> Any:
     rows, columns = index(N), index(N) if M is None else index(M)
-    if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or like is not None or order != "C":
+    if (
+        is_small((rows, columns))
+        or not is_native(np.dtype(dtype))
+        or like is not None
+        or order != "C"
+    ):
         return from_numpy(np.eye(rows, columns, k, dtype, order))
     result = creation.filled((rows, columns), 0, dtype)
     diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
-    target = result._cell.geometry.at(diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True)
+    target = result._cell.geometry.at(
+        diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True
+    )
     if target.size:
         diagonal._geometry = target
         diagonal[...] = 1
@@ -269,7 +342,13 @@ def _along(n: int, axis: int, ndim: int, first: int = 0) -> Any:
 @native
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
     rows, columns = index(N), index(N) if M is None else index(M)
-    if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or like is not None or rows < 0 or columns < 0:
+    if (
+        is_small((rows, columns))
+        or not is_native(np.dtype(dtype))
+        or like is not None
+        or rows < 0
+        or columns < 0
+    ):
         return from_numpy(np.tri(rows, columns, k, dtype))
     below = general(np.greater_equal, _along(rows, 0, 2), _along(columns, 1, 2, -k))
     return creation.astype(below, dtype, copy=False)
@@ -279,7 +358,8 @@ def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
     m = array_of(m)
     if m._np is not None or m.ndim < 2:
         return by_numpy(np.tril if lower else np.triu, (m, k), {})
-    mask = tri(*m.shape[-2:], k=k if lower else k - 1, dtype=bool)
+    rows, columns = m.shape[-2:]
+    mask = tri(rows, columns, k=k if lower else k - 1, dtype=bool)
     zero = m.dtype.type(0)
     where = names["where"]
     return where(mask, m, zero) if lower else where(mask, zero, m)
@@ -299,10 +379,16 @@ def triu(m: Any, k: Any = 0) -> Any:
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     dimensions = creation.shape_of(plain(dimensions))
     kind = np.dtype(dtype)
+    theirs: Any = np.indices
     if is_small((max(len(dimensions), 1), *dimensions)) or kind.kind not in "iu":
-        return from_or_each(np.indices(dimensions, dtype, sparse))
+        return from_or_each(theirs(dimensions, kind, sparse))
     if sparse:
-        return tuple([creation.astype(_along(n, k, len(dimensions)), kind, copy=False) for k, n in enumerate(dimensions)])
+        return tuple(
+            [
+                creation.astype(_along(n, k, len(dimensions)), kind, copy=False)
+                for k, n in enumerate(dimensions)
+            ]
+        )
     result = creation.empty((len(dimensions), *dimensions), kind)
     for k in range(len(dimensions)):
         result[k] = creation.counted(0, 1, dimensions, k, kind)
@@ -317,7 +403,9 @@ def from_or_each(made: Any) -> Any:
 
 
 @native
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **options: Any) -> Any:
+def fromfunction(
+    function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **options: Any
+) -> Any:
     shape = creation.shape_of(plain(shape))
     kind = np.dtype(dtype)
     if is_small(shape) or kind.char not in "bhilqBHILQfd":
@@ -355,7 +443,9 @@ def diag(v: Any, k: Any = 0) -> Any:
     result = creation.filled((n, n), 0, v.dtype)
     cell = result._cell
     diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
-    diagonal._geometry = cell.geometry.at(diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True)
+    diagonal._geometry = cell.geometry.at(
+        diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True
+    )
     diagonal[...] = v
     return result
 

@@ -17,7 +17,13 @@ from .public import array_of, is_large, names, native, on_data
 @native
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     a = array_of(a)
-    if not is_large(a) or prepend is not NOTHING or append is not NOTHING or index(n) < 1 or a.ndim == 0:
+    if (
+        not is_large(a)
+        or prepend is not NOTHING
+        or append is not NOTHING
+        or index(n) < 1
+        or a.ndim == 0
+    ):
         return by_numpy(np.diff, (a, n, axis, prepend, append), {})
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     before = (slice(None),) * axis
@@ -52,7 +58,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 def sinc(x: Any) -> Any:
     if not is_large(x) or x.dtype.char not in "fd":
         return by_numpy(np.sinc, (x,), {})
-    y = general(np.multiply, np.pi, selecting.where(general(np.equal, x, 0), x.dtype.type(1.0e-20), x))
+    y = general(
+        np.multiply, np.pi, selecting.where(general(np.equal, x, 0), x.dtype.type(1.0e-20), x)
+    )
     return general(np.true_divide, general(np.sin, y), y)
 
 
@@ -72,10 +80,14 @@ def fix(x: Any, out: Any = None) -> Any:
 
 
 @native
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
     simple = is_large(x) and x.dtype.char in "fd" and x.ndim and copy
     if not simple or not all(v is None or np.isscalar(v) for v in (nan, posinf, neginf)):
-        return by_numpy(np.nan_to_num, (x, copy, nan, posinf, neginf), {}, writes=() if copy else (0,))
+        return by_numpy(
+            np.nan_to_num, (x, copy, nan, posinf, neginf), {}, writes=() if copy else (0,)
+        )
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf

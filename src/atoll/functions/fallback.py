@@ -42,7 +42,11 @@ _UNTOUCHED = {"printoptions", "get_printoptions", "set_printoptions", "geterr", 
 
 
 def _is_function(value: Any) -> bool:
-    return callable(value) and not isinstance(value, (type, types.ModuleType)) and not _is_instance(value)
+    return (
+        callable(value)
+        and not isinstance(value, (type, types.ModuleType))
+        and not _is_instance(value)
+    )
 
 
 def _is_instance(value: Any) -> bool:

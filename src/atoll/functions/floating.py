@@ -7,7 +7,6 @@ computed by NumPy at the call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -45,7 +44,7 @@ class errstate(np.errstate):
             super().__exit__(*problem)
             _watch()
 
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, func: Any) -> Any:
         rules = self._rules
 
         @wraps(func)
@@ -56,7 +55,9 @@ class errstate(np.errstate):
         return called
 
 
-def seterr(all: Any = None, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None) -> Any:
+def seterr(
+    all: Any = None, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None
+) -> Any:
     """Set the rules for floating-point errors; the old ones come back."""
     sync()
     old = np.seterr(all, divide, over, under, invalid)

@@ -17,7 +17,8 @@ def from_local(block: Any, layout: Layout | None = None, *, comm: Any = None) ->
     block has the layout's shape for its rank, communication padding included. All ranks call
     it; blocks that do not fit together are a :class:`~atoll.errors.LayoutError` on all of them.
     """
-    return ndarray._from_block(*import_local(block, layout, comm=comm))
+    made: ndarray = ndarray._from_block(*import_local(block, layout, comm=comm))
+    return made
 
 
 def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> ndarray:
@@ -29,4 +30,7 @@ def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> nd
     :class:`~atoll.errors.ProtocolWarning`, unless ``strict``; all else raises a
     :class:`~atoll.errors.ProtocolError` that lists every rule broken.
     """
-    return ndarray._from_block(*import_distarray(source, strict=strict, comm=comm, stacklevel=3))
+    made: ndarray = ndarray._from_block(
+        *import_distarray(source, strict=strict, comm=comm, stacklevel=3)
+    )
+    return made

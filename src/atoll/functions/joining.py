@@ -43,7 +43,9 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
         return None
     axis %= ndim
     rest = [n for k, n in enumerate(first.shape) if k != axis]
-    if any(a.ndim != ndim or [n for k, n in enumerate(a.shape) if k != axis] != rest for a in arrays):
+    if any(
+        a.ndim != ndim or [n for k, n in enumerate(a.shape) if k != axis] != rest for a in arrays
+    ):
         return None
     kind = np.result_type(*[a.dtype for a in arrays]) if dtype is None else np.dtype(dtype)
     total = sum(a.shape[axis] for a in arrays)
@@ -87,16 +89,31 @@ publish("concat", concatenate, "native", np.concat)
 
 
 @native
-def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    parts = [array_of(a) for a in arrays]
-    if not parts or len({a.shape for a in parts}) > 1 or not -parts[0].ndim - 1 <= axis <= parts[0].ndim:
+def stack(
+    arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+) -> Any:
+    parts = [array_of(a) for a in _sequence(arrays)]
+    if (
+        not parts
+        or len({a.shape for a in parts}) > 1
+        or not -parts[0].ndim - 1 <= axis <= parts[0].ndim
+    ):
         return by_numpy(np.stack, (parts, axis), {"out": out, "dtype": dtype, "casting": casting})
     axis %= parts[0].ndim + 1
     expanded = [shaping.view(a, ("stack", axis), lambda s: np.expand_dims(s, axis)) for a in parts]
     return concatenate(expanded, axis, out, dtype=dtype, casting=casting)
 
 
+def _sequence(arrays: Any) -> Any:
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError(
+            'arrays to stack must be passed as a "sequence" type such as list or tuple.'
+        )
+    return arrays
+
+
 def _all(function: Any, arrays: Any) -> list[Any]:
+    _sequence(arrays)
     made = function(*arrays)
     return list(made) if isinstance(made, tuple) else [made]
 
@@ -109,7 +126,9 @@ def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
 @native
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     arrays = _all(atleast_1d, tup)
-    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+    return concatenate(
+        arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting
+    )
 
 
 @native
@@ -119,7 +138,7 @@ def dstack(tup: Any) -> Any:
 
 @native
 def column_stack(tup: Any) -> Any:
-    arrays = [array_of(a) for a in tup]
+    arrays = [array_of(a) for a in _sequence(tup)]
     return concatenate([shaping.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
 
 
@@ -147,12 +166,16 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if np.ndim(shifts) > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     result = a
-    for by, along in zip(np.atleast_1d(shifts).tolist(), np.atleast_1d(axes).tolist() * len(np.atleast_1d(shifts))):
+    for by, along in zip(
+        np.atleast_1d(shifts).tolist(), np.atleast_1d(axes).tolist() * len(np.atleast_1d(shifts))
+    ):
         n = a.shape[along]
         by = by % n if n else 0
         if by:
             before = (slice(None),) * along
-            result = concatenate([result[(*before, slice(-by, None))], result[(*before, slice(None, -by))]], along)
+            result = concatenate(
+                [result[(*before, slice(-by, None))], result[(*before, slice(None, -by))]], along
+            )
     return shaping.copied(result) if result is a else result
 
 
@@ -169,8 +192,12 @@ def tile(A: Any, reps: Any) -> Any:
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - A.ndim) + A.shape
     spread = shaping.reshape(A, tuple(n for length in shape for n in (1, length)))
-    wide = shaping.broadcast_to(spread, tuple(n for r, length in zip(counts, shape) for n in (r, length)))
-    return shaping.reshape(shaping.copied(wide), tuple(r * length for r, length in zip(counts, shape)))
+    wide = shaping.broadcast_to(
+        spread, tuple(n for r, length in zip(counts, shape) for n in (r, length))
+    )
+    return shaping.reshape(
+        shaping.copied(wide), tuple(r * length for r, length in zip(counts, shape))
+    )
 
 
 @native
@@ -185,7 +212,9 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     shape = a.shape
     spread = shaping.reshape(a, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
     wide = shaping.broadcast_to(spread, (*shape[: axis + 1], int(count), *shape[axis + 1 :]))
-    return shaping.reshape(shaping.copied(wide), (*shape[:axis], shape[axis] * int(count), *shape[axis + 1 :]))
+    return shaping.reshape(
+        shaping.copied(wide), (*shape[:axis], shape[axis] * int(count), *shape[axis + 1 :])
+    )
 
 
 @native
@@ -193,7 +222,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     array = array_of(array)
     constant = mode == "constant" and np.isscalar(plain(options.get("constant_values", 0)))
     if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
-        return by_numpy(np.pad, (array, pad_width, mode), options, name="numpy.pad" if not constant else "")
+        return by_numpy(
+            np.pad, (array, pad_width, mode), options, name="numpy.pad" if not constant else ""
+        )
     widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         return by_numpy(np.pad, (array, pad_width, mode), options)

@@ -16,8 +16,14 @@ from .public import array_of, is_large, names, publish
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of a vector or matrix."""
     x = array_of(x)
-    result = _norm(x, ord, axis, keepdims) if is_large(x) and x.dtype.char in "fdFD" else NotImplemented
-    return by_numpy(np.linalg.norm, (x, ord, axis, keepdims), {}) if result is NotImplemented else result
+    result = (
+        _norm(x, ord, axis, keepdims) if is_large(x) and x.dtype.char in "fdFD" else NotImplemented
+    )
+    return (
+        by_numpy(np.linalg.norm, (x, ord, axis, keepdims), {})
+        if result is NotImplemented
+        else result
+    )
 
 
 def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:

@@ -16,7 +16,9 @@ from .public import array_of, is_large, native, on_data, publish
 
 @native
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    if not (is_large(a) or is_large(b)) or not (np.isscalar(plain(rtol)) and np.isscalar(plain(atol))):
+    if not (is_large(a) or is_large(b)) or not (
+        np.isscalar(plain(rtol)) and np.isscalar(plain(atol))
+    ):
         return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
     x, y = array_of(a), array_of(b)
     if x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
@@ -24,7 +26,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     bound = general(np.add, atol, general(np.multiply, rtol, general(np.absolute, y)))
     near = general(np.less_equal, general(np.absolute, general(np.subtract, x, y)), bound)
     result = general(
-        np.logical_or, general(np.logical_and, near, general(np.isfinite, y)), general(np.equal, x, y)
+        np.logical_or,
+        general(np.logical_and, near, general(np.isfinite, y)),
+        general(np.equal, x, y),
     )
     if equal_nan:
         both = general(np.logical_and, general(np.isnan, x), general(np.isnan, y))

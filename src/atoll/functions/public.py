@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,13 +48,28 @@ def document(function: Any, original: Any, name: str) -> None:
 
 
 def native(function: Function) -> Function:
-    """Make a function public under its own name, which is NumPy's (``sum_`` stands for ``sum``)."""
-    name = function.__name__.rstrip("_") if not function.__name__.endswith("__") else function.__name__
+    """Make a function public under its own name, which is NumPy's (``round_`` stands for ``round``).
+
+    NumPy's own subclasses (masked arrays, matrices) stay what they are: NumPy runs the function.
+    """
+    name = function.__name__.rstrip("_")
     original = getattr(np, name)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = original.__doc__
-    publish(name, function, "native", original)
-    return function
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if args:
+            first = args[0]
+            if type(first) not in _PLAIN and isinstance(first, np.ndarray):
+                return by_numpy(original, args, options)
+        return function(*args, **options)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = original.__doc__
+    publish(name, call, "native", original)
+    return call  # type: ignore[return-value]
+
+
+_PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
 
 
 def numpy_function(

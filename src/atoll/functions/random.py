@@ -34,7 +34,9 @@ def _with_our_results(kind: type) -> type:
         for name in dir(kind)
         if not name.startswith("_") and name not in skipped and callable(getattr(kind, name))
     }
-    return type(kind.__name__, (kind,), {**methods, "__doc__": kind.__doc__, "__module__": "atoll.random"})
+    return type(
+        kind.__name__, (kind,), {**methods, "__doc__": kind.__doc__, "__module__": "atoll.random"}
+    )
 
 
 class _Random:

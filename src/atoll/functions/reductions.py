@@ -69,7 +69,11 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> A
         result = reductions.span(a, axis, out, keepdims)
         if result is not NotImplemented:
             return result
-    return by_numpy(np.ptp, (a, axis), {"keepdims": keepdims} if out is None else {"keepdims": keepdims, "out": out})
+    return by_numpy(
+        np.ptp,
+        (a, axis),
+        {"keepdims": keepdims} if out is None else {"keepdims": keepdims, "out": out},
+    )
 
 
 @native
@@ -101,11 +105,15 @@ def _nan_fold(name: str, ufunc: np.ufunc, identity: Any) -> None:
     ) -> Any:  # fmt: skip
         a = array_of(a)
         if is_large(a) and out is None:
-            result = reductions.reduce(ufunc, _without_nan(a, identity), axis, dtype, None, keepdims, initial, where)
+            result = reductions.reduce(
+                ufunc, _without_nan(a, identity), axis, dtype, None, keepdims, initial, where
+            )
             if result is not NotImplemented:
                 return result
         return by_numpy(
-            original, (a, axis, dtype, out), {"keepdims": keepdims, "initial": initial, "where": where}
+            original,
+            (a, axis, dtype, out),
+            {"keepdims": keepdims, "initial": initial, "where": where},
         )
 
     document(function, original, name)
@@ -125,7 +133,13 @@ def _nan_extreme(name: str, ufunc: np.ufunc) -> None:
     ) -> Any:  # fmt: skip
         a = array_of(a)
         options = {"keepdims": keepdims, "initial": initial, "where": where}
-        if is_large(a) and out is None and a.dtype.kind in "iuf" and initial is NOTHING and where is NOTHING:
+        if (
+            is_large(a)
+            and out is None
+            and a.dtype.kind in "iuf"
+            and initial is NOTHING
+            and where is NOTHING
+        ):
             result = reductions.reduce(ufunc, a, axis, None, None, keepdims)
             if result is not NotImplemented and not np.isnan(result._array()).any():
                 return result
@@ -146,7 +160,13 @@ def _nan_count(a: Any, axis: Any, keepdims: Any) -> Any:
 
 @native
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NOTHING, *, where: Any = NOTHING
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = NOTHING,
+    *,
+    where: Any = NOTHING,
 ) -> Any:
     a = array_of(a)
     if is_large(a) and a.dtype.char in "fd" and out is None and dtype is None and where is NOTHING:
@@ -163,15 +183,25 @@ def nanvar(
     where: Any = NOTHING, mean: Any = NOTHING, correction: Any = NOTHING,
 ) -> Any:  # fmt: skip
     a = array_of(a)
-    simple = out is None and dtype is None and where is NOTHING and mean is NOTHING and correction is NOTHING
+    simple = (
+        out is None
+        and dtype is None
+        and where is NOTHING
+        and mean is NOTHING
+        and correction is NOTHING
+    )
     if is_large(a) and a.dtype.char in "fd" and simple and isinstance(ddof, int):
         count = _nan_count(a, axis, True)
         if count is not NotImplemented and (count._array() > ddof).all():
             center = nanmean(a, axis, keepdims=True)
-            distance = selecting.where(general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center))
+            distance = selecting.where(
+                general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center)
+            )
             squares = general(np.square, distance)
             total = reductions.reduce(np.add, squares, axis, None, None, True)
-            result = general(np.true_divide, total, general(np.subtract, count, ddof)).astype(a.dtype)
+            result = general(np.true_divide, total, general(np.subtract, count, ddof)).astype(
+                a.dtype
+            )
             if keepdims is not NOTHING and keepdims:
                 return result
             axes = reductions.axes_of(tuple(axis) if isinstance(axis, list) else axis, a.ndim)
@@ -187,11 +217,22 @@ def nanvar(
 def nanstd(a: Any, *args: Any, **options: Any) -> Any:
     if len(args) > 2 or "out" in options:
         return by_numpy(np.nanstd, (a, *args), options)
-    return general(np.sqrt, nanvar(a, *args, **options)) if is_large(a) else by_numpy(np.nanstd, (a, *args), options)
+    return (
+        general(np.sqrt, nanvar(a, *args, **options))
+        if is_large(a)
+        else by_numpy(np.nanstd, (a, *args), options)
+    )
 
 
 @native
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOTHING) -> Any:
+def average(
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = NOTHING,
+) -> Any:
     a = array_of(a)
     if weights is None and not returned and is_large(a) and a.size:
         return a.mean(axis, keepdims=False if keepdims is NOTHING else keepdims)
@@ -200,8 +241,14 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         weights = array_of(weights)
         if weights.shape == a.shape and weights.dtype.kind in "iuf":
             scale = reductions.reduce(np.add, weights, axis, None, None, keepdims)
-            total = reductions.reduce(np.add, general(np.multiply, a, weights), axis, None, None, keepdims)
-            if scale is not NotImplemented and total is not NotImplemented and (scale._array() != 0).all():
+            total = reductions.reduce(
+                np.add, general(np.multiply, a, weights), axis, None, None, keepdims
+            )
+            if (
+                scale is not NotImplemented
+                and total is not NotImplemented
+                and (scale._array() != 0).all()
+            ):
                 return general(np.true_divide, total, scale)
     return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})
 

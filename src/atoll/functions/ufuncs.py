@@ -22,7 +22,15 @@ from .public import publish
 class ufunc:
     # A function that is applied element by element. Its text is the instance's, which is NumPy's.
 
-    __slots__ = ("__doc__", "__name__", "__qualname__", "_backward", "_forward", "_numpy", "_simple")
+    __slots__ = (
+        "__doc__",
+        "__name__",
+        "__qualname__",
+        "_backward",
+        "_forward",
+        "_numpy",
+        "_simple",
+    )
 
     def __init__(self, numpy_ufunc: np.ufunc) -> None:
         self._numpy = numpy_ufunc
@@ -31,10 +39,12 @@ class ufunc:
         self.__doc__: str | None = numpy_ufunc.__doc__
         simple = numpy_ufunc.signature is None and numpy_ufunc.nout == 1
         self._simple = numpy_ufunc.nin if simple else 0
-        self._forward, self._backward = binary(numpy_ufunc) if self._simple == 2 else (None, None)
+        methods: Any = binary(numpy_ufunc) if self._simple == 2 else (None, None)
+        self._forward: Any = methods[0]
+        self._backward: Any = methods[1]
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return np.ufunc
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
@@ -44,9 +54,9 @@ class ufunc:
                 a, b = inputs
                 if type(a) is kind:
                     if type(b) is kind or type(b) in FAST_SCALARS:
-                        return self._forward(a, b)  # type: ignore[misc]
+                        return self._forward(a, b)
                 elif type(b) is kind and type(a) in FAST_SCALARS:
-                    return self._backward(b, a)  # type: ignore[misc]
+                    return self._backward(b, a)
             elif self._simple == 1:
                 (x,) = inputs
                 if type(x) is kind and x._np is not None:
@@ -99,7 +109,16 @@ class ufunc:
         return self._numpy.resolve_dtypes(*args, **options)
 
 
-def reduced(numpy_ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+def reduced(
+    numpy_ufunc: np.ufunc,
+    array: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    keepdims: Any,
+    initial: Any,
+    where: Any,
+) -> Any:
     """``ufunc.reduce``."""
     if isinstance(array, (Handle, flatiter)):
         result = reduce(numpy_ufunc, asarray(array), axis, dtype, out, keepdims, initial, where)
@@ -117,7 +136,14 @@ def reduced(numpy_ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any, 
 
 def _reduce_called(numpy_ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
-    given = {"axis": 0, "dtype": None, "out": None, "keepdims": False, "initial": NOTHING, "where": True}
+    given = {
+        "axis": 0,
+        "dtype": None,
+        "out": None,
+        "keepdims": False,
+        "initial": NOTHING,
+        "where": True,
+    }
     given.update(zip(names[1:], inputs[1:]))
     given.update(options)
     return reduced(numpy_ufunc, inputs[0], *[given[name] for name in names[1:]])

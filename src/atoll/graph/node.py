@@ -163,7 +163,7 @@ def view_of(base: np.ndarray[Any, Any], view: Geometry) -> np.ndarray[Any, Any]:
             min(0, (n - 1) * s) for n, s in zip(view.shape, view.strides, strict=True)
         )
         if low >= 0:
-            return np.ndarray(view.shape, view.dtype, base, view.offset, view.strides)  # type: ignore[arg-type]
+            return np.ndarray(view.shape, view.dtype, base, view.offset, view.strides)
     address = base.__array_interface__["data"][0] + (view.offset if view.size else 0)
     return np.asarray(_Span(base, address, view)).view(view.dtype)
 

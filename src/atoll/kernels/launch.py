@@ -49,7 +49,17 @@ class KernelStep:
     """One kernel over one box."""
 
     __slots__ = (
-        "_keep", "address", "block", "chunks", "work", "launch", "literals", "patches", "pointer", "scalars", "words",
+        "_keep",
+        "address",
+        "block",
+        "chunks",
+        "launch",
+        "literals",
+        "patches",
+        "pointer",
+        "scalars",
+        "words",
+        "work",
     )  # fmt: skip
 
     def __init__(
@@ -96,7 +106,7 @@ class KernelStep:
         block = self.block
         registers = state.registers
         for word, register, offset in self.patches:
-            block[word] = registers[register].address + offset  # type: ignore[union-attr]
+            block[word] = registers[register].address + offset
         numbers = state.scalars
         for view, number in self.scalars:
             view[0] = numbers[number]

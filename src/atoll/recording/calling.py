@@ -56,7 +56,9 @@ def _by_numpy(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any])
     return by_numpy(ufunc, inputs, options)
 
 
-def _into_flat(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any], outs: tuple[Any, ...]) -> Any:
+def _into_flat(
+    ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any], outs: tuple[Any, ...]
+) -> Any:
     """Outputs that are flat iterators: computed apart, then written through them."""
     options = {k: v for k, v in options.items() if k != "out"}
     results = call(ufunc, inputs, options)
@@ -114,7 +116,9 @@ def _can_take(out: Any) -> bool:
 def _fits(out: Any, result: Any) -> bool:
     """Whether NumPy would let ``out`` take the result."""
     if isinstance(out, flatiter):
-        return bool(np.can_cast(result.dtype, out.base.dtype, "same_kind")) and result.shape == (len(out),)
+        return bool(np.can_cast(result.dtype, out.base.dtype, "same_kind")) and result.shape == (
+            len(out),
+        )
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
         return False
     try:
@@ -144,7 +148,11 @@ def _of_class(inputs: tuple[Any, ...], result: Any) -> Any:
     base = Handle.array_type
     parent: Any = None
     for value in inputs:
-        if type(value) is base or not isinstance(value, base) or isinstance(value, Handle.scalar_type):
+        if (
+            type(value) is base
+            or not isinstance(value, base)
+            or isinstance(value, Handle.scalar_type)
+        ):
             continue
         if parent is None or value.__array_priority__ > parent.__array_priority__:
             parent = value
@@ -181,4 +189,13 @@ def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
     return call(ufunc, (spread, b), {})
 
 
-__all__ = ["assigned_to", "call", "is_public", "method", "overrides", "pins_of", "user_site", "wrapped"]
+__all__ = [
+    "assigned_to",
+    "call",
+    "is_public",
+    "method",
+    "overrides",
+    "pins_of",
+    "user_site",
+    "wrapped",
+]

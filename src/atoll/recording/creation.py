@@ -23,13 +23,14 @@ Array = np.ndarray[Any, Any]
 
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple; NumPy's errors where it is none."""
+    made: tuple[int, ...]
     try:
         made = (index(shape),)
     except TypeError:
         try:
             made = tuple([index(n) for n in shape])
         except TypeError:
-            return np.empty(shape).shape
+            made = np.empty(shape).shape
     if any(n < 0 for n in made):
         raise ValueError("negative dimensions are not allowed")
     return made
@@ -40,7 +41,7 @@ def _base(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Geometry:
     if order == "F" and len(shape) > 1:
         return dense(shape, dtype, tuple(reversed(range(len(shape)))))
     if order not in ("C", "F", "A", "K"):
-        np.empty(0, order=order)  # type: ignore[call-overload]
+        np.empty(0, order=order)
     return dense(shape, dtype)
 
 
@@ -49,7 +50,9 @@ def recorded(node: Node) -> Any:
     return of_view(Cell(node), node.geometry)
 
 
-def filled(shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
+def filled(
+    shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
+) -> Any:
     """One number everywhere; no memory is touched before somebody looks."""
     shape = shape_of(shape)
     dtype = np.dtype(dtype)
@@ -92,7 +95,11 @@ def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
 def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.dtype[Any]) -> Any:
     """``first + step * index along axis``, an array that needs no memory."""
     node = Node(
-        "index", (dtype.type(first), dtype.type(step)), dense(shape, dtype), (axis,), site=user_site()
+        "index",
+        (dtype.type(first), dtype.type(step)),
+        dense(shape, dtype),
+        (axis,),
+        site=user_site(),
     )
     return recorded(at_place(node, default_place(shape)))
 
@@ -103,7 +110,9 @@ _COUNTED = "bhilqBHILQfd"
 def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """``numpy.arange`` of numbers; ``None`` where NumPy has to see the arguments."""
     values = [plain(v) for v in (start, stop, step) if v is not None]
-    if not all(type(v) in (int, float, bool) or isinstance(v, (np.integer, np.floating)) for v in values):
+    if not all(
+        type(v) in (int, float, bool) or isinstance(v, (np.integer, np.floating)) for v in values
+    ):
         return None
     if dtype is None:
         dtype = np.result_type(np.intp, *[np.asarray(v).dtype for v in values])
@@ -229,4 +238,3 @@ def astype(
     if order != "K" and not _laid_out(result, order):
         return shaping.copied(result, order)
     return result
-

@@ -190,4 +190,4 @@ def _block_of_view(block: Array, place: Place, view: Any) -> Array:
 def placed_shape(place: Place, view: Any) -> tuple[int, ...]:
     """The shape of this rank's part of a view."""
     found = placed_view(place, view)
-    return view.shape if found is None else found.layout.local_shape(place.world.rank)  # type: ignore[no-any-return]
+    return view.shape if found is None else found.layout.local_shape(place.world.rank)

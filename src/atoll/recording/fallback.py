@@ -135,9 +135,7 @@ def by_numpy(
     """
     given = Given()
     plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
-    plain_options = {
-        k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()
-    }
+    plain_options = {k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()}
     if name and given.large:
         warn(name)
     result = function(*plain_args, **plain_options)

@@ -84,7 +84,9 @@ class Flags:
         name = _SHORT.get(key, key.lower())
         if name not in _SHORT.values() and name not in ("contiguous", "fortran", "fnc", "forc"):
             raise KeyError("Unknown flag")
-        return getattr(self, {"contiguous": "c_contiguous", "fortran": "f_contiguous"}.get(name, name))
+        return getattr(
+            self, {"contiguous": "c_contiguous", "fortran": "f_contiguous"}.get(name, name)
+        )
 
     def __setitem__(self, key: str, value: Any) -> None:
         setattr(self, _SHORT.get(key, key.lower()), value)
@@ -95,5 +97,12 @@ class Flags:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        names = ("c_contiguous", "f_contiguous", "owndata", "writeable", "aligned", "writebackifcopy")
+        names = (
+            "c_contiguous",
+            "f_contiguous",
+            "owndata",
+            "writeable",
+            "aligned",
+            "writebackifcopy",
+        )
         return "".join(f"  {name.upper()} : {getattr(self, name)}\n" for name in names)

@@ -66,7 +66,9 @@ class flatiter:
         if type(key) is slice and (np.isscalar(value) or getattr(value, "size", -1) == 1):
             self._assigned(key, value)
         elif type(key) is slice and isinstance(value, (Handle, flatiter)):
-            source = value._handle() if isinstance(value, flatiter) else shaping.reshape(value, (-1,))
+            source = (
+                value._handle() if isinstance(value, flatiter) else shaping.reshape(value, (-1,))
+            )
             n = len(range(*key.indices(len(self))))
             if source.size == n:
                 self._assigned(key, source)

@@ -18,7 +18,6 @@ from ..ops.placement import Place
 from ..run import statistics
 from .cells import Cell, Handle
 
-
 _BROADCAST = 1 << 16
 """From how many elements on a result of small arrays is looked at again."""
 

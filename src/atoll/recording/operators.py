@@ -165,11 +165,11 @@ def _add_operators() -> None:
         forward, backward = binary(ufunc)
         setattr(Operators, f"__{name}__", forward)
         setattr(Operators, f"__r{name}__", backward)
-    for name, ufunc in (
+    for name, relation in (
         ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
         ("eq", np.equal), ("ne", np.not_equal),
     ):  # fmt: skip
-        setattr(Operators, f"__{name}__", _compared(name, binary(ufunc)[0]))
+        setattr(Operators, f"__{name}__", _compared(name, binary(relation)[0]))
 
 
 def _compared(name: str, forward: Any) -> Any:
@@ -185,7 +185,9 @@ def _compared(name: str, forward: Any) -> Any:
     return compare
 
 
-def ufunc_called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def ufunc_called(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """What NumPy's ufuncs ask of our arrays."""
     if "out" in options:
         out = options["out"]

@@ -28,7 +28,7 @@ from .elementwise import eager, general, operand_of
 from .fallback import by_numpy
 from .making import from_numpy, of_node, of_small, plain
 
-NOTHING: Any = np._NoValue  # type: ignore[attr-defined]
+NOTHING: Any = np._NoValue
 """NumPy's own mark of an argument that was not given."""
 
 _IDENTITY: dict[np.ufunc, Any] = {
@@ -68,7 +68,7 @@ def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dty
     if ufunc is np.logical_and or ufunc is np.logical_or:
         return _BOOL if dtype is None or np.dtype(dtype) == _BOOL else None
     if dtype is not None:
-        wanted = np.dtype(dtype)
+        wanted: np.dtype[Any] = np.dtype(dtype)
         fits = is_native(wanted) and not (operand.kind == "c" and wanted.kind != "c")
         if not fits or (wanted.kind == "b" and ufunc is not np.maximum and ufunc is not np.minimum):
             return None
@@ -76,9 +76,11 @@ def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dty
             return wanted
         return None
     try:
-        return ufunc.resolve_dtypes((None, operand, None), reduction=True)[2]  # type: ignore[arg-type]
+        resolve: Any = ufunc.resolve_dtypes
+        found: np.dtype[Any] = resolve((None, operand, None), reduction=True)[2]
     except TypeError:
         return None
+    return found
 
 
 def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
@@ -122,7 +124,9 @@ def reduce(
     identity = _IDENTITY[ufunc]
     if initial is not NOTHING and initial is not None:
         initial = plain(initial)
-        if not np.isscalar(initial) or not np.can_cast(np.asarray(initial), result_dtype, "same_kind"):
+        if not np.isscalar(initial) or not np.can_cast(
+            np.asarray(initial), result_dtype, "same_kind"
+        ):
             return NotImplemented
         try:
             identity = result_dtype.type(initial)
@@ -163,8 +167,9 @@ def finished(handle: Any, result: Any, out: Any) -> Any:
         return shaping.like(handle, result)
     if type(out) is tuple and len(out) == 1:
         out = out[0]
-    if isinstance(out, Handle) and out.dtype == result.dtype and out.shape == result.shape:  # type: ignore[attr-defined]
-        return assigned_to(out, result)
+    target: Any = out
+    if isinstance(out, Handle) and (target.dtype, target.shape) == (result.dtype, result.shape):
+        return assigned_to(target, result)
     return NotImplemented
 
 
@@ -248,7 +253,8 @@ def variance(
 def deviation(*args: Any) -> Any:
     """The square root of the variance."""
     handle, out = args[0], args[3]
-    result = variance(*args[:3], None, *args[4:])
+    squared: Any = variance
+    result = squared(*args[:3], None, *args[4:])
     if result is NotImplemented:
         return NotImplemented
     return finished(handle, general(np.sqrt, result), out)
@@ -303,9 +309,7 @@ def product_sum(a: Any, b: Any) -> Any:
     return reduce(np.add, general(np.multiply, a, b), None, one.dtype)
 
 
-def method(
-    name: str, record: Callable[..., Any]
-) -> Callable[..., Any]:
+def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays: NumPy's on small ones, ``record`` on large ones, NumPy's on their data."""
     small_method = getattr(np.ndarray, name)
 

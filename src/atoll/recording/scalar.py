@@ -22,8 +22,8 @@ class Scalar(Operators):
 
     __slots__ = ()
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return self._geometry.dtype.type
 
     @property
@@ -62,13 +62,16 @@ class Scalar(Operators):
         return round(self.number, digits)
 
     def __trunc__(self) -> int:
-        return math.trunc(self.number)
+        whole: int = math.trunc(self.number)
+        return whole
 
     def __floor__(self) -> int:
-        return math.floor(self.number)
+        whole: int = math.floor(self.number)
+        return whole
 
     def __ceil__(self) -> int:
-        return math.ceil(self.number)
+        whole: int = math.ceil(self.number)
+        return whole
 
     def __copy__(self) -> Any:
         return self.number

@@ -73,7 +73,7 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> A
     if not all(isinstance(k, (np.dtype, int, float, complex)) for k in kinds):
         return by_numpy(np.select, (list(conditions), list(choices), default), {})
     dtype = np.result_type(*kinds)
-    result = default if isinstance(default, Handle) else dtype.type(default)
+    result: Any = default if isinstance(default, Handle) else dtype.type(default)
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         result = where(condition, choice, result)
     return result if result.dtype == dtype else creation.astype(result, dtype)
@@ -103,7 +103,9 @@ def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) ->
 
 def rounded(handle: Any, decimals: Any, out: Any) -> Any:
     """Rounded half to even, at so many decimals."""
-    usable = handle._np is None and handle.dtype.char in "fd" and type(decimals) is int and out is None
+    usable = (
+        handle._np is None and handle.dtype.char in "fd" and type(decimals) is int and out is None
+    )
     if not usable:
         options = {} if out is None else {"out": out}
         return shaping.like(handle, by_numpy(np.ndarray.round, (handle, decimals), options))

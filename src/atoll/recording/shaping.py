@@ -34,7 +34,7 @@ def like(handle: Handle, result: Any) -> Any:
 
 def in_class(kind: type, result: Any, parent: Any) -> Any:
     """Another handle on the same values, of class ``kind``, told whom it comes from."""
-    made = object.__new__(kind)
+    made: Any = object.__new__(kind)
     small = made._np = result._np
     if small is None:
         made._cell = result._cell
@@ -96,9 +96,12 @@ def copied(handle: Handle, order: Any = "C") -> Any:
 def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
     """A shape in any of the forms that NumPy takes."""
     try:
-        return (index(shape),)
+        made = (index(shape),)
     except TypeError:
-        return tuple([index(n) for n in shape])
+        made = tuple([index(n) for n in shape])
+        if any(isinstance(n, (bool, np.bool_)) for n in shape):
+            np.empty(1).reshape(shape)  # NumPy's words
+    return made
 
 
 def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
@@ -154,7 +157,7 @@ def flatten(handle: Handle, order: Any = "C") -> Any:
 def _flat_order(geometry: Geometry, order: Any) -> str:
     order = "C" if order is None else str(order).upper()
     if order not in ("C", "F", "A", "K"):
-        np.empty(0).flatten(order)  # type: ignore[call-overload]
+        np.empty(0).flatten(order)
     if order == "A":
         return "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
     return str(order)
@@ -260,7 +263,9 @@ def writeable_again(handle: Handle) -> Geometry:
     """The geometry of a read-only view that may be written through once more, or NumPy's error."""
     if not handle._cell.writeable:
         read_only(np.empty(1)).view().flags.writeable = True
-    return handle._cell.geometry.at(handle._geometry.shadow, handle._geometry.offset, writeable=True)
+    return handle._cell.geometry.at(
+        handle._geometry.shadow, handle._geometry.offset, writeable=True
+    )
 
 
 def base_of(handle: Handle) -> Any:

@@ -103,7 +103,11 @@ def viewed(handle: Any, dtype: Any, kind: Any) -> Any:
     if dtype is not NOTHING and dtype is not None:
         result = shaping.of_dtype(handle, dtype)
     if kind is not None and issubclass(kind, np.ndarray):
-        return handle.__array__().view(kind) if kind is not np.ndarray else in_kind(result, base, handle)
+        return (
+            handle.__array__().view(kind)
+            if kind is not np.ndarray
+            else in_kind(result, base, handle)
+        )
     return in_kind(result, type(handle) if kind is None else kind, handle)
 
 

@@ -18,7 +18,7 @@ def allocate_array(geometry: Geometry, what: object = "") -> Value:
         if geometry.c_contiguous:
             return Value(np.empty(geometry.shape, geometry.dtype))
         memory = np.empty(geometry.size, geometry.dtype)
-        return Value(np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides))  # type: ignore[arg-type]
+        return Value(np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides))
     buffer = pool.allocate(nbytes, what)
     strides = None if geometry.c_contiguous else geometry.strides
     return Value(buffer.array(geometry.shape, geometry.dtype, strides), buffer.address)
