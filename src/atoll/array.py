@@ -157,7 +157,8 @@ class ndarray(Operators, Distributed):
 
     def __buffer__(self, flags: int) -> memoryview:
         """The memory itself; Python asks for it from 3.12 on."""
-        return memoryview(self.__array__())
+        array: Any = self.__array__()
+        return memoryview(array)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.__array__().__dlpack__(**options)

@@ -30,7 +30,7 @@ def reduced_geometry(
         return dense(shape, dtype)
     if keepdims:
         places = [k for k in range(operand.ndim) if k not in axes]
-        order = tuple([*axes, *[places[k] for k in order]])
+        order = (*axes, *[places[k] for k in order])
     return dense(shape, dtype, order)
 
 

@@ -95,6 +95,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
 
 def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
     """A shape in any of the forms that NumPy takes."""
+    made: tuple[int, ...]
     try:
         made = (index(shape),)
     except TypeError:
