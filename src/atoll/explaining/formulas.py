@@ -121,12 +121,14 @@ def operations_of(spec: KernelSpec) -> tuple[str, ...]:
 def code_of(
     launch: Launch,
     operands: Sequence[str],
+    targets: Sequence[str],
     results: Sequence[str],
     numbers: Sequence[Any] | None,
 ) -> tuple[str, ...]:
-    """The body as lines; ``operands`` and ``results`` are the names of memory and of reductions.
+    """The body as lines.
 
-    ``numbers`` are the run-time scalars of the program, where they are known.
+    ``operands`` are the names of memory where it is read, ``targets`` where it is written,
+    ``results`` those of reductions. ``numbers`` are the run-time scalars of the program, where they are known.
     """
     spec = launch.spec
     uses = [0] * len(spec.body)
@@ -142,7 +144,7 @@ def code_of(
         op, args = instruction.op, [int(a.real) for a in instruction.args]
         if op == "store":
             masked = f" where {texts[args[2]][0]}" if len(args) == 3 else ""
-            lines.append(f"{operands[args[0]]} = {texts[args[1]][0]}{masked}")
+            lines.append(f"{targets[args[0]]} = {texts[args[1]][0]}{masked}")
             texts.append(("", _ATOM))
             continue
         text, binding = _expression(launch, number, texts, operands, numbers)

@@ -51,6 +51,8 @@ class _Events:
     launches: list[Launch] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
     under_way: bool = False
+    written_as: dict[int, int] = field(default_factory=dict)
+    """The register that takes over another one's memory, by that one."""
 
 
 class Reader:
@@ -149,6 +151,7 @@ class Reader:
             events.memories.append(self._memory(step.register, f"copy of {names[step.source]}"))
         elif isinstance(step, Share):
             how = f"in place of {names[step.source]}"
+            events.written_as[step.source] = step.register
             events.memories.append(self._memory(step.register, how))
         elif isinstance(step, ByNumpy):
             if step.geometry.ndim:
@@ -165,7 +168,7 @@ class Reader:
         else:
             launch = getattr(step, "launch", None)
             if launch is not None:
-                events.launches.append(self._launch(launch, events.under_way))
+                events.launches.append(self._launch(launch, events))
 
     def _patch(self, register: int) -> Memory:
         note = self.registers[register]
@@ -201,11 +204,15 @@ class Reader:
             return Collective(self.names[step.register], step.ufunc.__name__, _nbytes(note.local))
         return Collective(self.names[step.register], step.name, 2 * note.dtype.itemsize)
 
-    def _launch(self, launch: lower.Launch, early: bool) -> Launch:
+    def _launch(self, launch: lower.Launch, events: _Events) -> Launch:
         spec, extents = launch.spec, launch.extents
         regions = [
             (m.register, region_of(self.registers[m.register], m.offset, m.strides, extents))
             for m in launch.memories
+        ]
+        targets = [
+            self.names[events.written_as.get(register, register)] + region.text
+            for register, region in regions
         ]
         accesses = tuple(
             [
@@ -234,11 +241,11 @@ class Reader:
             accesses,
             operations_of(spec),
             tuple([reduction.op for reduction in spec.reductions]),
-            code_of(launch, [str(one) for one in accesses], results, self.scalars),
+            code_of(launch, [str(one) for one in accesses], targets, results, self.scalars),
             launch.chunks,
             min(threads, launch.chunks),
             nbytes,
-            early,
+            events.under_way,
             is_compiled(spec),
         )
 

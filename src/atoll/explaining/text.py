@@ -149,7 +149,8 @@ def _launch(launch: Launch) -> list[str]:
         counts = Counter(launch.operations)
         facts.append(", ".join(name if n == 1 else f"{n} {name}" for name, n in counts.items()))
     facts.append(f"{_count(launch.chunks, 'chunk')} on {_count(launch.threads, 'thread')}")
-    facts.append(f"about {size(launch.nbytes)}")
+    if launch.nbytes:
+        facts.append(f"about {size(launch.nbytes)}")
     lines = textwrap.wrap("; ".join(facts), _WIDTH, initial_indent="  ", subsequent_indent="      ")
     for line in launch.code:
         short = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."

@@ -496,14 +496,16 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         if region.size == 0:
             boxable = False
         has_memory = base.value is not None or id(base) in stored
+        pinned = base.value is not None and base.value.pinned
         mine = (
             has_memory
             and id(base) not in trace.alive
             and last_read.get(id(base), k) <= k
-            and not (base.value is not None and base.value.pinned)
+            and not pinned
         )
         if boxable and not mine:
-            statement.remark = reasons.NEW_VERSION
+            still = reasons.NEW_PINNED if pinned else reasons.NEW_VERSION
+            statement.remark = still if has_memory else reasons.NEW_BUFFER
             continue
         reads = Reads(stored, region.shape)
         for arg in node.args[1:]:
