@@ -143,7 +143,14 @@ def evaluate(roots: Sequence[Node]) -> None:
     del found
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
-    results, flags = program.run(values, scalars)
+    state = program.begin(values, scalars)
+    del values
+    try:
+        results, flags = program.run(state)
+    except BaseException:
+        for place, value in program.completed(state):
+            order[place].settle(value)
+        raise
     for place, value in zip(program.kept, results, strict=True):
         value.program = program
         order[place].settle(value)

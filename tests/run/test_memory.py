@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import atoll
 from atoll.config import config
 from atoll.errors import OutOfMemoryError
-from atoll.run import statistics
+from atoll.run import memory, statistics
 from atoll.run.memory import ALIGNMENT, Buffer, Pool, in_words, rounded
 
 SIZES = (0, 1, 63, 64, 65, 513, 4096, (1 << 17) - 1, 1 << 17, (1 << 21) + 8, 5_000_001)
@@ -446,6 +446,41 @@ def test_a_program_goes_on_after_a_memory_error() -> None:
     assert done.returncode == 0, done.stderr
     assert "refused out of memory: 7.45 GiB" in done.stdout
     assert "shape (1000, 1000, 1000) and dtype float64, at <string>:11" in done.stdout
+
+
+@pytest.mark.parametrize("stepwise", [False, True])
+def test_what_was_assigned_in_place_before_a_failure_is_assigned_once(stepwise: bool) -> None:
+    """The update is done, then memory is refused: it must not be done again at the next look."""
+    with config(small=0), pytest.MonkeyPatch.context() as patch:
+        a = atoll.ones((100, 100))
+        plain = np.ones((100, 100))
+        b = atoll.zeros((100, 100))
+        atoll.sync()
+        for x in (a, plain):
+            x += 1
+            if stepwise:
+                x[1:-1] *= 3
+                x[:, 2:] += x[:, :-2].copy()
+        total = (a * a).sum()
+        large = (a[:, None, :] + a[:, :, None]) + b[:, :, None]
+        allowed = 200_000
+        usual = memory.pool.allocate
+
+        def allocate(nbytes: int, what: object = "") -> Buffer:
+            if nbytes > allowed:
+                raise OutOfMemoryError(f"no {nbytes} bytes for {what}")
+            return usual(nbytes, what)
+
+        patch.setattr(memory.pool, "allocate", allocate)
+        with pytest.raises(MemoryError, match=r"shape \(100, 100, 100\)"):
+            np.asarray(large)
+        with pytest.raises(MemoryError):
+            atoll.sync()
+        np.testing.assert_array_equal(np.asarray(a), plain)
+        assert float(total) == (plain * plain).sum()
+        patch.undo()
+        expected = plain[:, None, :] + plain[:, :, None]
+        np.testing.assert_array_equal(np.asarray(large), expected)
 
 
 # -- threads, processes, the end

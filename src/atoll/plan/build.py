@@ -109,9 +109,15 @@ class Planner:
             self.registers.add(statement.node)
         last_use = self._last_uses(groups)
         notes: list[GroupNote] = []
+        stored: list[tuple[Step, int, int]] = []
         for place, group in enumerate(groups):
             first = len(self.steps)
             self._group(place, group, groups, last_use)
+            stored += [
+                (self.steps[-1][0], number[id(s.node)], self.registers.of[id(s.node)])
+                for s in group.statements
+                if id(s.node) in number and len(self.steps) > first
+            ]
             self.available.update(id(s.node) for s in group.statements)
             steps = [step for step, _ in self.steps[first:]]
             notes.append(describe_group(group, self.registers, steps))
@@ -128,6 +134,7 @@ class Planner:
             outputs,
             places,
             self._description(notes, alive, {id(s.node) for s in statements}, len(number)),
+            tuple(stored),
         )
 
     def _description(

@@ -22,7 +22,9 @@ from .arrays import allocate_array
 class State:
     """What one run has in hand."""
 
-    __slots__ = ("extremes", "flags", "pending", "registers", "scalars")
+    __slots__ = ("extremes", "flags", "pending", "registers", "scalars", "step")
+    step: Step
+    """What is being done."""
 
     def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
         self.registers = registers
@@ -238,7 +240,7 @@ class ByNumpy:
 class Program:
     """Steps, and which registers hold what was wanted."""
 
-    __slots__ = ("description", "kept", "leaves", "outputs", "size", "steps")
+    __slots__ = ("description", "kept", "leaves", "outputs", "size", "steps", "stored")
 
     def __init__(
         self,
@@ -248,6 +250,7 @@ class Program:
         outputs: tuple[int, ...],
         kept: tuple[int, ...],
         description: Any,
+        stored: tuple[tuple[Step, int, int], ...] = (),
     ) -> None:
         self.leaves = leaves
         self.size = size
@@ -257,17 +260,32 @@ class Program:
         """For each output, the number of its node among the pending nodes of the trace."""
         self.description = description
         """What ``atoll.explain`` says of it; see ``plan.description``."""
+        self.stored = stored
+        """For each node that is stored: the step that completes it, its number, its register."""
 
-    def run(
-        self, leaves: list[Value | None], scalars: Sequence[Any]
-    ) -> tuple[list[Value], list[tuple[int, Any]]]:
-        """The wanted values, and the flags that came up.
+    def begin(self, leaves: list[Value | None], scalars: Sequence[Any]) -> State:
+        """What a run starts with. ``leaves`` is used up: a leaf that dies is let go when it is not needed."""
+        leaves.extend([None] * (self.size - len(leaves)))
+        return State(leaves, scalars)
 
-        ``leaves`` is used up: a leaf that dies is let go when it is not needed.
-        """
-        registers = leaves
-        registers.extend([None] * (self.size - len(leaves)))
-        state = State(registers, scalars)
+    def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
+        """The wanted values, and the flags that came up."""
         for step in self.steps:
+            state.step = step
             step.run(state)
+        registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
+
+    def completed(self, state: State) -> list[tuple[int, Value]]:
+        """What a run that failed has stored, by the number of its node, as far as it is still there.
+
+        A step may have written over memory that belonged to a leaf. Whatever needs the old
+        version was done before, so with these values the trace can be computed again.
+        """
+        before = set(map(id, self.steps[: self.steps.index(state.step)]))
+        found = []
+        for step, number, register in self.stored:
+            value = state.registers[register]
+            if id(step) in before and value is not None:
+                found.append((number, value))
+        return found
