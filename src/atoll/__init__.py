@@ -1,17 +1,19 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from . import started as started  # first: it prepares what the others read
+
+# isort: split
 
 from . import graph as graph
-from . import started as started  # first: it prepares what the others read
 from ._version import __version__ as __version__
 from .array import namespace
 from .comm.world import World as World
 from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
-from .explaining import explain as explain
 from .functions import coverage as coverage
 from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
@@ -28,6 +30,9 @@ from .recording.cells import sync as sync
 from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats
 
+if TYPE_CHECKING:
+    from .explaining import explain as explain
+
 set_default_size(lambda: world.size)
 
 globals().update(names)  # NumPy's names; some would be hidden by rooms that are called the same
@@ -35,4 +40,9 @@ namespace.append(sys.modules[__name__])
 
 
 def __getattr__(name: str) -> Any:
+    if name == "explain":  # nobody pays for explanations who does not ask for them
+        from .explaining import explain
+
+        globals()[name] = explain
+        return explain
     return late(name)

@@ -12,15 +12,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from sys import getrefcount
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .config import config
 from .graph.node import Node, Value
 from .kernels.flags import report
 from .kernels.launch import make_launch, supported
-from .plan.build import LaunchMaker, Planner
-from .plan.statements import Trace, native_node
 from .run.program import Program
+
+if TYPE_CHECKING:
+    from .plan.build import LaunchMaker
 
 _PROGRAMS_KEPT = 1024
 
@@ -161,6 +162,10 @@ def evaluate(roots: Sequence[Node]) -> None:
 
 def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
     """The program of a trace; ``make`` turns its launches into steps."""
+    # The planner is imported with the first large array, so that small programs start quickly.
+    from .plan.build import Planner
+    from .plan.statements import Trace
+
     order, leaves = found.order, found.leaves
     scalar_of: dict[tuple[int, int], int] = {}
     for node in order:
@@ -176,4 +181,6 @@ def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
 
 
 def _kernels_can(node: Node) -> bool:
+    from .plan.statements import native_node
+
     return native_node(node) and supported(node)

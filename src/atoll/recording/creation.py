@@ -36,6 +36,14 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return made
 
 
+def dtype_of(dtype: Any) -> np.dtype[Any]:
+    """The dtype that a new array would have; NumPy's classes of dtypes are understood, too."""
+    if isinstance(dtype, type) and issubclass(dtype, np.dtype):
+        made: np.dtype[Any] = np.empty((), dtype).dtype
+        return made
+    return np.dtype(dtype)
+
+
 def _base(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Geometry:
     order = "C" if order is None else str(order).upper()
     if order == "F" and len(shape) > 1:
@@ -55,10 +63,10 @@ def filled(
 ) -> Any:
     """One number everywhere; no memory is touched before somebody looks."""
     shape = shape_of(shape)
-    dtype = np.dtype(dtype)
+    dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
         array = np.empty(shape, dtype, order=order)
-        array.fill(scalar)
+        np.copyto(array, scalar, casting="unsafe")
         return of_small(array)
     geometry = _base(shape, dtype, order)
     node = Node("fill", (dtype.type(scalar),), geometry, site=user_site())
@@ -68,7 +76,7 @@ def filled(
 def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> Any:
     """Zeros of any dtype."""
     shape = shape_of(shape)
-    dtype = np.dtype(dtype)
+    dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
         return of_small(np.zeros(shape, dtype, order=order))
     return filled(shape, 0, dtype, order, layout)
@@ -77,7 +85,7 @@ def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> A
 def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
     """Memory as it comes."""
     shape = shape_of(shape)
-    dtype = np.dtype(dtype)
+    dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
         return of_small(np.empty(shape, dtype, order=order))
     geometry = _base(shape, dtype, order)
