@@ -300,32 +300,39 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
 
 
 def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -> None:
-    """Store where an expression would outgrow one kernel."""
-    sizes: dict[int, int] = {}
+    """Store where an expression would outgrow one kernel; what it uses twice counts once."""
+    insides: dict[int, frozenset[int]] = {}
     streams: dict[int, frozenset[int]] = {}
+    nothing: frozenset[int] = frozenset()
     for node in order:
-        size, leaves = 1, frozenset[int]()
+        inside, leaves = frozenset((id(node),)), nothing
         heaviest: Node | None = None
         for arg in node.args:
             if type(arg) is not Node:
                 continue
             if id(arg) in positions and id(arg) not in stored:
-                size += sizes[id(arg)]
+                inside |= insides[id(arg)]
                 leaves |= streams[id(arg)]
-                if heaviest is None or sizes[id(arg)] > sizes[id(heaviest)]:
+                if heaviest is None or len(insides[id(arg)]) > len(insides[id(heaviest)]):
                     heaviest = arg
             else:
                 leaves |= {
                     hash((id(arg), node.params[0].number)) if node.kind == "read" else id(arg)
                 }
-        if heaviest is not None and (size > MAX_OPERATIONS or len(leaves) > MAX_STREAMS):
+        if heaviest is not None and (len(inside) > MAX_OPERATIONS or len(leaves) > MAX_STREAMS):
             stored.add(
                 id(heaviest),
                 reasons.GROWN.format(operations=MAX_OPERATIONS, streams=MAX_STREAMS),
             )
-            size = size - sizes[id(heaviest)] + 1
-            leaves = leaves - streams[id(heaviest)] | {id(heaviest)}
-        sizes[id(node)] = size
+            inside, leaves = frozenset((id(node),)), frozenset((id(heaviest),))
+            for arg in node.args:
+                if type(arg) is Node and arg is not heaviest:
+                    if id(arg) in positions and id(arg) not in stored:
+                        inside |= insides[id(arg)]
+                        leaves |= streams[id(arg)]
+                    else:
+                        leaves |= {id(arg)}
+        insides[id(node)] = inside
         streams[id(node)] = leaves
 
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..comm.world import current_world
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
@@ -62,11 +63,23 @@ _cells = _Cells()
 
 
 def sync() -> None:
-    """Evaluate everything that is pending and that this thread has made."""
+    """Evaluate everything that is pending and that this thread has made.
+
+    What lies on the same ranks is evaluated together, so that common work is done once.
+    """
+    together: dict[int, list[Cell]] = {}
     for known in list(_cells.known):
         cell = known()
         if cell is not None and cell.node.value is None:
-            cell.settle()
+            place = cell.node.place
+            if place is None and current_world().size > 1:
+                cell.settle()
+            else:
+                together.setdefault(0 if place is None else id(place.world), []).append(cell)
+    for cells in together.values():
+        evaluate([cell.node for cell in cells])
+        for cell in cells:
+            cell.sites = None
 
 
 class Cell:

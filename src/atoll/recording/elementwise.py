@@ -191,7 +191,7 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
     if operand.geometry is None:
         kind = operand.kind
         number = operand.node
-        if kind in (int, float, complex):
+        if isinstance(kind, type):
             if kind is complex and target.dtype.kind != "c":
                 return None
             if kind is int and target.dtype.kind in "iu":

@@ -37,7 +37,9 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if eager.depth or not any(operand.large for operand in operands):
         return NotImplemented
     try:
-        kinds = [o.node if o.kind in (int, float, complex) else o.kind for o in operands[1:]]
+        kinds = [
+            o.node if isinstance(o.kind, type) else o.kind for o in operands[1:]
+        ]  # a dtype equals its type
         dtype = np.result_type(*kinds)
         geometries = [o.geometry for o in operands if o.geometry is not None]
         geometry = result_geometry(geometries, dtype)
