@@ -15,7 +15,7 @@ from ..recording.cells import Handle
 from ..recording.creation import asarray as _asarray
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
-from ..recording.making import from_numpy, is_small, of_small, plain
+from ..recording.making import from_numpy, is_small, plain
 from ..recording.scalar import Scalar
 from .public import array_of, is_large, names, native, on_data, publish
 
@@ -41,7 +41,7 @@ def zeros(
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.zeros(shape, dtype, order, like=like)
-    return creation.zeros(plain(shape), dtype, order, layout)
+    return creation.zeros(plain(shape), float if dtype is None else dtype, order, layout)
 
 
 @native
@@ -71,7 +71,7 @@ def empty(
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.empty(shape, dtype, order, like=like)
-    return creation.empty(plain(shape), dtype, order, layout)
+    return creation.empty(plain(shape), float if dtype is None else dtype, order, layout)
 
 
 @native
@@ -114,47 +114,70 @@ def _like_order(a: Any, order: Any, shape: Any) -> Any:
     return "C"
 
 
-def _shaped_like(name: str, make: Callable[..., Any]) -> None:
-    original = getattr(np, name)
-
-    def function(
-        a: Any, *args: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None,
-        device: Any = None,
-    ) -> Any:  # fmt: skip
-        value = args[:1] if name == "full_like" else ()
-        rest = args[len(value) :]
-        options = dict(zip(("dtype", "order", "subok", "shape"), rest))
-        dtype = options.get("dtype", dtype)
-        order, subok, shape = (
-            options.get("order", order),
-            options.get("subok", subok),
-            options.get("shape", shape),
-        )
-        a = array_of(a)
-        kind = np.dtype(a.dtype if dtype is None else dtype)
-        wanted = a.shape if shape is None else creation.shape_of(plain(shape))
-        simple = a.flags.c_contiguous or a.flags.f_contiguous or str(order).upper() in ("C", "F")
-        if not is_native(kind) or not simple:
-            template = a._np if a._np is not None else a._geometry.shadow
-            made = np.empty_like(template, kind, order, False, shape)
-            result = (
-                of_small(made) if not is_native(kind) or is_small(made.shape) else from_numpy(made)
-            )
-            if name != "empty_like":
-                result[...] = value[0] if value else (0 if name == "zeros_like" else 1)
-        else:
-            result = make(wanted, *value, dtype=kind, order=_like_order(a, order, shape))
-        return shaping.like(a, result) if subok else result
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = original.__doc__
-    publish(name, function, "native", original)
+def _shaped_like(
+    a: Any, make: Callable[..., Any], value: Any, dtype: Any, order: Any, subok: bool, shape: Any
+) -> Any:
+    """A new array such as ``a``, made by ``make(shape, *value, dtype=, order=)``."""
+    a = array_of(a)
+    kind = a.dtype if dtype is None else creation.dtype_of(dtype)
+    wanted = a.shape if shape is None else creation.shape_of(plain(shape))
+    flags = a.flags
+    simple = flags.c_contiguous or flags.f_contiguous or str(order).upper() in ("C", "F")
+    if is_native(kind) and simple:
+        result = make(wanted, *value, dtype=kind, order=_like_order(a, order, shape))
+    else:
+        template = a._np if a._np is not None else a._geometry.shadow
+        array = np.empty_like(template, kind if dtype is None else dtype, order, False, shape)
+        if make is zeros:
+            array = np.zeros_like(array)
+        elif make is ones:
+            array = np.ones_like(array)
+        elif value:
+            np.copyto(array, plain(value[0]), casting="unsafe")
+        result = from_numpy(array)
+    return shaping.like(a, result) if subok else result
 
 
-_shaped_like("zeros_like", zeros)
-_shaped_like("ones_like", ones)
-_shaped_like("empty_like", empty)
-_shaped_like("full_like", full)
+@native
+def zeros_like(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    return _shaped_like(a, zeros, (), dtype, order, subok, shape)
+
+
+@native
+def ones_like(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    return _shaped_like(a, ones, (), dtype, order, subok, shape)
+
+
+@native
+def empty_like(
+    prototype: Any, /, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    device: Any = None,
+) -> Any:  # fmt: skip
+    return _shaped_like(prototype, empty, (), dtype, order, subok, shape)
+
+
+@native
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    device: Any = None,
+) -> Any:  # fmt: skip
+    return _shaped_like(a, full, (fill_value,), dtype, order, subok, shape)
 
 
 @native
@@ -248,7 +271,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 @native
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    if not isinstance(x, (Handle, np.ndarray)):
+    if not isinstance(x, (Handle, np.ndarray, np.generic)):
         raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
     return creation.astype(_asarray(x), dtype, copy=copy)
 

@@ -11,7 +11,9 @@ from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.making import plain
 from ..recording.scalar import Scalar
-from .public import array_of, is_large, native, on_data, publish
+from .public import array_of, declare, is_large, native, on_data, publish
+
+_DOUBLE = np.dtype(np.float64)
 
 
 @native
@@ -20,8 +22,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         np.isscalar(plain(rtol)) and np.isscalar(plain(atol))
     ):
         return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
-    x, y = array_of(a), array_of(b)
-    if x.dtype.kind not in "fc" or y.dtype.kind not in "fc":
+    x, y = [v if isinstance(v, (int, float, complex)) else array_of(v) for v in (a, b)]
+    if any(getattr(v, "dtype", _DOUBLE).kind not in "fc" for v in (x, y)):
         return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
     bound = general(np.add, atol, general(np.multiply, rtol, general(np.absolute, y)))
     near = general(np.less_equal, general(np.absolute, general(np.subtract, x, y)), bound)
@@ -121,9 +123,7 @@ def _by_composition(name: str, *ufuncs: np.ufunc) -> None:
             return by_numpy(original, (x,), {} if out is None else {"out": out})
         return general(np.logical_and, *[general(u, x) for u in ufuncs])
 
-    function.__name__ = name
-    function.__doc__ = original.__doc__
-    publish(name, function, "native", original)
+    declare(function, original, name)
 
 
 _by_composition("isneginf", np.isinf, np.signbit)

@@ -9,9 +9,7 @@ with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection
-from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,39 +35,32 @@ def publish(name: str, value: Any, kind: str, original: Any = None) -> None:
         implementations[original] = value
 
 
-def document(function: Any, original: Any, name: str) -> None:
-    """Lend a function NumPy's name, text and signature."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = original.__doc__
-    try:
-        function.__signature__ = inspect.signature(original)
-    except (ValueError, TypeError):
-        function.__text_signature__ = None
+_PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
 
 
-def native(function: Function) -> Function:
-    """Make a function public under its own name, which is NumPy's (``round_`` stands for ``round``).
+def declare(function: Callable[..., Any], original: Any, name: str) -> Callable[..., Any]:
+    """Make ``function`` public in place of NumPy's ``original``, with its text and signature.
 
     NumPy's own subclasses (masked arrays, matrices) stay what they are: NumPy runs the function.
     """
-    name = function.__name__.rstrip("_")
-    original = getattr(np, name)
 
-    @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        if args:
-            first = args[0]
-            if type(first) not in _PLAIN and isinstance(first, np.ndarray):
+        for value in args:
+            if type(value) not in _PLAIN and isinstance(value, np.ndarray):
                 return by_numpy(original, args, options)
         return function(*args, **options)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = original.__doc__
+    call.__wrapped__ = original  # type: ignore[attr-defined]
     publish(name, call, "native", original)
-    return call  # type: ignore[return-value]
+    return call
 
 
-_PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
+def native(function: Function) -> Function:
+    """Declare a function under its own name, which is NumPy's (``round_`` stands for ``round``)."""
+    name = function.__name__.rstrip("_")
+    return declare(function, getattr(np, name), name)  # type: ignore[return-value]
 
 
 def numpy_function(

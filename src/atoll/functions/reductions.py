@@ -13,7 +13,7 @@ from ..recording.cells import Handle
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.reductions import NOTHING
-from .public import array_of, document, is_large, native, on_data, publish
+from .public import array_of, declare, is_large, native, on_data
 
 
 def _by_method(name: str, method: str = "") -> Callable[..., Any]:
@@ -32,9 +32,7 @@ def _by_method(name: str, method: str = "") -> Callable[..., Any]:
             a = array_of(a)
         return call(a, *args, **options)
 
-    document(function, original, name)
-    publish(name, function, "native", original)
-    return function
+    return declare(function, original, name)
 
 
 for _name in ("sum", "prod", "min", "max", "all", "any", "mean", "argmin", "argmax"):
@@ -54,8 +52,7 @@ def _spread(name: str) -> None:
             options["ddof"] = correction
         return call(array_of(a), *args, **options)
 
-    document(function, original, name)
-    publish(name, function, "native", original)
+    declare(function, original, name)
 
 
 _spread("var")
@@ -116,8 +113,7 @@ def _nan_fold(name: str, ufunc: np.ufunc, identity: Any) -> None:
             {"keepdims": keepdims, "initial": initial, "where": where},
         )
 
-    document(function, original, name)
-    publish(name, function, "native", original)
+    declare(function, original, name)
 
 
 _nan_fold("nansum", np.add, 0)
@@ -145,8 +141,7 @@ def _nan_extreme(name: str, ufunc: np.ufunc) -> None:
                 return result
         return by_numpy(original, (a, axis, out), options)
 
-    document(function, original, name)
-    publish(name, function, "native", original)
+    declare(function, original, name)
 
 
 _nan_extreme("nanmin", np.fmin)
@@ -255,6 +250,7 @@ def average(
 
 on_data(
     "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "nancumsum", "nancumprod", "nanargmin", "nanargmax",
+    "nanmedian", "nanpercentile", "nanquantile",
     "median", "percentile", "quantile", "bincount", "histogram", "histogram2d", "histogramdd",
     "histogram_bin_edges", "digitize",
 )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from ..recording import shaping
 from ..recording.fallback import by_numpy, implementations
 from ..recording.making import plain
-from .public import array_of, document, native, on_data, publish
+from .public import array_of, declare, native, on_data, publish
 
 
 def _frozen(value: Any) -> Any:
@@ -36,11 +36,9 @@ def _viewing(name: str, original: Any = None) -> Any:
         key = (name, args, tuple(named.items()))
         return shaping.view(handle, key, lambda s: numpy_function(s, *args, **named))
 
-    document(function, numpy_function, name)
     if original is None:
-        publish(name, function, "native", numpy_function)
-    else:
-        implementations[original] = function
+        return declare(function, numpy_function, name)
+    implementations[original] = function
     return function
 
 
@@ -97,9 +95,7 @@ def _at_least(ndim: int) -> Any:
             made.append(handle)
         return made[0] if len(made) == 1 else tuple(made)
 
-    document(function, numpy_function, numpy_function.__name__)
-    publish(numpy_function.__name__, function, "native", numpy_function)
-    return function
+    return declare(function, numpy_function, numpy_function.__name__)
 
 
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
