@@ -29,6 +29,9 @@ Box = tuple[tuple[int, int], ...]
 Intervals = tuple[tuple[int, int], ...]
 
 
+_DEEP = 40
+
+
 def code_of(dtype: np.dtype[Any]) -> str:
     """The dtype as kernels name it."""
     return dtype.kind + str(dtype.itemsize)
@@ -370,8 +373,30 @@ class Body:
         key = ("node", id(node), outer)
         found = self._values.get(key)
         if found is None:
+            if node.weight > _DEEP:
+                self._from_below(node, outer)
             found = self._values[key] = self._value(node, outer)
         return found
+
+    def _from_below(self, node: Node, outer: AxisMap) -> None:
+        """Compute the operands of a long chain, deepest first: calls in calls would go too deep."""
+        stack = [(node, False)]
+        while stack:
+            one, ready = stack.pop()
+            key = ("node", id(one), outer)
+            if key in self._values:
+                continue
+            if ready:
+                if one is not node:
+                    self._values[key] = self._value(one, outer)
+            elif self._at_hand(one) is None and one.kind in ("call", "cast", "where"):
+                stack.append((one, True))
+                shape = one.geometry.shape
+                stack.extend(
+                    (arg, False)
+                    for arg in reversed(one.args)
+                    if type(arg) is Node and arg.geometry.shape == shape
+                )
 
     def define(self, node: Node, outer: AxisMap, value: int) -> None:
         """Say that a stored node's element is already here as instruction ``value``."""

@@ -23,6 +23,7 @@ from .reasons import Chosen
 
 MAX_OPERATIONS = 200
 MAX_STREAMS = 24
+_DEEP = 40
 
 AxisMap = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """For each axis of a node: first index, and (loop axis, step) pairs."""
@@ -203,6 +204,9 @@ def unshape_reductions(trace: Trace) -> list[Node]:
     changed = False
     for node in order:
         if node.kind == "reduce" and len(node.params[0]) == node.args[0].geometry.ndim:
+            if node.weight > _DEEP:
+                for below in order:  # operands first, so that no call goes deep
+                    unshaped(below, memory, trace.scalar_of)
             inner = unshaped(node.args[0], memory, trace.scalar_of)
             if inner is not None and not node.params[1]:
                 node.args = (inner,)
