@@ -264,8 +264,11 @@ class Reader:
             peak = max(peak, now)
 
         for step in self.program.steps:
-            if isinstance(step, Allocate | Copy | ByNumpy):
+            if isinstance(step, Allocate | Copy):
                 take(step.register)
+            elif isinstance(step, ByNumpy):
+                if step.geometry.ndim:
+                    take(step.register)
             elif isinstance(step, StartExchange):
                 for register, _ in step.allocate:
                     take(register)
