@@ -6,6 +6,7 @@ Each constructor is a plain value, not yet tied to a size or to a number of proc
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def _pair(value: object, what: str) -> Widths:
     return left, right
 
 
-class Map:
+class Map(ABC):
     """What the constructors have in common."""
 
     __slots__ = ()
@@ -78,9 +79,9 @@ class Map:
         """The number of processes that the map itself asks for, ``None`` if any will do."""
         return None
 
+    @abstractmethod
     def bind(self, size: int, processes: int, axis: int) -> Axis:
         """The map of axis number ``axis``, which has ``size`` elements, on ``processes``."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
