@@ -1,0 +1,122 @@
+"""Random programs: views of views, overlapping assignments, mixed dtypes, on one process and on ranks.
+
+Most run with NumPy as the executor of every loop (``tests/plan/reference.py``): what they test is
+recording, planning and messages, thousands of times. Some run with compiled kernels.
+"""
+
+import importlib.util
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import Cyclic, Layout, evaluate
+from atoll.comm.world import current_world
+from atoll.graph.geometry import dense
+from atoll.graph.node import source
+from atoll.ops.placement import Place
+from atoll.recording.cells import Cell
+from atoll.recording.making import of_view
+from atoll.run import statistics
+
+
+def neighbour(name, *folders):
+    """A helper module beside the tests."""
+    path = Path(__file__).resolve().parent.joinpath(*folders, f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"atoll_tests_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+programs = neighbour("programs")
+reference = neighbour("reference", "..", "plan")
+
+
+def random_layout(rng, shape, size):
+    if size == 1 or rng.random() < 0.2:
+        return None
+    maps = [rng.choice(["b", "b", "c", "n", Cyclic(2)]) for _ in shape]
+    if all(m == "n" for m in maps):
+        maps[0] = "b"
+    return Layout(shape, maps, size=size)
+
+
+def maker(seed):
+    """Puts each new array on the ranks by some layout, or on all of them whole."""
+    rng = random.Random(seed + 77)
+
+    def make(array):
+        world = current_world()
+        layout = random_layout(rng, array.shape, world.size)
+        place = None if layout is None else Place.of(layout, world)
+        if place is None:
+            block = array
+        else:
+            statistics.add("distributed")
+            block = array[np.ix_(*[part.array() for part in layout.region(world.rank)])].copy()
+        cell = Cell(source(block, dense(array.shape, array.dtype), place=place))
+        return of_view(cell, cell.geometry)
+
+    return make
+
+
+def compare(seed, statements=12):
+    with atoll.config(small=0), np.errstate(all="ignore"):
+        pairs, text = programs.run(seed, maker(seed), lambda n: getattr(atoll, n), statements)
+        for number, pair in enumerate(pairs):
+            got = pair.ours._array()
+            report = f"seed {seed}, array {number}\n" + "\n".join(text)
+            assert (got.dtype, got.shape) == (pair.theirs.dtype, pair.theirs.shape), report
+            assert np.array_equal(got, pair.theirs, equal_nan=True), report
+            if got.size > 1:
+                ours, theirs = pair.ours.strides, pair.theirs.strides
+                long = [k for k, n in enumerate(got.shape) if n > 1]
+                assert [ours[k] for k in long] == [theirs[k] for k in long], report
+
+
+@pytest.fixture
+def by_numpy(monkeypatch):
+    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
+    evaluate._programs.kept.clear()
+    yield
+    evaluate._programs.kept.clear()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("block", range(8))
+def test_one_process(block, by_numpy):
+    for seed in range(block * 250, block * 250 + 250):
+        compare(seed)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_one_process_with_kernels():
+    for seed in range(5000, 5040):
+        compare(seed)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.simulated(2, 3, 4, 7, 16)
+@pytest.mark.parametrize("block", range(3))
+def test_simulated_ranks(block, by_numpy):
+    for seed in range(block * 30, block * 30 + 30):
+        compare(seed, 8)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.ranks(2, 3, 4)
+def test_ranks(rank, by_numpy):
+    for seed in range(9000, 9040):
+        compare(seed, 8)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.ranks(2)
+def test_ranks_with_kernels(rank):
+    for seed in range(9100, 9106):
+        compare(seed, 8)
