@@ -39,9 +39,9 @@ def shape_of(shape: Any) -> tuple[int, ...]:
 def dtype_of(dtype: Any) -> np.dtype[Any]:
     """The dtype that a new array would have; NumPy's classes of dtypes are understood, too."""
     if isinstance(dtype, type) and issubclass(dtype, np.dtype):
-        made: np.dtype[Any] = np.empty((), dtype).dtype
-        return made
-    return np.dtype(dtype)
+        dtype = np.empty((), dtype).dtype
+    made: np.dtype[Any] = np.dtype(dtype)
+    return made
 
 
 def _base(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Geometry:
