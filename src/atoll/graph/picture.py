@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from .geometry import shape_text
@@ -183,62 +184,81 @@ def _dot(listing: Listing) -> str:
     return "\n".join([*lines, "}"])
 
 
-_CHARACTER, _HEIGHT, _GAP, _STEP = 6.6, 38.0, 14.0, 70.0
+_CHARACTER, _HEIGHT, _GAP, _STEP, _PASSING = 6.6, 38.0, 14.0, 70.0, 4.0
+_MOST_PLACES = 5000
 _COLOURS = {"call": "#dce9f7", "update": "#f7dcdc", "reduce": "#f7ecd0", "arg": "#f7ecd0"}
 
 
 def _svg(listing: Listing) -> str:
-    """Boxes in layers, data at the bottom; each layer in the order of its operands' places."""
+    """Boxes in layers, data at the bottom; each layer in the order of its operands' places.
+
+    A line that passes a layer holds a place in it, so that it goes around the boxes, unless
+    there are too many of them.
+    """
+    entries = listing.entries
     layers = listing.layers()
-    rows: list[list[int]] = [[] for _ in range(max(layers) + 1)]
-    for number, layer in enumerate(layers):
-        rows[layer].append(number)
-    titles = [
-        f"{entry.name} = {entry.heading()}" if entry.name else entry.heading()
-        for entry in listing.entries
-    ]
+    titles = [f"{e.name} = {e.heading()}" if e.name else e.heading() for e in entries]
     widths = [
         _CHARACTER * max(len(title), len(entry.kind())) + 16
-        for title, entry in zip(titles, listing.entries, strict=True)
+        for title, entry in zip(titles, entries, strict=True)
     ]
-    readers: list[list[int]] = [[] for _ in listing.entries]
-    for number, entry in enumerate(listing.entries):
+    below: list[list[int]] = [[] for _ in entries]
+    lines: list[list[int]] = []
+    passed = sum(layers[n] - layers[k] for n, entry in enumerate(entries) for k in entry.operands)
+    around = passed <= _MOST_PLACES
+    for number, entry in enumerate(entries):
         for operand in entry.operands:
-            readers[operand].append(number)
-    centre = _centres(rows, [list(e.operands) for e in listing.entries], readers, widths)
-    shift = _GAP - min(centre[k] - widths[k] / 2 for k in range(len(widths)))
+            line = [operand]
+            for layer in range(layers[operand] + 1, layers[number] if around else 0):
+                layers.append(layer)
+                widths.append(_PASSING)
+                below.append([line[-1]])
+                line.append(len(layers) - 1)
+            below[number].append(line[-1])
+            lines.append([*line, number])
+    rows: list[list[int]] = [[] for _ in range(max(layers) + 1)]
+    above: list[list[int]] = [[] for _ in layers]
+    for number, layer in enumerate(layers):
+        rows[layer].append(number)
+        for operand in below[number]:
+            above[operand].append(number)
+    centre = _centres(rows, below, above, widths)
+    shift = _GAP - min(x - w / 2 for x, w in zip(centre, widths, strict=True))
     centre = [x + shift for x in centre]
-    wide = max(centre[k] + widths[k] / 2 for k in range(len(widths))) + _GAP
+    wide = max(x + w / 2 for x, w in zip(centre, widths, strict=True)) + _GAP
     high = _STEP * len(rows) + _GAP
     top = [high - _STEP * (layer + 1) for layer in layers]
-    shapes = []
-    for number, entry in enumerate(listing.entries):
-        for operand in entry.operands:
-            x, y = centre[operand], top[operand]
-            u, v = centre[number], top[number] + _HEIGHT
-            middle = (y + v) / 2
-            shapes.append(
-                f'<path d="M{x:.1f},{y:.1f} C{x:.1f},{middle:.1f} {u:.1f},{middle:.1f} {u:.1f},{v:.1f}" '
-                'fill="none" stroke="#888"/>'
-            )
-    for number, entry in enumerate(listing.entries):
+    shapes = [_line(line, centre, top) for line in lines]
+    for number, entry in enumerate(entries):
         x, y, w = centre[number] - widths[number] / 2, top[number], widths[number]
         node = entry.node
         fill = "#e8e8e8" if node.value is not None else _COLOURS.get(node.kind, "#ffffff")
         site = site_text(node.site)
+        text = f'<text x="{centre[number]:.1f}" text-anchor="middle"'
         shapes.append(
             f'<g><title>{escape(site or titles[number])}</title><rect x="{x:.1f}" y="{y:.1f}" '
             f'width="{w:.1f}" height="{_HEIGHT:.0f}" rx="5" fill="{fill}" stroke="#666"/>'
-            f'<text x="{centre[number]:.1f}" y="{y + 16:.1f}" font-size="12">{escape(titles[number])}</text>'
-            f'<text x="{centre[number]:.1f}" y="{y + 31:.1f}" font-size="10" fill="#555">'
-            f"{escape(entry.kind())}</text></g>"
+            f'{text} y="{y + 16:.1f}" font-size="12">{escape(titles[number])}</text>'
+            f'{text} y="{y + 31:.1f}" font-size="10" fill="#555">{escape(entry.kind())}</text></g>'
         )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" '
-        f'viewBox="0 0 {wide:.1f} {high:.1f}" font-family="sans-serif" text-anchor="middle">'
+        f'viewBox="0 0 {wide:.1f} {high:.1f}" font-family="sans-serif">'
         + "".join(shapes)
         + "</svg>"
     )
+
+
+def _line(line: list[int], centre: list[float], top: list[float]) -> str:
+    """From an operand up to what reads it, past the places that it holds on the way."""
+    path = f"M{centre[line[0]]:.1f},{top[line[0]]:.1f}"
+    for low, high in pairwise(line):
+        x, y, u, v = centre[low], top[low], centre[high], top[high] + _HEIGHT
+        middle = (y + v) / 2
+        path += f" C{x:.1f},{middle:.1f} {u:.1f},{middle:.1f} {u:.1f},{v:.1f}"
+        if high != line[-1]:
+            path += f" L{u:.1f},{top[high]:.1f}"
+    return f'<path d="{path}" fill="none" stroke="#888"/>'
 
 
 def _centres(
