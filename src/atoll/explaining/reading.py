@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ..config import config
 from ..graph.geometry import Geometry
 from ..graph.picture import letters
 from ..graph.words import key_text, site_text, slice_text
 from ..kernels.compile import is_compiled
-from ..kernels.launch import PARALLEL_FROM
+from ..kernels.launch import threads_of
 from ..plan import lower
 from ..plan.description import Description, GroupNote, StatementNote
 from ..run.exchange import AcrossRanks, FinishExchange, PositionAcrossRanks, StartExchange
@@ -234,8 +233,6 @@ class Reader:
                 if kinds in operand.access and one[1].bounds
             ]
             nbytes += touched(boxes, lambda register: self.registers[register].dtype.itemsize)
-        elements = prod(extents)
-        threads = config.threads if elements >= PARALLEL_FROM else 1
         return Launch(
             extents,
             accesses,
@@ -243,7 +240,7 @@ class Reader:
             tuple([reduction.op for reduction in spec.reductions]),
             code_of(launch, [str(one) for one in accesses], targets, results, self.scalars),
             launch.chunks,
-            min(threads, launch.chunks),
+            threads_of(launch),
             nbytes,
             events.under_way,
             is_compiled(spec),

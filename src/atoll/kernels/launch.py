@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..run.program import State, Step
 from .spec import KernelSpec
 from .workers import parallel_for
 
-PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
+_PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
 _FOLDS = frozenset(
     {
         "add", "multiply", "minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or",
@@ -88,7 +89,7 @@ class KernelStep:
         self.block = (ctypes.c_int64 * len(words)).from_address(self.pointer)
         self.address = kernel.address
         self.chunks = launch.chunks
-        self.work = int(np.prod(launch.extents, dtype=np.int64)) * len(launch.spec.body)
+        self.work = _work(launch)
         self.patches = tuple(
             [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
         )
@@ -110,13 +111,23 @@ class KernelStep:
         numbers = state.scalars
         for view, number in self.scalars:
             view[0] = numbers[number]
-        threads = config.threads if self.work >= PARALLEL_FROM else 1
+        threads = config.threads if self.work >= _PARALLEL_FROM else 1
         parallel_for(self.address, self.pointer, self.chunks, threads)
         statistics.add("kernels_run")
         flags = block[0]
         if flags:
             block[0] = 0
             state.flags.append((flags, self.launch))
+
+
+def _work(launch: LaunchLike) -> int:
+    return prod(launch.extents) * len(launch.spec.body)
+
+
+def threads_of(launch: LaunchLike) -> int:
+    """How many threads would run a launch now."""
+    threads = config.threads if _work(launch) >= _PARALLEL_FROM else 1
+    return min(threads, launch.chunks)
 
 
 def make_launch(
