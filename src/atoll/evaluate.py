@@ -36,68 +36,83 @@ class _Programs(threading.local):
 _programs = _Programs()
 
 
-def _linearise(
-    roots: Sequence[Node],
-) -> tuple[list[Any], list[Node], list[Any], list[Node], dict[int, int]]:
-    """The key so far, the leaves, the scalars, the pending nodes in order, and how often each is used."""
-    key: list[Any] = []
-    leaves: list[Node] = []
-    scalars: list[Any] = []
-    order: list[Node] = []
-    number: dict[int, int] = {}
-    uses: dict[int, int] = {}
-    append = key.append
-    stack: list[tuple[Node, int]] = []
-    for root in roots:
-        node, place = root, 0
-        if id(root) in number:
-            continue
-        while True:
-            args = node.args
-            count = len(args)
-            while place < count:
-                arg = args[place]
-                place += 1
-                if type(arg) is Node:
-                    identity = id(arg)
-                    if identity in number:
-                        uses[identity] += 1
-                    elif arg.value is None:
-                        stack.append((node, place))
-                        node, place = arg, 0
-                        args = arg.args
-                        count = len(args)
+class _Walk:
+    """A trace in order: its key, its leaves, scalars and pending nodes, and how often each is used."""
+
+    __slots__ = ("key", "leaf_uses", "leaves", "node_uses", "order", "scalars")
+
+    def __init__(self, roots: Sequence[Node]) -> None:
+        key: list[Any] = []
+        leaves: list[Node] = []
+        scalars: list[Any] = []
+        order: list[Node] = []
+        number: dict[Node, int] = {}
+        uses: list[int] = []
+        leaf_numbers: list[int] = []
+        node_numbers: list[int] = []
+        append = key.append
+        seen = number.get
+        stack: list[tuple[Node, int]] = []
+        for root in roots:
+            node, place = root, 0
+            if node in number:
+                continue
+            while True:
+                args = node.args
+                count = len(args)
+                while place < count:
+                    arg = args[place]
+                    place += 1
+                    if type(arg) is Node:
+                        known = seen(arg)
+                        if known is not None:
+                            uses[known] += 1
+                        elif arg.value is None:
+                            stack.append((node, place))
+                            node, place = arg, 0
+                            args = arg.args
+                            count = len(args)
+                        else:
+                            number[arg] = len(uses)
+                            leaf_numbers.append(len(uses))
+                            uses.append(1)
+                            leaves.append(arg)
+                            home = arg.place
+                            append(
+                                arg.geometry.number
+                                if home is None
+                                else (arg.geometry.number, home.number)
+                            )
+                append(node.code or node.identify())
+                for arg in args:
+                    if type(arg) is Node:
+                        append(-1 - number[arg])
                     else:
-                        number[identity] = len(number)
-                        uses[identity] = 1
-                        leaves.append(arg)
-                        home = arg.place
-                        append(
-                            arg.geometry.number
-                            if home is None
-                            else (arg.geometry.number, home.number)
-                        )
-            append(node.code or node.identify())
-            for arg in args:
-                if type(arg) is Node:
-                    append(-1 - number[id(arg)])
-                else:
-                    append(None)  # a - 1 is not 1 - a
-                    scalars.append(arg)
-            number[id(node)] = len(number)
-            order.append(node)
-            if not stack:
-                uses[id(node)] = 0
-                break
-            uses[id(node)] = 1
-            node, place = stack.pop()
-    return key, leaves, scalars, order, uses
+                        append(None)  # a - 1 is not 1 - a
+                        scalars.append(arg)
+                number[node] = len(uses)
+                node_numbers.append(len(uses))
+                order.append(node)
+                if not stack:
+                    uses.append(0)
+                    break
+                uses.append(1)
+                node, place = stack.pop()
+        self.key = key
+        self.leaves = leaves
+        self.scalars = scalars
+        self.order = order
+        self.leaf_uses = [uses[k] for k in leaf_numbers]
+        self.node_uses = [uses[k] for k in node_numbers]
 
 
-def _alive(nodes: list[Node], uses: dict[int, int]) -> list[bool]:
+_OURS = max(map(getrefcount, [object()]))
+"""The references that a list and the counting itself have to a node."""
+
+
+def _alive(nodes: list[Node], uses: list[int]) -> tuple[bool, ...]:
     """For each node, whether anything but the trace itself refers to it."""
-    # the list, the loop's variable and getrefcount's own argument make three
-    return [getrefcount(node) - 3 > uses[id(node)] for node in nodes]
+    return tuple([n - _OURS > used for n, used in zip(map(getrefcount, nodes), uses, strict=True)])
 
 
 class Found(NamedTuple):
@@ -108,24 +123,24 @@ class Found(NamedTuple):
     leaves: list[Node]
     scalars: list[Any]
     order: list[Node]
-    alive_leaves: list[bool]
-    alive_nodes: list[bool]
+    alive_leaves: tuple[bool, ...]
+    alive_nodes: tuple[bool, ...]
 
 
 def look_up(pending: Sequence[Node]) -> Found:
     """Walk the trace behind pending nodes, and look for its program."""
-    key, leaves, scalars, order, uses = _linearise(pending)
-    alive_leaves = _alive(leaves, uses)
-    alive_nodes = _alive(order, uses)
+    walk = _Walk(pending)
+    key, leaves, order = walk.key, walk.leaves, walk.order
+    alive_leaves = _alive(leaves, walk.leaf_uses)
+    alive_nodes = _alive(order, walk.node_uses)
     settings = config.settings()
-    key.append(tuple(alive_leaves))
-    key.append(tuple(alive_nodes))
+    key.append(alive_leaves)
+    key.append(alive_nodes)
     key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
     key.append((len(pending), settings.fusion, settings.small))
     frozen = tuple(key)
-    return Found(
-        frozen, _programs.kept.get(frozen), leaves, scalars, order, alive_leaves, alive_nodes
-    )
+    program = _programs.kept.get(frozen)
+    return Found(frozen, program, leaves, walk.scalars, order, alive_leaves, alive_nodes)
 
 
 def evaluate(roots: Sequence[Node]) -> None:

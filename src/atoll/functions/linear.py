@@ -15,7 +15,8 @@ from .public import array_of, is_large, native, on_data
 
 @native
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    return selecting.dot(_flattened(a), _flattened(b), out)
+    first = _flattened(a)
+    return selecting.dot(first, first if b is a else _flattened(b), out)
 
 
 def _flattened(value: Any) -> Any:

@@ -11,11 +11,12 @@ from ..recording import operators
 from ..recording.calling import call, method
 from ..recording.cells import Handle
 from ..recording.creation import asarray
-from ..recording.elementwise import FAST_SCALARS, binary
+from ..recording.elementwise import FAST_SCALARS, binary, unary
 from ..recording.fallback import Given, by_numpy, implementations
 from ..recording.flat import flatiter
 from ..recording.making import of_small
 from ..recording.reductions import NOTHING, reduce
+from ..recording.scalar import Scalar
 from .public import publish
 
 
@@ -40,6 +41,8 @@ class ufunc:
         simple = numpy_ufunc.signature is None and numpy_ufunc.nout == 1
         self._simple = numpy_ufunc.nin if simple else 0
         methods: Any = binary(numpy_ufunc) if self._simple == 2 else (None, None)
+        if self._simple == 1:
+            methods = (unary(numpy_ufunc), None)
         self._forward: Any = methods[0]
         self._backward: Any = methods[1]
 
@@ -59,8 +62,11 @@ class ufunc:
                     return self._backward(b, a)
             elif self._simple == 1:
                 (x,) = inputs
-                if type(x) is kind and x._np is not None:
-                    return of_small(self._numpy(x._np))
+                if type(x) is kind:
+                    small = x._np
+                    return self._forward(x) if small is None else of_small(self._numpy(small))
+                if type(x) is Scalar:
+                    return self._forward(x)
         return call(self._numpy, inputs, options)
 
     def __repr__(self) -> str:

@@ -275,9 +275,8 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 mine, theirs = self._geometry, other._geometry
                 found = known.get((mine.number, theirs.number))
                 if found is not None and not eager.depth:
-                    return _recorded(
-                        found, self._node(), other._node(), self._cell.pins or other._cell.pins
-                    )
+                    pins = self._cell.pins or other._cell.pins
+                    return _recorded(found, (self._node(), other._node()), pins)
         elif kind is float or kind is int:
             found = known.get((self._geometry.number, kind))
             if found is not None and not eager.depth:
@@ -285,7 +284,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = found[3](other)
                 except OverflowError:
                     return general(ufunc, self, other)
-                return _recorded(found, self._node(), number, self._cell.pins)
+                return _recorded(found, (self._node(), number), self._cell.pins)
         return general(ufunc, self, other)
 
     def backward(self: Handle, other: Any) -> Any:
@@ -301,7 +300,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = found[3](other)
                 except OverflowError:
                     return general(ufunc, other, self)
-                return _recorded(found, number, self._node(), self._cell.pins)
+                return _recorded(found, (number, self._node()), self._cell.pins)
         return general(ufunc, other, self)
 
     return forward, backward
@@ -310,9 +309,22 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
 _known: dict[np.ufunc, dict[Any, tuple[Loop, Geometry, object, Any]]] = {}
 
 
+def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
+    """``ufunc(x)`` of a large array or a lazy number, with the same memory as :func:`binary`."""
+    known = _known.setdefault(ufunc, {})
+
+    def forward(self: Handle) -> Any:
+        found = known.get((self._geometry.number,))
+        if found is None or eager.depth:
+            return general(ufunc, self)
+        return _recorded(found, (self._node(),), self._cell.pins)
+
+    return forward
+
+
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     known = _known.get(ufunc)
-    if known is None or len(operands) != 2:
+    if known is None or len(operands) > 2:
         return
     if ufunc is np.power and node.geometry.dtype.kind in "iu":  # the next exponent may be negative
         return
@@ -332,14 +344,14 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     known[tuple(key)] = (loop, node.geometry, node.identify(), convert)
 
 
-def _recorded(found: tuple[Loop, Geometry, object, Any], a: Any, b: Any, now: int) -> Any:
+def _recorded(found: tuple[Loop, Geometry, object, Any], args: tuple[Any, ...], now: int) -> Any:
     loop, geometry, code, _ = found
     frame = sys._getframe(2)
     name = frame.f_code
     site = user_site() if name.co_filename.startswith(ROOT) else (name, frame.f_lasti)
-    node = Node("call", (a, b), geometry, (loop,), loop.name, site, code)
+    node = Node("call", args, geometry, (loop,), loop.name, site, code)
     if now or node.weight > WEIGHT_LIMIT:
-        del a, b
+        del args
         evaluate((node,))
     return of_node(node)
 

@@ -24,7 +24,7 @@ from . import shaping
 from .calling import assigned_to, pins_of
 from .cells import Handle, user_site
 from .creation import recorded
-from .elementwise import eager, general, operand_of
+from .elementwise import binary, eager, general, operand_of
 from .fallback import by_numpy
 from .making import from_numpy, of_node, of_small, plain
 
@@ -295,6 +295,9 @@ def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
     return reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
 
 
+_times = binary(np.multiply)[0]
+
+
 def product_sum(a: Any, b: Any) -> Any:
     """``dot`` of two arrays of one axis, as the fold of a product."""
     if not (isinstance(a, Handle) and isinstance(b, Handle)) or eager.depth:
@@ -306,7 +309,7 @@ def product_sum(a: Any, b: Any) -> Any:
         return NotImplemented
     if one.dtype != two.dtype or one.dtype.char not in "fdFD":
         return NotImplemented
-    return reduce(np.add, general(np.multiply, a, b), None, one.dtype)
+    return reduce(np.add, _times(a, b), None, one.dtype)
 
 
 def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:

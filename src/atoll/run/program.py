@@ -161,10 +161,10 @@ class Combine:
     def run(self, state: State) -> None:
         """Fold the partials; without any, the result is what changes nothing."""
         result = np.empty(self.shape, self.dtype)
-        if self.count and self.ufunc is not None:
-            result[...] = self.ufunc.reduce(self.partials, dtype=self.partials.dtype)
+        if self.count == 1 or self.ufunc is None or not self.count:
+            result[...] = self.partials[0] if self.count else self.identity
         else:
-            result[...] = self.identity
+            result[...] = self.ufunc.reduce(self.partials, dtype=self.partials.dtype)
         state.registers[self.register] = Value(result)
 
 
