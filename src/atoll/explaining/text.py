@@ -13,7 +13,7 @@ from ..graph.geometry import shape_text
 if TYPE_CHECKING:
     from .facts import Explanation, Group, Launch, Memory
 
-_WIDTH = 100
+_WIDTH = 110
 _LONGEST = 500
 _STATES = {
     "pending": "pending; this is what looking at it would do",
