@@ -1,6 +1,6 @@
 """What the machinery under the engine costs: a shared loop, a buffer, fresh memory, a kernel on disk.
 
-    python benchmarks/machinery.py [--seconds 1.0]
+    python benchmarks/machinery.py [--seconds 1.0] [--smoke]
 
 Medians in microseconds, and the 95th percentile in brackets. Other programs on the machine show
 first in the rows with two threads.
@@ -106,7 +106,9 @@ def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=1.0, help="measuring time per line")
-    seconds: float = parser.parse_args().seconds
+    parser.add_argument("--smoke", action="store_true", help="a short run, to see it work")
+    options = parser.parse_args()
+    seconds: float = 0.02 if options.smoke else options.seconds
     loops(seconds)
     buffers(seconds)
     disk(seconds)

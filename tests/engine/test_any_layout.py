@@ -118,3 +118,12 @@ def test_the_laplace_step_sends_one_row_to_each_neighbour(rank, size):
     v[0] = 1.0
     v[1:-1, 1:-1] = (v[:-2, 1:-1] + v[2:, 1:-1] + v[1:-1, :-2] + v[1:-1, 2:]) / 4
     same(u, v)
+
+
+@pytest.mark.simulated(2, 3)
+@pytest.mark.ranks(2)
+def test_unseeded_generators_agree(size):
+    drawn = np.asarray(atoll.random.default_rng().random((12, 5)))
+    assert scattered(drawn, "bn", size).shape == (12, 5)
+    every = atoll.world.communicator.allgather(drawn)
+    assert (every == drawn).all()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.world import current_world
 from ..recording.fallback import by_numpy
 from .namespaces import Namespace
 from .public import numpy_function, publish
@@ -50,10 +51,25 @@ class _Random:
         """A new generator; see NumPy."""
         if isinstance(seed, self.generator):
             return seed
+        if seed is None:
+            seed = _shared_entropy()
         return self.generator(np.random.default_rng(seed).bit_generator)
 
 
+def _shared_entropy() -> int | None:
+    """What a generator starts from that was given no seed: the same on all ranks."""
+    world = current_world()
+    if world.size == 1:
+        return None
+    drawn = np.random.SeedSequence().entropy if world.rank == 0 else None
+    entropy: int = world.communicator.bcast_object(drawn, 0, "the seed of a random generator")
+    return entropy
+
+
 def _own() -> dict[str, Any]:
+    if current_world().communicator.kind == "MPI":
+        # NumPy's own generator, which the old functions draw from; simulated ranks share one
+        np.random.seed((_shared_entropy() or 0) % (1 << 32))
     made = _Random()
     return {
         "Generator": made.generator,
