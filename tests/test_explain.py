@@ -75,6 +75,9 @@ def test_a_laplace_step_is_one_group_of_five_boxes():
         "a[:-2, 1:-1]", "a[2:, 1:-1]", "a[1:-1, :-2]", "a[1:-1, 2:]", "a[1:-1, 1:-1]",
     }  # fmt: skip
     assert inside.reductions == ("add",)
+    assert [launch.axes for launch in loops.launches] == [
+        ((1,),), ((0,),), ((0,), (1,)), ((0,),), ((1,),),
+    ]  # fmt: skip
     assert told.new_bytes == 50 * 60 * 8
     assert [one.split(" (")[0] for one in told.left] == ["subtract"]
     assert "test_explain.py:" in told.left[0]
@@ -137,6 +140,22 @@ def test_threads_and_chunks():
         assert (launch.threads, launch.elements) == (1, 1 << 20)
         assert launch.chunks > 1
         assert launch.nbytes == 2 * 8 << 20
+
+
+def test_loops_are_merged_and_turned():
+    (merged,) = atoll.explain(data((40, 50)) + 1).launches
+    assert (merged.extents, merged.axes) == ((2000,), ((0, 1),))
+    x = data((40, 50)).T
+    (turned,) = atoll.explain(x + x[:, ::-1]).launches
+    assert turned.axes == ((1,), (0,))
+    assert "loop 40 (axis 1) x 50 (axis 0)" in str(atoll.explain(x + x[:, ::-1]))
+
+
+def test_index_values_are_named_by_axis():
+    (launch,) = atoll.explain(atoll.fromfunction(lambda i, j: i - j, (40, 50), dtype="i8")).launches
+    assert "index0" in launch.code[0]
+    assert "index1" in launch.code[0]
+    assert launch.accesses[0].access == "w"
 
 
 def shifted():

@@ -68,7 +68,9 @@ class Launch:
     """One kernel over one box."""
 
     extents: tuple[int, ...]
-    """The lengths of the loops, the innermost last; axes that can be are merged."""
+    """The lengths of the loops, the innermost last."""
+    axes: tuple[tuple[int, ...], ...]
+    """Along which axes of the domain each loop runs: several where they are merged."""
     accesses: tuple[Access, ...]
     operations: tuple[str, ...]
     """What is computed for each element, in order."""

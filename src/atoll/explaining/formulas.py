@@ -190,7 +190,7 @@ def _expression(
         text = scalar_text(numbers[which])
         return text, 8 if text.startswith("-") else _ATOM
     if op == "index":
-        return f"index{args[0]}", _ATOM
+        return f"index{launch.axes[args[0]][0]}", _ATOM
     if op == "call" and name in _INFIX:
         sign, binding = _INFIX[name]
         left, right = texts[args[0]], texts[args[1]]

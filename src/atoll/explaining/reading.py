@@ -235,6 +235,7 @@ class Reader:
             nbytes += touched(boxes, lambda register: self.registers[register].dtype.itemsize)
         return Launch(
             extents,
+            launch.axes,
             accesses,
             operations_of(spec),
             tuple([reduction.op for reduction in spec.reductions]),

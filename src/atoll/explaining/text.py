@@ -142,16 +142,31 @@ def _group(group: Group) -> list[str]:
     return lines
 
 
+def _loops(launch: Launch) -> str:
+    """The loops, the innermost last, with the axes that they run along."""
+    named = [
+        f"axis {axes[0]}" if len(axes) == 1 else f"axes {'+'.join(map(str, sorted(axes)))}"
+        for axes in launch.axes
+    ]
+    loops = [f"{n} ({name})" for n, name in zip(launch.extents, named) if name != "axes "]
+    return "loop " + " x ".join(loops) if loops else "once"
+
+
 def _launch(launch: Launch) -> list[str]:
-    loops = " x ".join(map(str, launch.extents))
-    facts = [f"loop {loops}"]
+    facts = [_loops(launch)]
     if launch.operations:
         counts = Counter(launch.operations)
         facts.append(", ".join(name if n == 1 else f"{n} {name}" for name, n in counts.items()))
     facts.append(f"{_count(launch.chunks, 'chunk')} on {_count(launch.threads, 'thread')}")
     if launch.nbytes:
         facts.append(f"about {size(launch.nbytes)}")
-    lines = textwrap.wrap("; ".join(facts), _WIDTH, initial_indent="  ", subsequent_indent="      ")
+    lines = [f"  {facts[0]}"]
+    for fact in facts[1:]:
+        if len(lines[-1]) + len(fact) + 2 > _WIDTH:
+            lines[-1] += ";"
+            lines.append(f"      {fact}")
+        else:
+            lines[-1] += f"; {fact}"
     for line in launch.code:
         short = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
         lines += textwrap.wrap(

@@ -56,6 +56,8 @@ class Launch:
     partials: list[tuple[int, int]]
     """For each full reduction: its register of partials, and the first one that this launch writes."""
     operations: list[Operation] = field(default_factory=list)
+    axes: tuple[tuple[int, ...], ...] = ()
+    """For each loop, the axes of the domain that it runs along."""
 
 
 def bodies_of(
@@ -392,8 +394,9 @@ def _assemble(
         tuple(instructions),
         tuple(reductions),
     )
+    along = tuple([loop.axes for loop in loops])
     return Launch(
-        spec, extents, chunk, chunks, final, body.scalars, origins, partials, body.operations
+        spec, extents, chunk, chunks, final, body.scalars, origins, partials, body.operations, along
     )
 
 
