@@ -39,7 +39,7 @@ _programs = _Programs()
 class _Walk:
     """A trace in order: its key, its leaves, scalars and pending nodes, and how often each is used."""
 
-    __slots__ = ("key", "leaf_uses", "leaves", "node_uses", "order", "scalars")
+    __slots__ = ("key", "leaf_uses", "leaves", "node_uses", "order", "scalars", "wanted")
 
     def __init__(self, roots: Sequence[Node]) -> None:
         key: list[Any] = []
@@ -81,7 +81,7 @@ class _Walk:
                             append(
                                 arg.geometry.number
                                 if home is None
-                                else (arg.geometry.number, home.number)
+                                else (arg.geometry.number, home.number, arg.value.array.strides)
                             )
                 append(node.code or node.identify())
                 for arg in args:
@@ -104,6 +104,7 @@ class _Walk:
         self.order = order
         self.leaf_uses = [uses[k] for k in leaf_numbers]
         self.node_uses = [uses[k] for k in node_numbers]
+        self.wanted = [number[root] for root in roots] if len(roots) > 1 else None
 
 
 _OURS = max(map(getrefcount, [object()]))
@@ -137,6 +138,8 @@ def look_up(pending: Sequence[Node]) -> Found:
     key.append(alive_leaves)
     key.append(alive_nodes)
     key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
+    if walk.wanted is not None:  # which of the nodes; a single one is always the last
+        key.extend(walk.wanted)
     key.append((len(pending), settings.fusion, settings.small))
     frozen = tuple(key)
     program = _programs.kept.get(frozen)

@@ -177,6 +177,7 @@ class Cell:
             and region.is_base
             and type(value) is Node
             and value.geometry is self.geometry
+            and value.place is self.node.place
         ):
             self.node = value
         else:

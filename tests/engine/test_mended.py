@@ -1,0 +1,58 @@
+"""Mistakes that were found in the engine once, each held by the smallest program that showed it."""
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import Layout
+from atoll.config import config
+
+
+@pytest.fixture(autouse=True)
+def large():
+    with config(small=0):
+        yield
+
+
+def test_programs_differ_by_what_is_wanted():
+    """Two windows over the same operations, of which different ones are wanted."""
+    x = np.arange(10.0) - 5
+    for which in (0, 1):
+        a = atoll.array(x) > 0
+        b = ~a
+        c = b * 2.0
+        target = atoll.array(np.zeros(10))
+        seen = np.asarray(target)
+        atoll.multiply(c, 1.0, out=target, where=(b, a)[which])
+        expected = np.where(((x <= 0), (x > 0))[which], (x <= 0) * 2.0, 0)
+        np.testing.assert_array_equal(seen, expected)
+
+
+@pytest.mark.simulated(1, 2, 3)
+@pytest.mark.ranks(2)
+def test_programs_differ_by_how_blocks_lie_in_memory(rank, size):
+    whole = np.arange(42.0).reshape(6, 7)
+    layout = Layout((6, 7), "bn", size=size)
+    rows = layout.region(rank)[0].array()
+    for order in "CFC":
+        block = np.array(whole[rows], order=order)
+        a = atoll.from_local(block, layout)
+        np.testing.assert_array_equal(np.asarray(a * 2 + 1), whole * 2 + 1)
+        a += 1
+        np.testing.assert_array_equal(block, whole[rows] + 1)
+
+
+@pytest.mark.simulated(2, 3)
+@pytest.mark.ranks(2)
+def test_an_assigned_array_stays_where_it_is(size):
+    whole = np.arange(42.0).reshape(6, 7)
+    rows, columns = Layout((6, 7), "bn", size=size), Layout((6, 7), "nb", size=size)
+    a = atoll.asarray(whole.copy()).redistribute(rows)
+    b = atoll.asarray(whole.copy()).redistribute(columns)
+    a[...] = b
+    assert a.layout == rows
+    a[...] = b + 1
+    assert a.layout == rows
+    atoll.add(b, 2, out=a)
+    assert a.layout == rows
+    np.testing.assert_array_equal(np.asarray(a), whole + 2)
