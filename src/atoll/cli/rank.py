@@ -15,13 +15,18 @@ OPTIONS is one word in JSON: ``mark``, which begins every record for ``atoll run
 
 import builtins
 import faulthandler
+import fcntl
 import importlib
 import json
 import os
+import resource
 import socket
 import sys
 import types
 from typing import Any
+
+HIGHEST_TIE = 1000
+"""The number of the file that ties a rank to its launcher is just below this, or its limit."""
 
 
 def borrow(*names: str) -> list[Any]:
@@ -39,17 +44,21 @@ def borrow(*names: str) -> list[Any]:
 def tie_to(name: str, rank: int) -> None:
     """Connect to ``atoll run``, if it is on this host, for as long as this process lives.
 
-    It is opened before anything else and so has the lowest number, and is closed before the
-    launcher's own connection when the process dies.
+    Linux closes the files of a process that dies from the highest number down, so the tie
+    gets a high one: it breaks before the launcher's own connection does, and before the
+    launcher kills others.
     """
     tie = socket.socket(socket.AF_UNIX)
     try:
         tie.connect(name)
         tie.send(b"%d" % rank)
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = 1 << 20 if limit == resource.RLIM_INFINITY else limit
+        fcntl.fcntl(tie, fcntl.F_DUPFD_CLOEXEC, max(min(most, HIGHEST_TIE) - 1, tie.fileno()))
     except OSError:
+        return
+    finally:
         tie.close()
-    else:
-        tie.detach()
 
 
 def prepare_streams(rank: int, all_output: bool) -> None:
