@@ -1,13 +1,13 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import started as started  # first: it prepares what the others read
 
 # isort: split
 
-from . import graph as graph
 from ._version import __version__ as __version__
 from .array import namespace
 from .comm.world import World as World
@@ -18,8 +18,6 @@ from .functions import coverage as coverage
 from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
 from .functions.foreign import from_local as from_local
-from .interchange.distarray import check_distarray as check_distarray
-from .interchange.distarray import to_distarray as to_distarray
 from .layout import Block as Block
 from .layout import Cyclic as Cyclic
 from .layout import Layout as Layout
@@ -31,7 +29,10 @@ from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats
 
 if TYPE_CHECKING:
+    from . import graph as graph
     from .explaining import explain as explain
+    from .interchange.distarray import check_distarray as check_distarray
+    from .interchange.distarray import to_distarray as to_distarray
 
 set_default_size(lambda: world.size)
 
@@ -39,10 +40,22 @@ globals().update(names)  # NumPy's names; some would be hidden by rooms that are
 namespace.append(sys.modules[__name__])
 
 
-def __getattr__(name: str) -> Any:
-    if name == "explain":  # nobody pays for explanations who does not ask for them
-        from .explaining import explain
+LATE = {
+    "check_distarray": "interchange.distarray",
+    "explain": "explaining",
+    "to_distarray": "interchange.distarray",
+}
+"""Names by the room that they come from, which is entered when somebody asks for one."""
 
-        globals()[name] = explain
-        return explain
+
+def __getattr__(name: str) -> Any:
+    if name == "graph":
+        return import_module(f"{__name__}.graph")
+    if name in LATE:
+        value = globals()[name] = getattr(import_module(f"{__name__}.{LATE[name]}"), name)
+        return value
     return late(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATE})

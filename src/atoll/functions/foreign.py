@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..array import ndarray
-from ..interchange.distarray.importing import import_distarray
 from ..interchange.local import import_local
 from ..layout import Layout
 
@@ -30,6 +29,8 @@ def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> nd
     :class:`~atoll.errors.ProtocolWarning`, unless ``strict``; all else raises a
     :class:`~atoll.errors.ProtocolError` that lists every rule broken.
     """
+    from ..interchange.distarray.importing import import_distarray
+
     made: ndarray = ndarray._from_block(
         *import_distarray(source, strict=strict, comm=comm, stacklevel=3)
     )

@@ -1,3 +1,15 @@
 """The expression graph: immutable nodes, the geometry of views, and pictures of both."""
 
-from .picture import show as show
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .picture import show as show
+
+
+def __getattr__(name: str) -> Any:
+    if name == "show":  # pictures are drawn when somebody asks for one
+        from .picture import show
+
+        globals()[name] = show
+        return show
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

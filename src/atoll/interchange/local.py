@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -55,6 +54,8 @@ def _fingerprint(layout: object) -> bytes:
     """Equal on two ranks only if their layouts are; empty without one."""
     if layout is None:
         return b""
+    from hashlib import blake2b  # it loads a large library
+
     text = blake2b(repr(layout).encode(), digest_size=16)
     if isinstance(layout, Layout):
         for axis in layout.axes:

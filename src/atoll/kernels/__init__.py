@@ -7,12 +7,11 @@ small arrays never pays for it.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .spec import DTYPES, Instruction, KernelSpec, Operand, Reduction
-
 if TYPE_CHECKING:
     from .builder import DIVIDE, INVALID, NEGATIVE_POWER, OVERFLOW, UNDERFLOW
     from .compile import compile_kernel
     from .kernel import Block, Kernel, run_block
+    from .spec import DTYPES, Instruction, KernelSpec, Operand, Reduction
     from .ufuncs import can_flag, supported
 
 _LATER = {
@@ -25,6 +24,11 @@ _LATER = {
     "Block": "kernel",
     "Kernel": "kernel",
     "run_block": "kernel",
+    "DTYPES": "spec",
+    "Instruction": "spec",
+    "KernelSpec": "spec",
+    "Operand": "spec",
+    "Reduction": "spec",
     "can_flag": "ufuncs",
     "supported": "ufuncs",
 }

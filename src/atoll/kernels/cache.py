@@ -16,17 +16,19 @@ used longest ago.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from typing import TYPE_CHECKING
 
 from .._version import __version__
 from ..config import config
+
+if TYPE_CHECKING:
+    import hashlib
 
 FORMAT = 1
 """The number of the file format; part of every key."""
@@ -52,7 +54,7 @@ def key_of(*parts: object) -> str:
     The caller adds what it knows: versions of LLVM and libm, the processor and its features,
     the text of the kernel's specification.
     """
-    digest = hashlib.blake2b(digest_size=20)
+    digest = _digest(20)
     for part in (FORMAT, __version__, _sources(), *parts):
         text = str(part).encode()
         # Lengths keep ('ab', 'c') and ('a', 'bc') apart.
@@ -61,10 +63,16 @@ def key_of(*parts: object) -> str:
     return digest.hexdigest()
 
 
+def _digest(size: int) -> hashlib.blake2b:
+    import hashlib  # it loads a large library, and a program without large arrays needs no digest
+
+    return hashlib.blake2b(digest_size=size)
+
+
 @cache
 def _sources() -> str:
     """A digest of this package's own code: a changed code generator never meets its old kernels."""
-    digest = hashlib.blake2b(digest_size=16)
+    digest = _digest(16)
     folder = os.path.dirname(os.path.abspath(__file__))
     with suppress(OSError):
         for name in sorted(os.listdir(folder)):
@@ -146,7 +154,9 @@ def _folder(create: bool) -> Iterator[int]:
 
 
 def _checksum(key: str, data: bytes) -> bytes:
-    return hashlib.blake2b(key.encode() + b"\n" + data, digest_size=_DIGEST).digest()
+    digest = _digest(_DIGEST)
+    digest.update(key.encode() + b"\n" + data)
+    return digest.digest()
 
 
 def _read(folder: int, key: str) -> bytes | None:
@@ -166,7 +176,7 @@ def _read(folder: int, key: str) -> bytes | None:
 
 
 def _write(folder: int, key: str, data: bytes) -> None:
-    temporary = f".{key}.{os.getpid()}.{secrets.token_hex(4)}"
+    temporary = f".{key}.{os.getpid()}.{os.urandom(4).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)

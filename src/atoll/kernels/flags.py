@@ -10,14 +10,16 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernels
 from ..graph.node import Operation
 from ..graph.words import line_of
-from .spec import KernelSpec
+
+if TYPE_CHECKING:
+    from .spec import KernelSpec
 
 _KINDS = (
     (1, "divide", "divide by zero"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from math import prod
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from ..config import config
 from ..graph.node import Node, Operation
 from ..run import statistics
 from ..run.program import State, Step
-from .spec import KernelSpec
 from .workers import parallel_for
+
+if TYPE_CHECKING:
+    from .spec import KernelSpec
 
 _PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
 _FOLDS = frozenset(

@@ -7,7 +7,6 @@ A long axis is drawn at as many sample places as there is room for, unless its b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -221,6 +220,8 @@ def _hatched(axis: Axis, along: bool, wide: float, high: float) -> list[str]:
 
 def html(layout: Layout) -> str:
     """The drawing with the layout in words beside it."""
+    from html import escape  # a large table that only notebooks need
+
     facts = "".join(f"<li>{escape(fact)}</li>" for fact in _facts(layout))
     return (
         f'<div style="display:flex;gap:1em;align-items:center">{svg(layout)}'

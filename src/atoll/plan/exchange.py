@@ -9,7 +9,7 @@ without a word.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from ..layout import IndexSet, Layout, Range, needed
 from ..layout.transfer import region_key
 from ..run.exchange import FinishExchange, Incoming, Inside, Outgoing, StartExchange
 from ..run.program import State
-from .body import Patch, Registers
+
+if TYPE_CHECKING:
+    from .body import Patch, Registers
 
 
 def plan_exchange(
@@ -81,6 +83,8 @@ def redistributed(node: Node, layout: Layout) -> np.ndarray[Any, Any]:
 def _collected(
     node: Node, geometry: Geometry, region_of: Callable[[int], tuple[IndexSet, ...]]
 ) -> np.ndarray[Any, Any]:
+    from .body import Patch, Registers  # the planner's: one process alone never needs them here
+
     world: World = node.place.world
     registers = Registers({}, {}, world.rank)
     registers.add(node)

@@ -9,7 +9,6 @@ import numpy as np
 from ..comm.world import World, current_world
 from ..graph.geometry import dense
 from ..graph.node import source
-from ..interchange.distarray import to_distarray
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.placement import Place, is_permutation, placed_view
@@ -146,6 +145,8 @@ class Distributed(Handle):
 
     def __distarray__(self) -> dict[str, Any]:
         """This rank's section by the Distributed Array Protocol 1.0; no copy."""
+        from ..interchange.distarray import to_distarray
+
         return to_distarray(self)
 
 
