@@ -74,6 +74,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("atoll ")
     assert main([]) == 0
     assert "atoll run" in capsys.readouterr().out
+    assert main(["run", "-n", "3", "--help"]) == 0
     assert main(["run", "--help"]) == 0
     assert "--all-output" in capsys.readouterr().out
 

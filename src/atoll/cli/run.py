@@ -58,6 +58,7 @@ class Request:
     mpiexec_options: list[str] = field(default_factory=list)
     print_command: bool = False
     program: list[str] = field(default_factory=list)
+    help: bool = False
 
 
 FLAGS = {"--all-output": "all_output", "--print-command": "print_command"}
@@ -66,10 +67,10 @@ VALUES = ("-n", "-np", "--threads", "--hosts", "--hostfile", "--mpiexec", "--mpi
 
 def main(words: Sequence[str]) -> int:
     """Run the program that ``words`` ask for; its exit code."""
-    if words and words[0] in ("-h", "--help"):
+    request = parsed(list(words))
+    if request.help:
         print(HELP, end="")
         return 0
-    request = parsed(list(words))
     check(request)
     if request.threads is not None:
         for name in ("ATOLL_NUM_THREADS", *startup.THREAD_VARIABLES):
@@ -83,6 +84,9 @@ def parsed(words: list[str]) -> Request:
     """The request that a command line makes."""
     request = Request()
     words = options(words, request)
+    if words and words[0] in ("-h", "--help"):
+        request.help = True
+        return request
     if words[:1] == ["--"]:
         words = words[1:]
     if not words:
