@@ -56,3 +56,34 @@ def test_an_assigned_array_stays_where_it_is(size):
     atoll.add(b, 2, out=a)
     assert a.layout == rows
     np.testing.assert_array_equal(np.asarray(a), whole + 2)
+
+
+def doubled_rows(np):
+    a = np.arange(24.0).reshape(4, 6)
+    a[::2] *= 2
+    return a
+
+
+def lines_of_other_shapes(np):
+    a = np.zeros((5, 7))
+    a.reshape(7, 5)[1:, 2] = 3
+    np.fill_diagonal(a, 7)
+    a.flat[3::4] += 1
+    a.reshape(-1)[5:9] *= 3
+    return a
+
+
+def halves_of_two_axes(np):
+    a = np.arange(36.0).reshape(6, 6) + 1
+    b = a.reshape(2, 3, 6)
+    b[1] += a[:3]
+    b[0, :, ::2] = a.T[3:, :3]
+    return a
+
+
+@pytest.mark.parametrize("program", [doubled_rows, lines_of_other_shapes, halves_of_two_axes])
+@pytest.mark.simulated(1, 2, 3)
+@pytest.mark.ranks(2)
+def test_assignments_through_views_that_cross_axes(program):
+    """The owners of what is written are no grid of the view's own axes."""
+    np.testing.assert_array_equal(np.asarray(program(atoll)), program(np))

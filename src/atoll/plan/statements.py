@@ -350,12 +350,12 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             stored.add(id(node), reasons.SCATTERED)
             by_numpy.add(id(node), reasons.NO_LOOP)
         if node.kind == "update" and (
-            scattered or (place is not None and node.params[0].axes is None)
+            scattered or (place is not None and _crosses(node.params[0]))
         ):
             operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
             stored.add_all(operands, reasons.SCATTERED)
             stored.add(id(node), reasons.SCATTERED)
-            if node.params[0].axes is None or len(node.args) == 3:
+            if _crosses(node.params[0]) or len(node.args) == 3:
                 by_numpy.add(id(node), reasons.NO_LOOP)
         if node.kind in ("arg", "reduce") and node.args[0].place is not None:
             # loops over local indices know neither positions nor rows of a result that all hold
