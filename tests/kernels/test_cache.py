@@ -213,3 +213,21 @@ def test_processes_at_the_same_time(folder):
     processes = [subprocess.Popen([sys.executable, "-c", _MANY], env=environment) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     assert len(os.listdir(folder)) == 20
+
+
+_ONE = """
+import atoll
+a = atoll.arange(100000.0)
+print(float((atoll.sin(a) * a).sum()))
+"""
+
+
+def test_another_process_finds_the_kernels(folder):
+    """Names must not depend on how a process orders its sets."""
+    names = []
+    for seed in ("1", "2"):
+        environment = {**os.environ, "ATOLL_KERNEL_CACHE": str(folder), "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", _ONE], env=environment, check=True, timeout=60)
+        names.append(sorted(os.listdir(folder)))
+    assert names[0]
+    assert names[0] == names[1]

@@ -22,7 +22,7 @@ class Machine:
     features: str
     vector_bytes: int
     isa: str
-    functions: frozenset[str]
+    functions: tuple[str, ...]
     library: str
 
     @property
@@ -82,7 +82,7 @@ def machine() -> Machine:
     else:
         vector_bytes, isa = 16, "b" if x86 else "n"
     library = _load(llvm)
-    functions = frozenset(
+    functions = tuple(  # in an order that is the same in every process: kernels are kept by it
         vector_name(isa, name, size, arity)
         for name, arity in _VECTOR_FUNCTIONS
         for size in (4, 8)
