@@ -10,6 +10,7 @@ NEST, ROW, ELEMENT = 0, 1, 2
 """How often a value is computed: once, once for every row, or in every element."""
 
 _WIDEST = 64
+_SCATTERED = 8
 _LONGEST_TAIL = 8
 _SMALL = 6
 
@@ -44,6 +45,8 @@ class Analysis:
         widest = self._widest()
         one = max(1, vector_bytes // widest)
         self.width = min(_WIDEST, one * self._registers())
+        if not spec.reductions:
+            self.width = min(self.width, self._useful())
         self.scans = bool(spec.reductions) and all(
             reduction.position >= 0 and spec.ndim - 1 in reduction.axes
             for reduction in spec.reductions
@@ -82,6 +85,18 @@ class Analysis:
                 level = ELEMENT
             levels.append(level)
         return levels
+
+    def _useful(self) -> int:
+        """How wide vectors may be that are of use: where elements are read or written one by one,
+        wide ones are only more code, and a row that writes to one place has one element."""
+        inner = {
+            (instruction.op, self.spec.operands[whole(instruction.args[0])].inner)
+            for instruction in map(self.spec.body.__getitem__, self.members[ELEMENT])
+            if instruction.op in ("load", "store")
+        }
+        if ("store", "zero") in inner:
+            return 1
+        return _SCATTERED if {("load", "any"), ("store", "any")} & inner else _WIDEST
 
     def _widest(self) -> int:
         """Bytes of the largest number that is computed with in every element."""
