@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import selecting, shaping
+from ..recording import contraction, products, selecting, shaping
 from ..recording.cells import Handle
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
+from ..recording.making import plain
 from .public import array_of, is_large, native, on_data
 
 
@@ -38,7 +39,26 @@ def vdot(a: Any, b: Any, /) -> Any:
 def inner(a: Any, b: Any, /) -> Any:
     if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == 1:  # type: ignore[attr-defined]
         return selecting.dot(a, b, None)
-    return by_numpy(np.inner, (a, b), {})
+    result = products.inner(a, b)
+    return by_numpy(np.inner, (a, b), {}) if result is NotImplemented else result
+
+
+@native
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    result = products.tensordot(a, b, plain(axes))
+    return by_numpy(np.tensordot, (a, b, axes), {}) if result is NotImplemented else result
+
+
+@native
+def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+    result = NotImplemented
+    if out is None and not options:
+        result = contraction.einsum(operands)
+    if result is not NotImplemented:
+        return result
+    if out is not None:
+        options["out"] = out
+    return by_numpy(np.einsum, operands, {**options, "optimize": optimize})
 
 
 @native
@@ -49,4 +69,4 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     return general(np.multiply, shaping.reshape(a, (-1, 1)), b)
 
 
-on_data("tensordot", "einsum", "einsum_path", "kron", "trace", "convolve", "correlate")
+on_data("einsum_path", "kron", "trace", "convolve", "correlate")

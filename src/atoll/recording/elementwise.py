@@ -37,6 +37,9 @@ class Eagerness(threading.local):
 
 eager = Eagerness()
 
+together: dict[np.ufunc, Callable[..., Any]] = {}
+"""Ufuncs on whole axes that all ranks compute together (``matmul``); ``NotImplemented`` else."""
+
 
 class Operand:
     """An input of an elementwise operation, ready to be recorded.
@@ -137,7 +140,8 @@ def native_loops(
 def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """``ufunc(*inputs)`` with nothing else said; ``NotImplemented`` asks for the slow way."""
     if ufunc.signature is not None:
-        return NotImplemented
+        jointly = together.get(ufunc)
+        return NotImplemented if jointly is None else jointly(*inputs)
     if eager.depth:
         return NotImplemented
     operands: list[Operand] = []

@@ -10,7 +10,7 @@ import numpy as np
 from ..evaluate import evaluate
 from ..graph.node import Node
 from ..ops.elementwise import cast, is_native, result_geometry
-from . import creation, reductions, shaping
+from . import creation, products, reductions, shaping
 from .calling import call
 from .cells import Handle, user_site
 from .elementwise import eager, general, operand_of
@@ -122,6 +122,8 @@ def dot(a: Any, b: Any, out: Any) -> Any:
     """The matrix product of any two arrays."""
     if out is None:
         result = reductions.product_sum(a, b)
+        if result is NotImplemented:
+            result = products.dot(a, b)
         if result is not NotImplemented:
             return result
     return by_numpy(np.dot, (a, b), {} if out is None else {"out": out})

@@ -1,0 +1,110 @@
+"""Between arrays and the sections that collective operations work on.
+
+A collective operation is done at the call: its operands are evaluated, every rank takes its block
+as a :class:`~atoll.run.collective.Section`, and the result is an array over the block that came
+out. Results lie in even blocks unless the operation's own rule says otherwise; small ones lie
+everywhere. Arrays that every rank has take part as replicated sections, without messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World
+from ..errors import WorldError
+from ..graph.geometry import dense, strided
+from ..graph.node import source
+from ..layout import Layout
+from ..ops.elementwise import is_native
+from ..ops.placement import Place, is_permutation, placed_view
+from ..run import statistics
+from ..run.collective import Section
+from ..run.collective.section import replicated
+from .cells import Cell, Handle
+from .elementwise import eager
+from .making import from_numpy, is_small, of_view
+
+Array = np.ndarray[Any, Any]
+
+
+def place_of(value: Any) -> Place | None:
+    """The place of an array, views included; ``None`` where every rank has it."""
+    if not isinstance(value, Handle) or value._np is not None:
+        return None
+    place = value._cell.node.place
+    if place is None or value._geometry.is_base:
+        return place  # type: ignore[no-any-return]
+    return placed_view(place, value._geometry)
+
+
+def world_of(values: Iterable[Any]) -> World | None:
+    """The world of several ranks on which one of the values lies, if there is one."""
+    found: World | None = None
+    for value in values:
+        place = place_of(value)
+        if place is None or place.world.size == 1:
+            continue
+        if found is not None and place.world is not found and place.world != found:
+            raise WorldError(
+                f"one operand lies on {found!r}, another on {place.world!r}; "
+                "arrays of different worlds do not mix"
+            )
+        found = place.world
+    return None if eager.depth else found
+
+
+def section_of(value: Any, world: World) -> Section:
+    """This rank's section of any value: nothing is copied but a view that is no transpose."""
+    communicator = world.communicator
+    place = place_of(value)
+    if place is None:
+        array = value._array() if isinstance(value, Handle) else np.asarray(value)
+        return replicated(array, communicator)
+    cell, geometry = value._cell, value._geometry
+    turned = is_permutation(geometry)
+    if not (geometry.is_base or turned):
+        cell, geometry = Cell(value._node()), None
+        place = cell.node.place
+        if place is None:
+            return replicated(cell.settle().array, communicator)
+    block = cell.settle().array
+    layout = cell.node.place.layout
+    if layout.is_padded:
+        halo = layout.halo(world.rank)
+        block = block[tuple([slice(a, n - b) for (a, b), n in zip(halo, block.shape, strict=True)])]
+        layout = layout.unpadded()
+    made = Section(block, layout, communicator)
+    if geometry is None or geometry.is_base:
+        return made
+    order = [0] * geometry.ndim
+    for k, (_, steps) in enumerate(geometry.axes or ()):
+        if steps:
+            order[steps[0][0]] = k
+    return made.transposed(tuple(order))
+
+
+def result_layout(shape: tuple[int, ...], world: World) -> Layout:
+    """Where a result lies that no rule places: in even blocks, or everywhere if it is small."""
+    if not shape or is_small(shape):
+        return Layout.replicated(shape, world.size)
+    return Layout.default(shape, world.size)
+
+
+def of_section(section: Section, world: World) -> Any:
+    """The array over a section's memory, which nobody else may hold."""
+    layout = section.layout
+    place = Place.of(layout, world)
+    block = section.block
+    if place is None:
+        if is_small(layout.shape) or not is_native(block.dtype):
+            return from_numpy(np.ascontiguousarray(block))
+        block = np.ascontiguousarray(block)
+        node = source(block, strided(block.shape, block.dtype, block.strides))
+    else:
+        node = source(np.ascontiguousarray(block), dense(layout.shape, block.dtype), place=place)
+        if layout.cells > 1:
+            statistics.add("distributed")
+    return of_view(Cell(node), node.geometry)

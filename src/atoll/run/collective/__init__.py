@@ -1,0 +1,58 @@
+"""Operations in which all ranks take part, on the sections of distributed arrays.
+
+A :class:`Section` is what one rank has of an array: its block, the layout, and the communicator.
+Everything here is a collective function from sections to sections that holds, on each rank, no
+more than a small multiple of its own share. Nobody ever has the whole. The mechanisms, each used
+by many operations:
+
+messages (``messages.py``)
+    ``exchange`` sends pieces of known sizes, ``uneven`` pieces whose sizes only the sender knows;
+    ``prefix`` folds the values of the ranks before this one; ``agree`` raises on all ranks the
+    error that one of them found.
+
+layouts (``moving.py``)
+    ``redistributed`` moves a section to another layout of its shape, ``reshaped`` to a layout of
+    another shape with the same elements in C order. Both ends of a message work out what is in it,
+    and in which order, from the two layouts: nobody asks.
+
+elements (``elements.py``)
+    ``fetch`` reads elements at global indices, ``store`` writes them: indices travel to the
+    owners (``Layout.locate``), values travel back. ``compressed`` keeps the elements under a mask
+    and deals them out again evenly.
+
+panels (``products.py``)
+    ``multiplied`` is the matrix product of stacks of matrices on any layouts.
+
+order (``scans.py``, ``sorting.py``)
+    ``accumulated`` scans along an axis: a local scan, joined with the prefix of the ranks before.
+    ``ordered`` sorts a line by samples.
+
+Which ranks a message joins, and how many there are, follows from layouts and from sizes that all
+ranks have been told. A function whose size depends on values (how many elements a mask keeps)
+tells it to all ranks first.
+"""
+
+from .elements import compressed, fetch, positions_under, store
+from .messages import agree, exchange, prefix, uneven
+from .moving import by_parts, even_line, redistributed, reshaped, uneven_line
+from .products import multiplied, product_layout
+from .section import Section
+
+__all__ = [
+    "Section",
+    "agree",
+    "by_parts",
+    "compressed",
+    "even_line",
+    "exchange",
+    "fetch",
+    "multiplied",
+    "positions_under",
+    "prefix",
+    "product_layout",
+    "redistributed",
+    "reshaped",
+    "store",
+    "uneven",
+    "uneven_line",
+]

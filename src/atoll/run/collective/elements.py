@@ -1,0 +1,175 @@
+"""Elements at global indices: read from their owners, written by their owners, picked by a mask.
+
+An index array says for each axis of an array where to look. ``Layout.locate`` gives the owner of
+each element and its place in the owner's block, so a rank sorts its requests by owner and sends
+places; the owner answers in the same order. What is asked of one owner twice is sent once. Whole
+trailing axes that are not distributed travel as rows: a request is then one place and a row.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...layout import Layout
+from .messages import exchange, uneven
+from .moving import by_parts, even_line, is_line, line_start, reshaped, uneven_line
+from .section import Section
+
+Array = np.ndarray[Any, Any]
+_PLACES = np.empty(0, np.int64)
+
+
+def trailing_rows(layout: Layout, indexed: int) -> bool:
+    """Whether all axes from number ``indexed`` on are whole on each rank, as indices count them."""
+    return all(axis.is_undistributed for axis in layout.axes[indexed:])
+
+
+def _located(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Array]:
+    """For each index, the rank that has the row and the row's number in that rank's block."""
+    layout, rank = section.layout, section.rank
+    shape = indices[0].shape
+    located = [
+        axis.locate_array(np.ascontiguousarray(part, np.int64).reshape(-1))
+        for axis, part in zip(layout.axes, indices)
+    ]
+    cells = tuple([coordinates for coordinates, _ in located])
+    rest = (0,) * (layout.ndim - len(indices))
+    holders = layout.table[(*cells, *rest)]
+    owners = holders[:, 0].copy()
+    if layout.copies > 1:
+        owners[(holders == rank).any(axis=1)] = rank
+    rows = np.zeros(owners.shape, np.int64)
+    for (coordinates, local), axis in zip(located, layout.axes):
+        counts = np.array([axis.count(c) for c in range(axis.processes)], np.int64)
+        rows *= counts[coordinates]
+        rows += local
+    assert rows.size == prod(shape)
+    return owners, rows
+
+
+def _as_rows(section: Section, indexed: int) -> Array:
+    """The block with one row for each combination of the first ``indexed`` axes."""
+    shape = section.block.shape
+    return section.block.reshape(prod(shape[:indexed]), prod(section.shape[indexed:]))
+
+
+def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
+    """The elements at global indices, which must be in range; each rank asks for its own.
+
+    There are as many index arrays as leading axes; the axes behind must not be distributed and
+    come whole. The result has the index arrays' shape, then those axes. Collective.
+    """
+    count = len(indices)
+    shape = (*indices[0].shape, *section.shape[count:])
+    if section.layout.is_replicated:
+        found = section.block[indices]
+        return np.ascontiguousarray(found)
+    communicator, rank = section.communicator, section.rank
+    owners, rows = _located(section, indices)
+    table = _as_rows(section, count)
+    result = np.empty((owners.size, table.shape[1]), section.dtype)
+    asked: dict[int, tuple[Array, Array | None]] = {}
+    requests: dict[int, Array] = {}
+    for peer, places in by_parts(owners):
+        if peer == rank:
+            result[places] = table[rows[places]]
+            continue
+        once, again = np.unique(rows[places], return_inverse=True)
+        repeats = once.size < places.size
+        requests[peer] = once if repeats else rows[places]
+        asked[peer] = (places, again if repeats else None)
+    wanted = uneven(communicator, requests, _PLACES, "requests for elements")
+    answers = {peer: table[places] for peer, places in wanted.items()}
+    arriving = {
+        peer: np.empty((requests[peer].size, table.shape[1]), section.dtype) for peer in asked
+    }
+    exchange(communicator, answers, arriving, "elements that were asked for")
+    for peer, (places, repeated) in asked.items():
+        result[places] = arriving[peer] if repeated is None else arriving[peer][repeated]
+    return result.reshape(shape)
+
+
+def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any = None) -> None:
+    """Write ``values`` at global indices, which must be in range, into the blocks of the owners.
+
+    Axes as for :func:`fetch`. What is written to one element twice: the later rank wins, and on
+    one rank the later place, so that index arrays in a line give NumPy's answer. With a ``ufunc``
+    values are joined with what is there (``ufunc.at``). Collective.
+    """
+    communicator, rank, layout = section.communicator, section.rank, section.layout
+    count = len(indices)
+    wide = prod(section.shape[count:])
+    owners, rows = _located(section, indices)
+    values = np.broadcast_to(values, (*indices[0].shape, *section.shape[count:]))
+    flat = values.reshape(owners.size, wide)
+    places: dict[int, Array] = {}
+    pieces: dict[int, Array] = {}
+    for peer, chosen in by_parts(owners):
+        for holder in _copies(layout, peer):
+            places[holder] = rows[chosen]
+            pieces[holder] = flat[chosen].astype(section.dtype, copy=False)
+    arrived = uneven(communicator, places, _PLACES, "where elements go")
+    outgoing = {p: np.ascontiguousarray(piece) for p, piece in pieces.items() if p != rank}
+    incoming = {
+        peer: np.empty((where.size, wide), section.dtype)
+        for peer, where in arrived.items()
+        if peer != rank
+    }
+    exchange(communicator, outgoing, incoming, "elements that go to their owners")
+    if rank in pieces:
+        incoming[rank] = pieces[rank]
+    table = _as_rows(section, count)
+    direct = np.shares_memory(table, section.block) if table.size else True
+    for peer in sorted(arrived):
+        if ufunc is None:
+            table[arrived[peer]] = incoming[peer]
+        else:
+            ufunc.at(table, arrived[peer], incoming[peer])
+    if not direct:
+        section.block[...] = table.reshape(section.block.shape)
+
+
+def _copies(layout: Layout, owner: int) -> tuple[int, ...]:
+    place = layout.coordinates(owner)
+    assert place is not None
+    return layout.ranks_at(place)
+
+
+def _in_line(section: Section) -> Section:
+    """The elements in C order, one interval on each rank."""
+    if is_line(section.layout):
+        return section
+    return reshaped(section, even_line(section.layout.size, section.communicator.size))
+
+
+def _dealt(pieces: Array, section: Section) -> Section:
+    """What the ranks have, one after the other, in even blocks."""
+    counts = section.communicator.allgather(
+        np.array([len(pieces)], np.int64), "how many elements are kept"
+    ).reshape(-1)
+    joined = Section(pieces, uneven_line(counts), section.communicator)
+    return reshaped(joined, even_line(joined.layout.size, len(counts)))
+
+
+def compressed(values: Section, mask: Section) -> Section:
+    """The elements of ``values`` where ``mask``, of the same shape, is true: in even blocks.
+
+    They are in C order, as ``values[mask]`` has them. Collective.
+    """
+    if not (values.layout == mask.layout and is_line(values.layout)):
+        values, mask = _in_line(values), _in_line(mask)
+        if values.layout != mask.layout:
+            line = even_line(values.layout.size, values.communicator.size)
+            values, mask = reshaped(values, line), reshaped(mask, line)
+    return _dealt(values.block[mask.block], values)
+
+
+def positions_under(mask: Section) -> Section:
+    """The flat indices at which a mask is true, ascending, in even blocks. Collective."""
+    mask = _in_line(mask)
+    found = np.flatnonzero(mask.block)
+    found += line_start(mask.layout, mask.rank)
+    return _dealt(found, mask)

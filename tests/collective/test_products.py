@@ -1,0 +1,80 @@
+"""Products of matrices on ranks: every shape, on every kind of layout, and what moves."""
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import Layout
+
+from .placing import LINES, MAPS, normal, put, same, uneven
+
+
+@pytest.mark.simulated(1, 2, 3, 4, 7)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("maps", MAPS, ids=str)
+def test_matrices_and_vectors(maps, size):
+    a, b, v = normal((6, 7)), normal((7, 5)), normal((7,))
+    ours = put(a, maps, size)
+    for other in MAPS[::2]:
+        same(ours @ put(b, other, size), a @ b)
+    for line in LINES:
+        same(ours @ put(v, line, size), a @ v)
+        same(put(v, line, size) @ ours.T, v @ a.T)
+    same(uneven(a, size) @ ours.T, a @ a.T)
+    same(ours @ b, a @ b)
+    same(b.T @ ours.T, b.T @ a.T)
+    same(ours.T @ ours, a.T @ a)
+    same(ours[1:, ::2] @ ours[:4].T[::2], a[1:, ::2] @ a[:4].T[::2])
+    same(ours @ b.astype(np.float32), a @ b.astype(np.float32))
+    whole = put((a * 8).astype(np.int32), maps, size)
+    same(whole @ whole.T, (a * 8).astype(np.int32) @ (a * 8).astype(np.int32).T)
+    same((ours > 0) @ (ours > 0).T, (a > 0) @ (a > 0).T)
+    same(atoll.dot(ours, v), np.dot(a, v))
+    same(atoll.inner(ours, ours), np.inner(a, a))
+
+
+@pytest.mark.simulated(1, 2, 4)
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("maps", ["bnn", "nbn", "nnb", "bbn", "ccc"])
+def test_stacks(maps, size):
+    a, b = normal((4, 3, 5)), normal((4, 5, 2))
+    c = normal((5, 6))
+    ours, flat = put(a, maps, size), put(c, "bb", size)
+    for other in ("bnn", "nbn", "cnb"):
+        same(ours @ put(b, other, size), a @ b)
+    same(ours @ flat, a @ c)
+    same(flat.T[:3, :3] @ ours, c.T[:3, :3] @ a)
+    same(ours @ flat[:, 0], a @ c[:, 0])
+    same(atoll.dot(flat.T, ours.transpose(0, 2, 1)), np.dot(c.T, a.transpose(0, 2, 1)))
+    same(atoll.tensordot(ours, flat, (2, 0)), np.tensordot(a, c, (2, 0)))
+    same(atoll.tensordot(ours, ours, 3), np.tensordot(a, a, 3))
+    theirs = put(b, "bnn", size)
+    for text in ("ijk,ikl->l", "ijk,ikl->ijl", "ijk,ikl->lij", "ijk,ikl", "ijk,abc->ia"):
+        same(atoll.einsum(text, ours, theirs), np.einsum(text, a, b))
+    same(atoll.einsum("ijk,kl,lm->jm", ours, flat, flat.T), np.einsum("ijk,kl,lm->jm", a, c, c.T))
+    same(atoll.einsum("ii->i", flat[:5, :5]), np.einsum("ii->i", c[:5, :5]))
+
+
+@pytest.mark.simulated(2, 4)
+@pytest.mark.ranks(2)
+def test_shapes_that_do_not_fit_are_errors_on_all_ranks(size):
+    a = put(normal((6, 7)), "bn", size)
+    for call in (lambda: a @ a, lambda: atoll.dot(a, a), lambda: atoll.tensordot(a, a.T, 2)):
+        with pytest.raises(ValueError, match=r"match|mismatch|aligned"):
+            call()
+
+
+@pytest.mark.simulated(4)
+def test_what_moves_is_the_smaller_operand(rank, size):
+    rows = [atoll.ones((n, 64), layout=Layout((n, 64), "bn", size=size)) for n in (4096, 64)]
+    atoll.sync()
+    before = atoll.stats().bytes_moved
+    tall = rows[0] @ rows[1]
+    assert tall.layout == rows[0].layout
+    moved = atoll.stats().bytes_moved - before
+    assert moved == 3 * rows[1].nbytes // 4  # this rank's quarter, to three others
+    before = atoll.stats().bytes_moved
+    square = rows[0].T @ rows[0]
+    assert square.shape == (64, 64)
+    assert atoll.stats().bytes_moved - before == 3 * rows[1].nbytes // 4  # of the result
+    same(square, np.full((64, 64), 4096.0))
