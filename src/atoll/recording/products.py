@@ -97,10 +97,11 @@ def _axes(axes: Any, a: Any, b: Any) -> tuple[tuple[int, ...], tuple[int, ...]] 
         first, second = axes
     except TypeError:
         count = index(axes)
-        return tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
+        first, second = range(a.ndim - count, a.ndim), range(count)
+    normal = np.lib.array_utils.normalize_axis_tuple
     try:
-        one = tuple(np.lib.array_utils.normalize_axis_tuple(first, a.ndim, allow_duplicate=True))
-        two = tuple(np.lib.array_utils.normalize_axis_tuple(second, b.ndim, allow_duplicate=True))
+        one = tuple(normal(first, a.ndim, allow_duplicate=True))
+        two = tuple(normal(second, b.ndim, allow_duplicate=True))
     except (ValueError, TypeError):
         return None
     fits = len(one) == len(two) and all(a.shape[j] == b.shape[k] for j, k in zip(one, two))
