@@ -24,6 +24,7 @@ from .reasons import Chosen
 MAX_OPERATIONS = 200
 MAX_STREAMS = 24
 _DEEP = 40
+_MOST_PIECES = 8
 
 AxisMap = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """For each axis of a node: first index, and (loop axis, step) pairs."""
@@ -123,6 +124,11 @@ def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
     if any(n > 1 and k not in seen for k, n in enumerate(region.shape)):
         return None
     return tuple(box)
+
+
+def _is_box(update: Node) -> bool:
+    """Whether all of a box is assigned."""
+    return len(update.args) == 2 and box_of(update.params[0]) is not None
 
 
 def inside_region(
@@ -240,6 +246,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     stored.add_all(map(id, trace.roots), reasons.WANTED)
     modes: dict[int, set[Any]] = {}
     positions = {id(node): k for k, node in enumerate(order)}
+    fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
     for node in order:
         shape = node.geometry.shape
         if node.kind in ("reduce", "arg"):
@@ -276,7 +283,13 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             elif node.kind == "update":
                 mode = "base" if place == 0 else ("value", node.params[0].number)
                 if arg.kind == "update":
-                    stored.add(id(arg), reasons.ASSIGNED_ON)
+                    pieces = fresh.get(id(arg), 0)
+                    if place == 0 and 0 < pieces < _MOST_PIECES and _is_box(node):
+                        fresh[id(node)] = pieces + 1
+                    else:
+                        stored.add(id(arg), reasons.ASSIGNED_ON)
+                elif place == 0 and arg.kind == "fill" and _is_box(node):
+                    fresh[id(node)] = 1
                 elif place == 0 and not is_trivial(arg) and arg.kind != "call":
                     stored.add(id(arg), reasons.OVERWRITTEN)
                 elif (
