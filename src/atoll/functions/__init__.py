@@ -16,6 +16,7 @@ from . import reductions as reductions
 from . import linear as linear
 from . import logic as logic
 from . import elementary as elementary
+from . import calculus as calculus
 from . import floating as floating
 from . import linalg as linalg
 from . import random as random

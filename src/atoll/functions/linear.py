@@ -69,4 +69,14 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     return general(np.multiply, shaping.reshape(a, (-1, 1)), b)
 
 
-on_data("einsum_path", "kron", "trace", "convolve", "correlate")
+@native
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Any:
+    a = array_of(a)
+    if not is_large(a) or out is not None or a.ndim < 2:
+        return by_numpy(np.trace, (a, offset, axis1, axis2, dtype), {"out": out})
+    return a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype)
+
+
+on_data("einsum_path", "kron", "convolve", "correlate")

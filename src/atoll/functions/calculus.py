@@ -1,0 +1,170 @@
+"""Derivatives, polynomials and statistics of several variables, composed of slices and ufuncs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..recording.elementwise import general
+from ..recording.fallback import by_numpy
+from . import creation, joining, shaping
+from .public import array_of, is_large, names, native
+
+
+@native
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = array_of(f)
+    given = {"axis": axis, "edge_order": edge_order}
+    if not is_large(f) or f.dtype.kind not in "iufc" or edge_order not in (1, 2):
+        return by_numpy(np.gradient, (f, *varargs), given)
+    if axis is None:
+        axes = tuple(range(f.ndim))
+    else:
+        axes = np.lib.array_utils.normalize_axis_tuple(axis, f.ndim)
+    spacings = [np.asarray(spacing) for spacing in varargs or (1.0,)]
+    if len(spacings) == 1 and spacings[0].ndim == 0:
+        spacings *= len(axes)
+    fits = len(spacings) == len(axes) and all(
+        f.shape[k] > edge_order
+        and (not s.ndim or s.shape == (f.shape[k],))
+        and s.dtype.kind in "iuf"
+        for k, s in zip(axes, spacings)
+    )
+    if not fits:  # NumPy has the words for what is wrong
+        return by_numpy(np.gradient, (f, *varargs), given)
+    if f.dtype.kind in "iu":
+        f = f.astype(np.float64)
+    found = [_slope(f, k, _steps(s), edge_order) for k, s in zip(axes, spacings)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _steps(spacing: np.ndarray[Any, Any]) -> Any:
+    """The distance of neighbours: one number where it is the same everywhere."""
+    if spacing.ndim == 0:
+        return spacing[()]
+    if spacing.dtype.kind in "iu":
+        spacing = spacing.astype(np.float64)
+    steps = np.diff(spacing)
+    return steps[0] if (steps == steps[0]).all() else steps
+
+
+def _slope(f: Any, axis: int, steps: Any, edge_order: int) -> Any:
+    """Central differences along ``axis``, one-sided ones at its ends."""
+
+    def part(first: int, last: int | None) -> Any:
+        return f[(slice(None),) * axis + (slice(first, last),)]
+
+    def along(weights: Any) -> Any:
+        return weights.reshape((-1,) + (1,) * (f.ndim - axis - 1))
+
+    below, here, above = part(0, -2), part(1, -1), part(2, None)
+    if np.ndim(steps) == 0:
+        inside = (above - below) / (2.0 * steps)
+        before = after = left = right = steps
+    else:
+        left, right = steps[:-1], steps[1:]
+        a = -right / (left * (left + right))
+        b = (right - left) / (left * right)
+        c = left / (right * (left + right))
+        inside = along(a) * below + along(b) * here + along(c) * above
+        before, after = steps[0], steps[-1]
+    if edge_order == 1:
+        low = (part(1, 2) - part(0, 1)) / before
+        high = (part(-1, None) - part(-2, -1)) / after
+    elif np.ndim(steps) == 0:
+        low = (-1.5 / steps) * part(0, 1) + (2.0 / steps) * part(1, 2) + (-0.5 / steps) * part(2, 3)
+        high = (0.5 / steps) * part(-3, -2) + (-2.0 / steps) * part(-2, -1)
+        high = high + (1.5 / steps) * part(-1, None)
+    else:
+        first, second = steps[0], steps[1]
+        low = (-(2.0 * first + second) / (first * (first + second))) * part(0, 1)
+        low = low + ((first + second) / (first * second)) * part(1, 2)
+        low = low + (-first / (second * (first + second))) * part(2, 3)
+        first, second = steps[-2], steps[-1]
+        high = (second / (first * (first + second))) * part(-3, -2)
+        high = high + (-(second + first) / (first * second)) * part(-2, -1)
+        high = high + ((2.0 * second + first) / (second * (first + second))) * part(-1, None)
+    return joining.concatenate([low, inside, high], axis).astype(f.dtype, copy=False)
+
+
+@native
+def polyval(p: Any, x: Any) -> Any:
+    if not is_large(x) or is_large(p) or np.ndim(p) != 1:
+        return by_numpy(np.polyval, (p, x), {})
+    value = creation.zeros_like(x)
+    for coefficient in np.asarray(p):
+        value = value * x + coefficient
+    return value
+
+
+@native
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    given = {"axisa": axisa, "axisb": axisb, "axisc": axisc, "axis": axis}
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = array_of(a), array_of(b)
+    if not (is_large(a) or is_large(b)) or not (a.ndim and b.ndim):
+        return by_numpy(np.cross, (a, b), given)
+    first = shaping.moveaxis(a, axisa, -1)
+    second = shaping.moveaxis(b, axisb, -1)
+    if first.shape[-1] != 3 or second.shape[-1] != 3:
+        return by_numpy(np.cross, (a, b), given)
+    parts = []
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        parts.append(first[..., i] * second[..., j] - first[..., j] * second[..., i])
+    return joining.stack(parts, axisc)
+
+
+@native
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    m = array_of(m)
+    weighted = fweights is not None or aweights is not None
+    if weighted or not is_large(m) or m.ndim > 2 or (ddof is not None and ddof != int(ddof)):
+        given = {"ddof": ddof, "fweights": fweights, "aweights": aweights, "dtype": dtype}
+        return by_numpy(np.cov, (m, y, rowvar, bias), given)
+    x = _variables(m, rowvar, dtype, y)
+    if y is not None:
+        x = joining.concatenate([x, _variables(array_of(y), rowvar, dtype, m)], 0)
+    count = x.shape[1] - (int(not bias) if ddof is None else ddof)
+    if count <= 0:  # NumPy has the words for it
+        return by_numpy(np.cov, (m, y, rowvar, bias), {"ddof": ddof, "dtype": dtype})
+    x = x - names["mean"](x, axis=1, keepdims=True)
+    product = names["dot"](x, x.T.conj() if x.dtype.kind == "c" else x.T)
+    return names["squeeze"](product * float(np.true_divide(1, count)))
+
+
+def _variables(m: Any, rowvar: bool, dtype: Any, other: Any) -> Any:
+    """One row for each variable."""
+    kind = dtype
+    if kind is None:
+        kinds = [m.dtype] if other is None else [m.dtype, array_of(other).dtype]
+        kind = np.result_type(*kinds, np.float64)
+    rows = m.reshape(1, -1) if m.ndim < 2 else m if rowvar else m.T
+    return rows.astype(kind, copy=False)
+
+
+@native
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    c = names["cov"](x, y, rowvar, dtype=dtype)
+    if np.ndim(c) == 0:
+        return c / c
+    width = general(np.sqrt, names["diag"](c).real)
+    c = c / width[:, None] / width[None, :]
+    clip = names["clip"]
+    if c.dtype.kind == "c":
+        return clip(c.real, -1, 1) + 1j * clip(c.imag, -1, 1)
+    return clip(c, -1, 1)
