@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .graph.node import Site
-from .recording import creation, indexing, reductions, selecting, shaping, subclasses
+from .recording import creation, indexing, jointly, reductions, selecting, shaping, subclasses
 from .recording.cells import Handle
 from .recording.distributed import Distributed
 from .recording.elementwise import general, in_place, in_place_operator
@@ -416,7 +416,10 @@ def _by_numpy(name: str, writes: tuple[int, ...]) -> Callable[..., Any]:
     numpy_method = getattr(np.ndarray, name)
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
-        return shaping.like(self, by_numpy(numpy_method, (self, *args), options, writes=writes))
+        result = jointly.method(name, self, args, options)
+        if result is NotImplemented:
+            result = by_numpy(numpy_method, (self, *args), options, writes=writes)
+        return shaping.like(self, result)
 
     call.__name__ = name
     call.__doc__ = numpy_method.__doc__

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import selecting
+from ..recording import jointly, selecting, taking
 from ..recording.cells import Handle
 from ..recording.elementwise import assign, value_for
 from ..recording.fallback import by_numpy
 from ..recording.reductions import NOTHING
+from ..recording.sections import place_of
 from .public import array_of, is_large, native, on_data
 
 
 @native
 def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     if x is NOTHING and y is NOTHING:
-        return by_numpy(np.where, (condition,), {})
+        return nonzero(condition)
     if x is NOTHING or y is NOTHING:
         raise ValueError("either both or neither of x and y should be given")
     return selecting.where(condition, x, y)
@@ -64,11 +65,92 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     by_numpy(np.copyto, (dst, src), {"casting": casting, "where": where}, writes=(0,))
 
 
+@native
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    if _spread(a, indices):
+        result = jointly.take(array_of(a), indices, axis, out, mode)
+        if result is not NotImplemented:
+            return result
+    return by_numpy(np.take, (a, indices, axis, out, mode), {})
+
+
+@native
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    result = jointly.compress(array_of(a), condition, axis, out)
+    return (
+        by_numpy(np.compress, (condition, a, axis, out), {}) if result is NotImplemented else result
+    )
+
+
+@native
+def extract(condition: Any, arr: Any) -> Any:
+    if _spread(condition, arr) and np.shape(condition) == np.shape(arr):
+        mask = array_of(condition)
+        return array_of(arr)[mask if mask.dtype == np.bool_ else mask != 0]
+    return by_numpy(np.extract, (condition, arr), {})
+
+
+@native
+def nonzero(a: Any) -> Any:
+    result = taking.nonzero(a) if isinstance(a, Handle) else NotImplemented
+    return by_numpy(np.nonzero, (a,), {}) if result is NotImplemented else result
+
+
+@native
+def flatnonzero(a: Any) -> Any:
+    result = taking.flatnonzero(a) if isinstance(a, Handle) else NotImplemented
+    return by_numpy(np.flatnonzero, (a,), {}) if result is NotImplemented else result
+
+
+@native
+def argwhere(a: Any) -> Any:
+    result = taking.argwhere(a) if isinstance(a, Handle) else NotImplemented
+    return by_numpy(np.argwhere, (a,), {}) if result is NotImplemented else result
+
+
+@native
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    if _spread(arr, indices) and isinstance(axis, int) and -np.ndim(arr) <= axis < np.ndim(arr):
+        arr = array_of(arr)
+        result = taking.take_along_axis(arr, array_of(indices), axis % arr.ndim)
+        if result is not NotImplemented:
+            return result
+    return by_numpy(np.take_along_axis, (arr, indices, axis), {})
+
+
+@native
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    if _spread(arr) and isinstance(axis, int) and -np.ndim(arr) <= axis < np.ndim(arr):
+        arr = array_of(arr)
+        if taking.put_along_axis(arr, array_of(indices), values, axis % arr.ndim):
+            return
+    by_numpy(np.put_along_axis, (arr, indices, values, axis), {}, writes=(0,))
+
+
+@native
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+    if _spread(a) and jointly.put(a, ind, v, mode) is not NotImplemented:
+        return
+    by_numpy(np.put, (a, ind, v, mode), {}, writes=(0,))
+
+
+@native
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    if _spread(arr) and taking.place(arr, array_of(mask), array_of(vals)):
+        return
+    by_numpy(np.place, (arr, mask, vals), {}, writes=(0,))
+
+
+def _spread(*values: Any) -> bool:
+    """Whether one of these lies on several ranks."""
+    return any(place_of(value) is not None for value in values)
+
+
 on_data(
-    "take", "take_along_axis", "choose", "compress", "extract", "nonzero", "flatnonzero", "argwhere", "sort",
+    "choose", "sort",
     "argsort", "lexsort", "partition", "argpartition", "searchsorted", "sort_complex", "unique", "unique_all",
     "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d", "setxor1d", "isin",
     "unravel_index", "ravel_multi_index", "piecewise", "apply_along_axis", "apply_over_axes", "packbits",
     "unpackbits",
 )  # fmt: skip
-on_data("put", "place", "putmask", "fill_diagonal", "put_along_axis", writes=(0, "a", "arr"))
+on_data("putmask", "fill_diagonal", writes=(0, "a", "arr"))

@@ -12,6 +12,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import view_of
 from ..ops.placement import placed_view
 from ..plan.exchange import gather
+from . import picking
 from .cells import Handle
 from .elementwise import assign
 from .fallback import Given, by_numpy
@@ -53,11 +54,16 @@ def get(handle: Handle, key: Any) -> Any:
     if small is not None:
         if type(key) in _BASIC:
             return of_small(small[key])
-        return by_numpy(getitem, (handle, key), {}) if _holds_handles(key) else of_small(small[key])
+        if not _holds_handles(key):
+            return of_small(small[key])
+        found = picking.picked(handle, key)
+        return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
     items = basic_key(key)
     if items is None:
-        picked = compressed(handle, key)
-        return by_numpy(getitem, (handle, key), {}) if picked is None else picked
+        found = compressed(handle, key)
+        if found is None:
+            found = picking.picked(handle, key)
+        return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
     geometry = handle._geometry.index(items)
     if geometry.ndim == 0 and Ellipsis not in items:
         return element(handle, geometry)
@@ -93,11 +99,19 @@ def put(handle: Handle, key: Any, value: Any) -> None:
             return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
         if assign(handle._cell, region, value):
             return
-    elif put_masked(handle, key, value):
+    elif _put_through(handle, key, value):
         return
     given = Given()
     key, value = given.give(key), given.give(value)
     handle._mutate(lambda array: array.__setitem__(key, value))
+
+
+def _put_through(handle: Handle, key: Any, value: Any) -> bool:
+    """Assign through masks and index arrays; whether it was done or recorded."""
+    place = handle._cell.node.place
+    if place is not None and not place.layout.is_block:  # no loop runs over such shares
+        return picking.put(handle, key, value)
+    return put_masked(handle, key, value) or picking.put(handle, key, value)
 
 
 def element(handle: Handle, geometry: Geometry) -> Any:

@@ -108,3 +108,15 @@ def of_section(section: Section, world: World) -> Any:
         if layout.cells > 1:
             statistics.add("distributed")
     return of_view(Cell(node), node.geometry)
+
+
+def block_of(cell: Cell, world: World) -> Section:
+    """This rank's section of a base array, to be written into at once."""
+    value = cell.own()
+    place = cell.node.place
+    layout: Layout = place.layout
+    block = value.array
+    if layout.is_padded:
+        halo = layout.halo(world.rank)
+        block = block[tuple([slice(a, n - b) for (a, b), n in zip(halo, block.shape, strict=True)])]
+    return Section(block, layout.unpadded(), world.communicator)

@@ -34,7 +34,15 @@ tells it to all ranks first.
 
 from .elements import compressed, fetch, positions_under, store
 from .messages import agree, exchange, prefix, uneven
-from .moving import by_parts, even_line, redistributed, reshaped, uneven_line
+from .moving import (
+    by_parts,
+    even_line,
+    even_part,
+    even_rows,
+    redistributed,
+    reshaped,
+    uneven_line,
+)
 from .products import multiplied, product_layout
 from .section import Section
 
@@ -44,6 +52,8 @@ __all__ = [
     "by_parts",
     "compressed",
     "even_line",
+    "even_part",
+    "even_rows",
     "exchange",
     "fetch",
     "multiplied",

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...layout import Layout
 from .messages import exchange, uneven
-from .moving import by_parts, even_line, is_line, line_start, reshaped, uneven_line
+from .moving import by_parts, even_line, is_line, line_start, redistributed, reshaped, uneven_line
 from .section import Section
 
 Array = np.ndarray[Any, Any]
@@ -160,7 +160,8 @@ def compressed(values: Section, mask: Section) -> Section:
     They are in C order, as ``values[mask]`` has them. Collective.
     """
     if not (values.layout == mask.layout and is_line(values.layout)):
-        values, mask = _in_line(values), _in_line(mask)
+        values = _in_line(values)
+        mask = redistributed(mask, values.layout) if values.shape == mask.shape else _in_line(mask)
         if values.layout != mask.layout:
             line = even_line(values.layout.size, values.communicator.size)
             values, mask = reshaped(values, line), reshaped(mask, line)

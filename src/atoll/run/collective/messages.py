@@ -87,18 +87,19 @@ def agree(
     communicator: Communicator,
     place: int | None,
     values: Sequence[int],
-    error: Callable[..., BaseException],
+    error: Callable[[int, int, int], BaseException],
 ) -> None:
     """Raise ``error(*values)`` on all ranks if some rank found one: that at the first ``place``.
 
-    Each rank says where it found its first (``None``: nowhere), and up to three numbers.
+    Each rank says where it found its first (``None``: nowhere), and three numbers
+    for the error.
     """
     mine = np.full(5, -1, np.int64)
     if place is not None:
         mine[:2] = 1, place
-        mine[2 : 2 + len(values)] = values
+        mine[2:] = values
     found = communicator.allgather(mine, "whether all indices are in range")
     found = found[found[:, 0] == 1]
     if len(found):
         first = found[np.argmin(found[:, 1])]
-        raise error(*[int(v) for v in first[2 : 2 + len(values)]])
+        raise error(*first[2:].tolist())

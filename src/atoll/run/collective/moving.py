@@ -27,6 +27,19 @@ def even_line(length: int, size: int) -> Layout:
     return Layout.of([BlockAxis(length, balanced_bounds(length, size))], size, np.arange(size))
 
 
+def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
+    """Where a rank's part of an even line begins and ends."""
+    bounds = balanced_bounds(length, size)
+    return bounds[rank], bounds[rank + 1]
+
+
+def even_rows(shape: tuple[int, ...], size: int) -> Layout:
+    """The first axis in even blocks, in the order of the ranks, the others whole."""
+    axes = [BlockAxis(shape[0], balanced_bounds(shape[0], size))]
+    axes += [BlockAxis(n, (0, n)) for n in shape[1:]]
+    return Layout.of(axes, size, np.arange(size).reshape(size, *(1,) * (len(shape) - 1)))
+
+
 def uneven_line(counts: Array) -> Layout:
     """One axis in blocks of the given lengths, in the order of the ranks."""
     bounds = (0, *np.cumsum(counts).tolist())

@@ -1,0 +1,63 @@
+"""Methods that all ranks compute together where an array lies on several of them.
+
+Each takes what NumPy's method takes, and answers ``NotImplemented`` where NumPy has to do it on
+the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import taking
+from .cells import Handle
+from .creation import asarray
+from .sections import place_of
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """``a.take``."""
+    if out is not None or (axis is not None and not isinstance(axis, int)):
+        return NotImplemented
+    return taking.take(a, indices, axis, mode)
+
+
+def compress(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """``a.compress``: what is at the positions where a condition is true."""
+    if out is not None or (place_of(a) is None and place_of(condition) is None):
+        return NotImplemented
+    condition = asarray(condition)
+    if condition.ndim != 1:
+        return NotImplemented
+    where = taking.flatnonzero(condition)
+    if where is NotImplemented:
+        where = asarray(condition._array().nonzero()[0])
+    return take(a, where, axis)
+
+
+def nonzero(a: Any) -> Any:
+    """``a.nonzero``."""
+    return taking.nonzero(a)
+
+
+def put(a: Any, indices: Any, values: Any, mode: Any = "raise") -> Any:
+    """``a.put``."""
+    if not (a._cell.writeable and a._geometry.writeable):
+        return NotImplemented
+    return None if taking.put_flat(a, indices, values, mode) else NotImplemented
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "take": take,
+    "compress": compress,
+    "nonzero": nonzero,
+    "put": put,
+}
+
+
+def method(name: str, handle: Handle, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The method on all ranks, or ``NotImplemented``."""
+    function = METHODS.get(name)
+    if function is None or handle._np is not None:
+        return NotImplemented
+    return function(handle, *args, **options)

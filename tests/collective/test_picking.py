@@ -1,0 +1,139 @@
+"""Index arrays and masks on ranks: read and assigned, on every kind of layout."""
+
+import numpy as np
+import pytest
+
+import atoll
+
+from .placing import LINES, MAPS, normal, put, same, uneven
+
+SIX, SEVEN = np.array([5, 0, 3, 3, -1, 2, -6, 1]), np.array([6, -7, 2, 0, 1, 1, 5, 4])
+GRID = np.array([[0, 5, 2], [-1, 3, 3]])
+KEYS = {
+    "rows": lambda s: s(SIX),
+    "one row": lambda s: s(np.array([4])),
+    "no rows": lambda s: s(np.array([], int)),
+    "columns": lambda s: (slice(None), s(SEVEN)),
+    "elements": lambda s: (s(SIX), s(SEVEN)),
+    "columns of slices": lambda s: (slice(4, None, -2), s(SEVEN)),
+    "a grid": lambda s: s(GRID),
+    "a grid of columns": lambda s: (slice(1, 5), s(GRID)),
+    "broadcast": lambda s: (s(GRID[:, :1]), s(GRID)),
+    "and a number": lambda s: (2, s(SEVEN)),
+    "behind a new axis": lambda s: (None, s(SIX), Ellipsis),
+    "rows under a mask": lambda s: s(np.array([True, False, True, True, False, True])),
+    "a list": lambda s: [1, 2, 2],
+    "a mask": lambda s: s(normal((6, 7)) > 0),
+    "elements under a mask": lambda s: (s(SIX[:4]), s(np.array([False, True] * 3 + [True]))[:7]),
+}
+SPREADS = {
+    "replicated": lambda size: lambda index: index,
+    "blocks": lambda size: lambda index: put(index, "b" + "n" * (index.ndim - 1), size),
+    "cycles": lambda size: lambda index: put(index, "n" * (index.ndim - 1) + "c", size),
+}
+
+
+@pytest.mark.simulated(1, 2, 4, 7)
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("maps", ["bn", "nb", "bb", (MAPS[-1])], ids=str)
+@pytest.mark.parametrize("spread", SPREADS)
+def test_reading(maps, spread, size):
+    a = normal((6, 7))
+    ours = put(a, maps, size)
+    for key in KEYS.values():
+        same(ours[key(SPREADS[spread](size))], a[key(lambda index: index)], 0)
+    same(ours.T[:, SIX], a.T[:, SIX], 0)
+    same(ours[1:, 2:][[0, 4, 4]], a[1:, 2:][[0, 4, 4]], 0)
+    same(uneven(a, size)[SIX], a[SIX], 0)
+
+
+@pytest.mark.simulated(2, 3)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("maps", ["bn", "nb", "cc"])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_assigning(maps, spread, size):
+    a = normal((6, 7))
+    for name, key in KEYS.items():
+        mine, theirs = key(SPREADS[spread](size)), key(lambda index: index)
+        shape = a[theirs].shape
+        values = np.arange(np.prod(shape, dtype=int)).reshape(shape) + 0.5
+        row = np.arange(shape[-1] if shape else 1.0)
+        for value in (np.array(7), values, row[-1:] if name == "a mask" else row):
+            for given in (value, put(np.asarray(value), "b" * np.ndim(value), size)):
+                ours, expected = put(a, maps, size), a.copy()
+                ours[mine] = given
+                expected[theirs] = value
+                same(ours, expected, 0)
+
+
+@pytest.mark.simulated(2, 4)
+@pytest.mark.ranks(3)
+def test_assigning_through_views_and_to_itself(size):
+    a = normal((6, 7))
+    for maps in MAPS:
+        ours, theirs = put(a, maps, size), a.copy()
+        before, view = ours + 0, ours.T[2:, ::-1]
+        for one in (view, theirs.T[2:, ::-1]):
+            one[[0, 3]] = np.arange(6.0)
+            one[1][[2, 4]] += 10
+        ours[SIX[:6]] = ours[np.arange(6)] + ours
+        theirs[SIX[:6]] = theirs[np.arange(6)] + theirs
+        same(ours, theirs, 0)
+        same(before, a, 0)
+        ours[SIX] *= 2
+        theirs[SIX] *= 2
+        same(ours, theirs, 0)
+        ours[ours > 1] = ours[ours > 1] ** 2
+        theirs[theirs > 1] = theirs[theirs > 1] ** 2
+        same(ours, theirs)
+
+
+@pytest.mark.simulated(1, 2, 4)
+@pytest.mark.ranks(3)
+@pytest.mark.parametrize("maps", ["bn", "bb", "nc"], ids=str)
+def test_functions(maps, size):
+    a = normal((6, 7))
+    ours = put(a, maps, size)
+    for module, x in ((np, a), (atoll, ours)):
+        flat = x > 0.3
+        results = [
+            *module.nonzero(flat), *x.nonzero(), *module.where(flat), module.argwhere(flat),
+            module.flatnonzero(flat), module.extract(flat, x), module.compress([1, 0, 1], x, 0),
+            module.take(x, SIX, 0), module.take(x, GRID), x.take(SEVEN, axis=1), x.take([-1, 41]),
+            module.take(x, [9, -9], 1, mode="clip"), module.take(x, [9, -9], mode="wrap"),
+            x.compress([True, False, True], axis=1),
+            module.take_along_axis(x, np.argsort(a, axis=0), 0),
+            module.take_along_axis(x, np.argmax(a, axis=1, keepdims=True), 1),
+        ]  # fmt: skip
+        if x is a:
+            expected = results
+    for mine, theirs in zip(results, expected, strict=True):
+        same(mine, theirs, 0)
+    for module, x in ((np, a), (atoll, ours)):
+        module.put(x, [3, -1, 3, 17], [1.0, 2.0])
+        x.put([0, 41], 9)
+        module.place(x, x > 1, [5.0, 6.0, 7.0])
+        module.put_along_axis(x, GRID[:, :1].repeat(3, 0) % 7, 8.0, 1)
+    same(ours, a, 0)
+
+
+@pytest.mark.simulated(1, 2, 4)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("line", LINES, ids=str)
+def test_an_index_out_of_range_is_an_error_on_all_ranks(line, size):
+    a = put(normal((6, 7)), "bn", size)
+    for bad in (6, -7):
+        index = np.array([0, 1, 2, bad, 3, 99])
+        for key in (index, put(index, line, size)):
+            text = rf"index {bad} is out of bounds for axis 0 with size 6"
+            with pytest.raises(IndexError, match=text):
+                a[key]
+            with pytest.raises(IndexError, match=text):
+                a[key] = 0
+    with pytest.raises(IndexError, match=r"axis 1 with size 7"):
+        a[:, [7]]
+    with pytest.raises(ValueError, match=r"shape mismatch|could not be broadcast"):
+        a[[1, 2, 3]] = np.zeros(5)
+    with pytest.raises(ValueError, match=r"where the mask is true"):
+        a[a > 99] = np.zeros(5)
+    same(a, normal((6, 7)), 0)
