@@ -22,6 +22,7 @@ from .recording.flags import Flags
 from .recording.flat import flatiter
 from .recording.making import from_numpy
 from .recording.operators import Operators
+from .recording.printing import text_of
 from .recording.reductions import NOTHING
 from .recording.scalar import Scalar
 
@@ -137,11 +138,11 @@ class ndarray(Operators, Distributed):
         return array.copy() if copy else array
 
     def __repr__(self) -> str:
-        text = repr(self._array())
+        text = text_of(self, repr)
         return text if type(self) is ndarray else text.replace("array", type(self).__name__, 1)
 
     def __str__(self) -> str:
-        return str(self._array())
+        return text_of(self, str)
 
     def __format__(self, spec: str) -> str:
         array = self._array()
