@@ -39,4 +39,4 @@ def test_only_the_ends_travel():
     a = atoll.array(ARRAYS[0])
     atoll.reset_stats()
     repr(a)
-    assert 0 < atoll.stats().bytes_moved < 1000
+    assert atoll.stats().bytes_moved < 1000  # all would be 16,800
