@@ -14,6 +14,7 @@ from ..kernels.compile import is_compiled
 from ..kernels.launch import threads_of
 from ..plan import lower
 from ..plan.description import Description, GroupNote, StatementNote
+from ..run.across import CountLocally, ReadAcross
 from ..run.exchange import AcrossRanks, FinishExchange, PositionAcrossRanks, StartExchange
 from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share, State, Step
 from .facts import Access, Collective, Explanation, Group, Launch, Memory, Message, Stored
@@ -152,7 +153,7 @@ class Reader:
             how = f"in place of {names[step.source]}"
             events.written_as[step.source] = step.register
             events.memories.append(self._memory(step.register, how))
-        elif isinstance(step, ByNumpy):
+        elif isinstance(step, ByNumpy | CountLocally | ReadAcross):
             if step.geometry.ndim:
                 events.memories.append(self._memory(step.register, "new, by NumPy"))
         elif isinstance(step, StartExchange):
@@ -264,7 +265,7 @@ class Reader:
         for step in self.program.steps:
             if isinstance(step, Allocate | Copy):
                 take(step.register)
-            elif isinstance(step, ByNumpy):
+            elif isinstance(step, ByNumpy | CountLocally | ReadAcross):
                 if step.geometry.ndim:
                     take(step.register)
             elif isinstance(step, StartExchange):

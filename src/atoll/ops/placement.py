@@ -8,6 +8,7 @@ the whole value. What no rule covers (a reshape, say) lies as a new array of its
 from __future__ import annotations
 
 import itertools
+from math import prod
 from typing import Any
 
 from ..comm.world import World
@@ -85,6 +86,8 @@ class _NoRuleError(Exception):
 def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
     axes = view.axes
     if axes is None:
+        if view.shape == view.base.shape and view.strides == view.base.strides:
+            return layout.unpadded()  # a part of each element: real or imaginary
         raise _NoRuleError
     if is_permutation(view):
         order = [0] * view.ndim
@@ -114,6 +117,41 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
         if cut.shape != view.shape:
             cut = cut.broadcast(view.shape)
     return cut
+
+
+def goes_across(node: Node) -> bool:
+    """Whether a node reads a view whose elements have to be brought together from other ranks.
+
+    Loops over shares do it where what they read, as a box, is not much larger than the share.
+    """
+    if node.kind != "read" or not crosses(node.params[0]):
+        return False
+    home: Place | None = node.args[0].place
+    place: Place | None = node.place
+    axes = node.params[0].axes
+    if home is None:
+        return place is not None and not place.layout.is_block
+    if axes is None or place is None or not (home.layout.is_block and place.layout.is_block):
+        return True
+    size = place.layout.processes
+    for rank in {0, size // 2}:
+        region = place.layout.region(rank)
+        reached = [
+            1 + sum(abs(step) * max(len(region[axis]) - 1, 0) for axis, step in steps)
+            for _, steps in axes
+        ]
+        if prod(reached) > 2 * prod(map(len, region)) + 64:
+            return True
+    return False
+
+
+def crosses(view: Geometry) -> bool:
+    """Whether a view is no choice along axes: a reshape, or a diagonal."""
+    axes = view.axes
+    if axes is None:
+        return True
+    used = [axis for _, steps in axes for axis, _ in steps]
+    return len(used) > len(set(used)) or any(len(steps) > 1 for _, steps in axes)
 
 
 def place_of(node: Node) -> Place | None:

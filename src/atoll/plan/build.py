@@ -7,10 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..comm.world import World
+from ..graph.geometry import dense
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
-from ..layout import IndexSet, Range
-from ..ops.placement import Place
+from ..layout import IndexSet, Layout, Range
+from ..ops.placement import Place, goes_across
+from ..run.across import CountLocally, ReadAcross
 from ..run.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, PositionAcrossRanks
 from ..run.program import (
     Allocate,
@@ -373,7 +376,18 @@ class Planner:
 
     def _by_numpy(self, node: Node) -> None:
         registers = self.registers
+        if node.kind == "read" and node.args[0].place is not None and goes_across(node):
+            view = node.params[0]
+            if view.dtype == view.base.dtype or view.strides == view.base.strides:
+                self._read_across(node)
+                return
+        if node.kind == "index" and node.place is not None:
+            self._count_locally(node)
+            return
         function, places = numpy_function(node)
+        if node.place is not None and node.kind in ("call", "cast", "where"):
+            self._by_numpy_on_shares(node, function, places)
+            return
         arguments = []
         uses = set()
         for place in places:
@@ -388,6 +402,86 @@ class Planner:
         self._add(ByNumpy(register, function, tuple(arguments), node.geometry), {register} | uses)
         if node.place is not None:
             self._add(Localise(register, node.place, registers.geometry[register]), {register})
+        self.launches.append([])
+
+    def _by_numpy_on_shares(
+        self, node: Node, function: Callable[..., Any], places: tuple[int, ...]
+    ) -> None:
+        """An elementwise operation on this rank's share of each operand."""
+        assert self.world is not None
+        registers = self.registers
+        layout = node.place.layout
+
+        def region_of(arg: Node, rank: int) -> tuple[IndexSet, ...]:
+            lead = node.geometry.ndim - arg.geometry.ndim
+            held = layout.region(rank)[lead:]
+            return tuple(
+                [
+                    (Range(0, 1 if len(part) else 0) if n == 1 else part)
+                    for n, part in zip(arg.geometry.shape, held, strict=True)
+                ]
+            )
+
+        arguments: list[tuple[bool, int]] = []
+        patches: dict[int, Patch] = {}
+        uses = {registers.of[id(node)]}
+        for place in places:
+            arg = node.args[place]
+            if type(arg) is not Node:
+                arguments.append((False, registers.scalar_of[id(node), place]))
+                continue
+            if arg.place is node.place and arg.geometry.shape == node.geometry.shape:
+                register = registers.of[id(arg)]
+                if not registers.padding[register]:
+                    arguments.append((True, register))
+                    uses.add(register)
+                    continue
+            if id(arg) not in patches:
+                region = region_of(arg, registers.rank)
+                geometry = dense(tuple(map(len, region)), arg.geometry.dtype)
+                patches[id(arg)] = Patch(registers.extra(geometry), arg, region)
+            arguments.append((True, patches[id(arg)].register))
+
+        def of_rank(rank: int) -> list[Patch]:
+            return [
+                Patch(patch.register, patch.node, region_of(patch.node, rank))
+                for patch in patches.values()
+            ]
+
+        self._note(list(patches.values()))
+        start = plan_exchange(of_rank, registers, self.world) if patches else None
+        if start is not None:
+            self._add(start, start.uses())
+            self._add(FinishExchange(start), start.uses())
+            uses |= {patch.register for patch in patches.values()}
+        register = registers.of[id(node)]
+        step = ByNumpy(register, function, tuple(arguments), registers.geometry[register])
+        self._add(step, uses)
+        self.launches.append([])
+
+    def _read_across(self, node: Node) -> None:
+        """A view whose elements come from other ranks, in another order than a loop would need."""
+        registers = self.registers
+        base, view = node.args[0], node.params[0]
+        world: World = base.place.world
+        target = Layout.replicated(view.shape, world.size)
+        if node.place is not None:
+            target = node.place.layout
+        source, register = registers.of[id(base)], registers.of[id(node)]
+        step = ReadAcross(
+            register, source, view, base.place.layout, target, world.communicator,
+            registers.geometry[register],
+        )  # fmt: skip
+        self._add(step, {register, source})
+        self.launches.append([])
+
+    def _count_locally(self, node: Node) -> None:
+        registers = self.registers
+        register, (axis,) = registers.of[id(node)], node.params
+        numbers = (registers.scalar_of[id(node), 0], registers.scalar_of[id(node), 1])
+        indices = node.place.layout.region(registers.rank)[axis].array()
+        geometry = registers.geometry[register]
+        self._add(CountLocally(register, indices, axis, numbers, geometry), {register})
         self.launches.append([])
 
     def _with_releases(self, outputs: tuple[int, ...]) -> list[Step]:

@@ -43,6 +43,7 @@ SMALL = "it has fewer than {elements} elements"
 NO_KERNEL = "kernels have no {operation}"
 NO_DTYPE = "kernels do not hold {dtype}"
 NO_LOOP = "loops over a rank's share cannot do it"
+ACROSS = "its elements are brought together from other ranks"
 
 # Where an assignment goes.
 IN_PLACE = "in place: nobody needs the old version"

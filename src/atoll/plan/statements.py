@@ -17,7 +17,7 @@ from typing import Any
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
 from ..ops.elementwise import is_native
-from ..ops.placement import Place, placed_view
+from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .reasons import Chosen
 
@@ -362,24 +362,20 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
         if node.kind == "index" and scattered:
             stored.add(id(node), reasons.SCATTERED)
             by_numpy.add(id(node), reasons.NO_LOOP)
-        if node.kind == "update" and (
-            scattered or (place is not None and _crosses(node.params[0]))
-        ):
+        if node.kind == "update" and (scattered or (place is not None and crosses(node.params[0]))):
             operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
             stored.add_all(operands, reasons.SCATTERED)
             stored.add(id(node), reasons.SCATTERED)
-            if _crosses(node.params[0]) or len(node.args) == 3:
+            if crosses(node.params[0]) or len(node.args) == 3:
                 by_numpy.add(id(node), reasons.NO_LOOP)
         if node.kind in ("arg", "reduce") and node.args[0].place is not None:
             # loops over local indices know neither positions nor rows of a result that all hold
             partial = len(node.params[0]) < node.args[0].geometry.ndim and node.place is None
             if not node.args[0].place.layout.is_block and (node.kind == "arg" or partial):
                 by_numpy.add(id(node), reasons.NO_LOOP)
-        if node.kind == "read" and _crosses(node.params[0]):
-            home: Place | None = node.args[0].place
-            if scattered or (home is not None and not home.layout.is_block):
-                stored.add(id(node), reasons.SCATTERED)
-                by_numpy.add(id(node), reasons.NO_LOOP)
+        if goes_across(node):
+            stored.add(id(node), reasons.SCATTERED)
+            by_numpy.add(id(node), reasons.ACROSS)
         if node.kind == "read" and node.args[0].value is None:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
@@ -388,15 +384,6 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
         if id(node) in by_numpy:
             operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
             stored.add_all(operands, reasons.FOR_NUMPY)
-
-
-def _crosses(view: Geometry) -> bool:
-    """Whether a view is no choice along axes: a reshape, or a diagonal."""
-    axes = view.axes
-    if axes is None:
-        return True
-    used = [axis for _, steps in axes for axis, _ in steps]
-    return len(used) > len(set(used)) or any(len(steps) > 1 for _, steps in axes)
 
 
 class Reads:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
-from ..ops.placement import placed_view
+from ..ops.placement import crosses, placed_view
 from ..plan.exchange import gather
 from . import picking
 from .cells import Handle
@@ -97,6 +97,8 @@ def put(handle: Handle, key: Any, value: Any) -> None:
             and value._geometry.number == region.number
         ):
             return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
+        if crosses(region) and picking.put_across(handle._cell, region, value):
+            return
         if assign(handle._cell, region, value):
             return
     elif _put_through(handle, key, value):

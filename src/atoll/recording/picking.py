@@ -19,6 +19,7 @@ from ..comm.world import World
 from ..graph.geometry import Geometry, shape_text
 from ..layout import Layout
 from ..ops.elementwise import is_native
+from ..run.across import base_indices
 from ..run.collective import (
     Section,
     agree,
@@ -35,7 +36,8 @@ from ..run.collective import (
 from ..run.collective.elements import trailing_rows
 from ..run.collective.moving import is_line
 from . import shaping
-from .cells import Handle
+from .cells import Cell, Handle
+from .creation import asarray
 from .making import of_small, of_view
 from .sections import block_of, of_section, place_of, result_layout, section_of, world_of
 
@@ -383,6 +385,31 @@ def store_view(
             index += step * full[axis]
         indices.append(index)
     store(base, tuple(indices), values)
+
+
+def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
+    """Write through a view that no axis map describes, where the base lies on several ranks."""
+    place = cell.node.place
+    if place is None or place.world.size == 1 or region.dtype != cell.geometry.dtype:
+        return False
+    world: World = place.world
+    value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)
+    shape = getattr(value, "shape", ())
+    if not is_native(value.dtype) or not region.size or not region.shape:
+        return False
+    if value.dtype.kind == "c" and region.dtype.kind != "c":
+        return False  # with NumPy's warning
+    try:
+        if np.broadcast_shapes(shape, region.shape) != region.shape:
+            return False
+    except ValueError:
+        return False
+    layout = Layout.default(region.shape, world.size)
+    wide = shaping.broadcast_to(asarray(value), region.shape)
+    given = redistributed(section_of(wide, world), layout).block
+    held = np.ix_(*[part.array() for part in layout.region(world.rank)])
+    store(block_of(cell, world), base_indices(region, held), given)
+    return True
 
 
 def _put_masked(handle: Any, mask: Any, value: Any, world: World) -> bool:

@@ -1,0 +1,117 @@
+"""Steps for views whose elements lie on other ranks than a loop over shares would find them.
+
+A reshape of a distributed array takes elements in C order from one division among ranks to another
+(see :mod:`.collective.moving`). Any other view that no axis map describes is a list of places in
+the base's memory: each rank works out those of its own share, and asks their owners.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..graph.geometry import Geometry
+from ..graph.node import Value
+from ..layout import Layout
+from .collective import Section, fetch, reshaped
+from .program import State
+
+Array = np.ndarray[Any, Any]
+
+
+def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Where the elements of a region of a view are in its base: an index for each of its axes.
+
+    ``region`` has the index arrays of the view's axes, broadcast against each other.
+    """
+    base, item = view.base, view.dtype.itemsize
+    shape = np.broadcast_shapes(*[part.shape for part in region]) if region else ()
+    places: Array = np.full(shape, view.offset // item, np.int64)
+    for part, stride in zip(region, view.strides, strict=True):
+        places += part * (stride // item)
+    order = sorted(range(base.ndim), key=lambda k: -base.strides[k])
+    found = np.unravel_index(places, [base.shape[k] for k in order])
+    indices: list[Array] = [places] * base.ndim
+    for k, part in zip(order, found, strict=True):
+        indices[k] = part
+    return tuple(indices)
+
+
+def read_across(section: Section, view: Geometry, target: Layout) -> Section:
+    """This rank's share of a view of a base that lies as ``section`` does. Collective."""
+    base = view.base
+    if view.dtype != base.dtype:  # a part of each element, with its owner
+        block = np.ascontiguousarray(section.block)
+        each = base.dtype.itemsize // view.dtype.itemsize
+        parts = block.reshape(-1).view(view.dtype).reshape(*block.shape, each)
+        return Section(
+            np.ascontiguousarray(parts[..., view.offset // view.dtype.itemsize]),
+            target,
+            section.communicator,
+        )
+    if view.is_whole:
+        return reshaped(section, target)
+    region = np.ix_(*[part.array() for part in target.region(section.rank)])
+    block = fetch(section, base_indices(view, region))
+    return Section(block, target, section.communicator)
+
+
+class ReadAcross:
+    """Bring together this rank's share of a view that crosses shares."""
+
+    __slots__ = ("communicator", "geometry", "layout", "register", "source", "target", "view")
+
+    def __init__(
+        self,
+        register: int,
+        source: int,
+        view: Geometry,
+        layout: Layout,
+        target: Layout,
+        communicator: Communicator,
+        geometry: Geometry,
+    ) -> None:
+        self.register = register
+        self.source = source
+        self.view = view
+        self.layout = layout
+        self.target = target
+        self.communicator = communicator
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        """Exchange."""
+        value = state.registers[self.source]
+        assert value is not None
+        halo = self.layout.halo(self.communicator.rank)
+        block = value.array[
+            tuple([slice(a, n - b) for (a, b), n in zip(halo, value.array.shape, strict=True)])
+        ]
+        section = Section(block, self.layout.unpadded(), self.communicator)
+        made = read_across(section, self.view, self.target)
+        state.registers[self.register] = Value(np.ascontiguousarray(made.block))
+
+
+class CountLocally:
+    """``first + step * index`` along an axis, for the indices of this rank's share."""
+
+    __slots__ = ("axis", "geometry", "indices", "numbers", "register")
+
+    def __init__(
+        self, register: int, indices: Array, axis: int, numbers: tuple[int, int], geometry: Geometry
+    ) -> None:
+        self.register = register
+        self.indices = indices
+        self.axis = axis
+        self.numbers = numbers
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        """Count."""
+        first, step = (state.scalars[number] for number in self.numbers)
+        shape = self.geometry.shape
+        line = (first + step * self.indices).astype(self.geometry.dtype)
+        along = tuple(-1 if k == self.axis else 1 for k in range(len(shape)))
+        state.registers[self.register] = Value(np.broadcast_to(line.reshape(along), shape).copy())
