@@ -18,6 +18,7 @@ from .functions import coverage as coverage
 from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
 from .functions.foreign import from_local as from_local
+from .functions.foreign import from_partitioned as from_partitioned
 from .layout import Block as Block
 from .layout import Cyclic as Cyclic
 from .layout import Layout as Layout
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from .explaining import explain as explain
     from .interchange.distarray import check_distarray as check_distarray
     from .interchange.distarray import to_distarray as to_distarray
+    from .interchange.partitioned import check_partitioned as check_partitioned
+    from .interchange.partitioned import to_partitioned as to_partitioned
 
 set_default_size(lambda: world.size)
 
@@ -42,8 +45,10 @@ namespace.append(sys.modules[__name__])
 
 LATE = {
     "check_distarray": "interchange.distarray",
+    "check_partitioned": "interchange.partitioned",
     "explain": "explaining",
     "to_distarray": "interchange.distarray",
+    "to_partitioned": "interchange.partitioned",
 }
 """Names by the room that they come from, which is entered when somebody asks for one."""
 

@@ -73,6 +73,10 @@ class PendingError(AtollError, RuntimeError):
     """A process-local call met pending work that needs the other ranks."""
 
 
+class ClusterError(AtollError, RuntimeError):
+    """A cluster (Dask, Ray) is gone, does not answer, or failed at a task."""
+
+
 class OutOfMemoryError(AtollError, MemoryError):
     """A buffer does not fit into the memory that is left; the message says who asked for it."""
 

@@ -87,3 +87,40 @@ def halves_of_two_axes(np):
 def test_assignments_through_views_that_cross_axes(program):
     """The owners of what is written are no grid of the view's own axes."""
     np.testing.assert_array_equal(np.asarray(program(atoll)), program(np))
+
+
+WRITES = [
+    "a[2:5] = 9",
+    "a[...] = 0",
+    "a[1:, 1:] = a[:-1, :-1]",
+    "a[::2, ::-1] += 1",
+    "a[a > 10] = -1",
+    "a[:, 2] = a[2, 0]",
+    "a.T[1] = 5",
+    "a[3] = np.arange(6.0)",
+    "a[1, 1] = 7",
+    "np.multiply(a[1:], 2, out=a[:-1])",
+    "np.copyto(a, 3, where=a > 5)",
+    "a[[1, 3]] = 8",
+    "a.reshape(6, 7)[2:4] = 1",
+    "a.flat[3:9] = 2",
+]
+
+
+@pytest.mark.simulated(1, 3, 8)
+@pytest.mark.ranks(2)
+def test_writes_into_memory_that_is_known_outside(rank, size):
+    """Each rank writes what falls into its own block, at once."""
+    whole = np.arange(42.0).reshape(7, 6)
+    layout = Layout((7, 6), "bn", size=size)
+    rows = layout.region(rank)[0].array()
+    for line in WRITES:
+        expected = whole.copy()
+        exec(line, {"np": np, "a": expected})
+        imported = whole[rows]
+        exec(line, {"np": atoll, "a": atoll.from_local(imported, layout)})
+        np.testing.assert_array_equal(imported, expected[rows], err_msg=line)
+        a = atoll.array(whole).redistribute(layout)
+        exported = a.local
+        exec(line, {"np": atoll, "a": a})
+        np.testing.assert_array_equal(exported, expected[rows], err_msg=line)

@@ -35,3 +35,21 @@ def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> nd
         *import_distarray(source, strict=strict, comm=comm, stacklevel=3)
     )
     return made
+
+
+def from_partitioned(source: Any, *, comm: Any = None, copy: bool | None = None) -> ndarray:
+    """The array that ``source`` shows by ``__partitioned__``, over the same memory where it can be.
+
+    ``source`` has a property ``__partitioned__``, or is the dictionary itself; all ranks call this,
+    each with its own. Partitions that the ranks hold stay where they are if some layout says so, and
+    otherwise move once; handles of a cluster are fetched by one rank each. ``copy=False`` refuses to
+    copy, ``copy=True`` always does. Deviations with a clear meaning are repaired with a
+    :class:`~atoll.errors.ProtocolWarning`; all else raises a :class:`~atoll.errors.ProtocolError`
+    that lists every rule broken.
+    """
+    from ..interchange.partitioned import import_partitioned
+
+    made: ndarray = ndarray._from_block(
+        *import_partitioned(source, comm=comm, copy=copy, stacklevel=3)
+    )
+    return made

@@ -157,7 +157,10 @@ class Cell:
     def write(self, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> None:
         """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``."""
         if self.pins:
-            self._write_now(region, value, mask)
+            if self.node.place is None:
+                self._write_now(region, value, mask)
+            else:
+                self._write_share_now(region, value, mask, site)
             return
         node = self.node
         if node.value is not None:
@@ -192,6 +195,21 @@ class Cell:
         where: Any = True if mask is None else mask.value.array  # type: ignore[union-attr]
         target = view_of(self.settle().array, region)
         np.copyto(target, array, casting="unsafe", where=where)
+
+    def _write_share_now(
+        self, region: Geometry, value: Any, mask: Node | None, site: Site | None
+    ) -> None:
+        """The same where the array lies on ranks: each keeps what falls into its own memory."""
+        self.settle()
+        old = self.node
+        new = update(old, region, value, mask, site)
+        evaluate((new,))
+        assert old.value is not None
+        assert new.value is not None
+        place = new.place
+        halo = place.layout.halo(place.world.rank)
+        inner = tuple([slice(a, n - b) for (a, b), n in zip(halo, old.value.array.shape)])
+        np.copyto(old.value.array[inner], new.value.array[inner])
 
 
 class _Export:

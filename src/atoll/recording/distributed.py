@@ -143,6 +143,13 @@ class Distributed(Handle):
         made._cell.node.value.pinned = False
         return made
 
+    @property
+    def __partitioned__(self) -> dict[str, Any]:
+        """The blocks of all ranks by ``__partitioned__``; no copy. The first access is collective."""
+        from ..interchange.partitioned import to_partitioned
+
+        return to_partitioned(self)
+
     def __distarray__(self) -> dict[str, Any]:
         """This rank's section by the Distributed Array Protocol 1.0; no copy."""
         from ..interchange.distarray import to_distarray

@@ -1,0 +1,252 @@
+"""Any partition as a NumPy array over the same memory: DLPack, buffer, ``__array__``, DataFrame.
+
+Arrays of NumPy are taken as they are. DLPack comes first for the others, because it alone says
+where the memory is. An array that DLPack can show only for reading is asked again by the
+other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .description import Position
+
+Array = npt.NDArray[Any]
+
+DEVICES = {
+    1: "kDLCPU",
+    2: "kDLCUDA",
+    3: "kDLCUDAHost",
+    4: "kDLOpenCL",
+    7: "kDLVulkan",
+    8: "kDLMetal",
+    9: "kDLVPI",
+    10: "kDLROCM",
+    11: "kDLROCMHost",
+    12: "kDLExtDev",
+    13: "kDLCUDAManaged",
+    14: "kDLOneAPI",
+    15: "kDLWebGPU",
+    16: "kDLHexagon",
+    17: "kDLMAIA",
+}
+"""The devices of DLPack by number."""
+
+
+class RefusedError(Exception):
+    """A partition that cannot be taken: the rule it breaks, and why."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
+def is_data(value: object) -> bool:
+    """Whether ``value`` is an array or a DataFrame, rather than a reference to one."""
+    if isinstance(value, np.ndarray | np.generic | memoryview):
+        return True
+    kind = type(value)
+    if any(hasattr(kind, name) for name in ("__dlpack__", "__array_interface__", "__array__")):
+        return True
+    if _is_frame(value):
+        return True
+    if isinstance(value, str | bytes | bytearray):
+        return False
+    try:
+        memoryview(value).release()  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def _is_frame(value: object) -> bool:
+    kind = type(value)
+    return hasattr(kind, "to_numpy") and (hasattr(value, "dtypes") or hasattr(value, "dtype"))
+
+
+def kind_name(value: object) -> str:
+    """The type of a value, as an error names it."""
+    kind = type(value)
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def as_array(value: Any) -> Array:
+    """The array over the memory of ``value``; :class:`RefusedError` for what has none."""
+    array = _converted(value)
+    if array.dtype.hasobject:
+        raise RefusedError(
+            "D1", f"the data is a {kind_name(value)} of dtype {array.dtype}; objects do not travel"
+        )
+    return array
+
+
+def _converted(value: Any) -> Array:
+    if isinstance(value, np.ma.MaskedArray):
+        raise RefusedError("D1", "the data is a masked array; fill it first")
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)
+    if not is_data(value):
+        raise RefusedError(
+            "D1",
+            f"the data is a {kind_name(value)}; it must be an array in memory (DLPack, buffer or "
+            "__array__) or a DataFrame",
+        )
+    _check_device(value)
+    if _is_frame(value):
+        return _of_frame(value)
+    try:
+        shown = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
+    except Exception as error:
+        shown = _by_other_ways(value, error)
+    if not shown.flags.writeable and hasattr(value, "__dlpack__"):
+        again = _by_other_ways(value, None)
+        if again is not None and again.flags.writeable and np.may_share_memory(again, shown):
+            return np.asarray(again)
+    return np.asarray(shown)
+
+
+def _by_other_ways(value: Any, error: Exception | None) -> Any:
+    """By ``__array__`` or the buffer; where that fails too, the first error, if there was one."""
+    try:
+        return np.asarray(value)
+    except Exception as second:
+        if error is None:
+            return None
+        raise RefusedError(
+            "D1", f"the data is a {kind_name(value)} that gives no array ({second or error})"
+        ) from error
+
+
+def _check_device(value: Any) -> None:
+    ask = getattr(value, "__dlpack_device__", None)
+    if ask is None:
+        return
+    kind, number = ask()
+    if int(kind) != 1:
+        name = DEVICES.get(int(kind), f"device type {int(kind)}")
+        raise RefusedError(
+            "P10",
+            f"the data is on device {name}:{number}; it must be on kDLCPU: copy it there first",
+        )
+
+
+def _of_frame(value: Any) -> Array:
+    dtypes = getattr(value, "dtypes", None)
+    if getattr(value, "ndim", 2) == 2 and dtypes is not None:
+        different = {str(dtype) for dtype in dtypes}
+        if len(different) > 1:
+            raise RefusedError(
+                "P7",
+                f"the DataFrame's columns have dtypes {', '.join(sorted(different))}; an array has one",
+            )
+    try:
+        return np.asarray(value.to_numpy())
+    except Exception as error:
+        raise RefusedError("D1", f"to_numpy() of the {kind_name(value)} failed: {error}") from error
+
+
+def shares(value: Any, array: Array) -> bool:
+    """Whether ``array`` lies over the memory of ``value`` rather than a copy of it."""
+    if isinstance(value, np.ndarray) or not array.size:
+        return True
+    return np.may_share_memory(array, _converted(value))
+
+
+# Several arrays that are one
+
+
+def grid_lists(positions: Sequence[Position]) -> list[list[int]] | None:
+    """The tiles along each axis if ``positions`` are all their combinations, else ``None``."""
+    if not positions:
+        return None
+    lists = [sorted({place[axis] for place in positions}) for axis in range(len(positions[0]))]
+    number = 1
+    for tiles in lists:
+        number *= len(tiles)
+    return lists if number == len(set(positions)) else None
+
+
+def joined(arrays: dict[Position, Array]) -> Array | None:
+    """The array of which ``arrays`` are adjoining views, if there is one; no copy is made.
+
+    Its order of tiles is theirs. All must be views of one array of NumPy, which so stays alive.
+    """
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
+    lists = grid_lists(list(arrays))
+    if lists is None:
+        return None
+    parts = {place: array for place, array in arrays.items() if array.size}
+    if not parts:
+        return None
+    some = next(iter(parts.values()))
+    owner = _owner(some)
+    offsets: list[dict[int, int]] = []
+    lengths = []
+    for axis, tiles in enumerate(lists):
+        offset, total = {}, 0
+        for tile in tiles:
+            sizes = {arrays[place].shape[axis] for place in arrays if place[axis] == tile}
+            if len(sizes) != 1:
+                return None
+            offset[tile] = total
+            total += sizes.pop()
+        offsets.append(offset)
+        lengths.append(total)
+    strides = _common_strides(parts, lengths)
+    if strides is None or _owner(some) is None:
+        return None
+    base: int | None = None
+    for place in product(*lists):
+        array = arrays[place]
+        if not array.size:
+            continue
+        if _owner(array) is not owner or array.dtype != some.dtype:
+            return None
+        if array.flags.writeable != some.flags.writeable:
+            return None
+        address = array.__array_interface__["data"][0]
+        begin = address - sum(
+            offset[tile] * stride for offset, tile, stride in zip(offsets, place, strides)
+        )
+        if base is not None and begin != base:
+            return None
+        base = begin
+    first = min(parts, key=lambda place: [offset[t] for offset, t in zip(offsets, place)])
+    if any(offset[tile] for offset, tile in zip(offsets, first)):
+        return None
+    return np.lib.stride_tricks.as_strided(
+        parts[first], lengths, strides, writeable=bool(some.flags.writeable)
+    )
+
+
+def _common_strides(parts: dict[Position, Array], lengths: list[int]) -> tuple[int, ...] | None:
+    """The strides in which all parts agree; those of axes of length one are free."""
+    found: list[int | None] = [None] * len(lengths)
+    for array in parts.values():
+        for axis, (n, stride) in enumerate(zip(array.shape, array.strides)):
+            if n > 1:
+                if found[axis] is not None and found[axis] != stride:
+                    return None
+                found[axis] = stride
+    if any(stride is None and n > 1 for stride, n in zip(found, lengths)):
+        # Tiles of one element along an axis: what lies between two of them is the stride.
+        some = next(iter(parts.values()))
+        found = [s if s is not None else some.strides[axis] for axis, s in enumerate(found)]
+    return tuple([stride or 0 for stride in found])
+
+
+def _owner(array: Array) -> Any:
+    """The array of NumPy that has the memory, ``None`` if something else has it."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if array.base is None else None

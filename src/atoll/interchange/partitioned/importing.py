@@ -1,0 +1,266 @@
+"""From a judged description to a block, a layout and a world: the same layout on every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...comm.world import World
+from ...errors import BufferTypeError, ProtocolError
+from ...layout import Layout, Range
+from ..worlds import world_of
+from .arranging import Owners, arranged, dealt
+from .checking import Examination, examine, warn
+from .data import joined
+from .description import Container, Extents, Position, Violation
+from .fetching import agree, fetch
+
+Array = npt.NDArray[Any]
+
+
+class Imported(NamedTuple):
+    """What an array is made of: this rank's block, the layout, the world."""
+
+    block: Array
+    layout: Layout
+    world: World
+
+
+def import_partitioned(
+    source: object,
+    *,
+    comm: Any = None,
+    copy: bool | None = None,
+    strict: bool = False,
+    name: str = "from_partitioned",
+    stacklevel: int = 2,
+) -> Imported:
+    """The block, layout and world of what ``source`` shows by ``__partitioned__``. Collective.
+
+    The block is the producer's memory where that is possible; ``copy=False`` refuses to copy,
+    ``copy=True`` always does. Raises :class:`~atoll.errors.ProtocolError` with every rule that is
+    broken, on all ranks alike; nothing is imported half.
+    """
+    world = world_of(comm)
+    examination = examine(source, world.communicator, strict)
+    if examination.violations:
+        raise _refusal(name, examination.violations)
+    assert examination.container is not None
+    if examination.container.spmd:
+        block, layout = _held(name, examination, world, copy)
+    else:
+        block, layout = _fetched(name, examination.container, examination, world, copy)
+    warn(examination.notes, stacklevel=stacklevel + 1)
+    return Imported(block, layout, world)
+
+
+def _refusal(name: str, violations: Sequence[Violation]) -> ProtocolError:
+    if len(violations) == 1:
+        message = f"{name}: {violations[0]}"
+    else:
+        shown = [f"  {violation}" for violation in violations[:20]]
+        if len(violations) > len(shown):
+            shown.append(f"  and {len(violations) - len(shown)} more")
+        head = f"{name}: the __partitioned__ protocol is broken in {len(violations)} places"
+        message = "\n".join([head, *shown])
+    kind = BufferTypeError if any(v.rule == "D1" for v in violations) else ProtocolError
+    return kind(message, violations)
+
+
+# Partitions that ranks hold
+
+
+def _held(
+    name: str, examination: Examination, world: World, copy: bool | None
+) -> tuple[Array, Layout]:
+    container = examination.container
+    assert container is not None
+    dtype = next(one.dtype for section in examination.sections for one in section.held)
+    everybody = _owners(examination)
+    owners: Owners = everybody
+    found = arranged(examination.extents, owners, world.size)
+    if found is None and any(len(ranks) > 1 for ranks in owners.values()):
+        owners = {position: ranks[:1] for position, ranks in owners.items()}
+        found = arranged(examination.extents, owners, world.size)
+    if found is None:
+        _may_copy(
+            name, world, copy is False, "no layout says who holds what; the partitions must move"
+        )
+        return _moved(name, container, examination.extents, owners, world, dtype)
+    layout, places = found
+    block, shared = _block(container, layout, places.get(world.rank), world.rank, dtype)
+    _may_copy(
+        name,
+        world,
+        copy is False and not shared,
+        "the partitions of a rank are no one array in memory",
+    )
+    if copy and shared:
+        block = block.copy()
+    return block, layout
+
+
+def _owners(examination: Examination) -> dict[Position, tuple[int, ...]]:
+    found: dict[Position, list[int]] = {
+        position: [] for position in product(*map(range, examination.sections[0].tiling))
+    }
+    for section in examination.sections:
+        for held in section.held:
+            found[held.position].append(section.rank)
+    return {position: tuple(ranks) for position, ranks in found.items()}
+
+
+def _may_copy(name: str, world: World, refused: bool, why: str) -> None:
+    """Raise on all ranks if one of them would have to copy and must not."""
+    agree(world, name, BufferTypeError(f"copy=False: {why}") if refused else None, None)
+
+
+def _block(
+    container: Container, layout: Layout, places: list[list[int]] | None, rank: int, dtype: Any
+) -> tuple[Array, bool]:
+    """This rank's block, and whether it is the producer's memory."""
+    shape = layout.local_shape(rank)
+    if places is None:
+        return np.empty(shape, dtype), True
+    mine = {position: container.arrays[position] for position in product(*places)}
+    whole = joined(mine)
+    if whole is not None:
+        shared = not container.copied.intersection(mine)
+        return whole.reshape(shape) if whole.shape != shape else whole, shared
+    block = np.empty(shape, dtype)
+    offsets = _offsets(mine, places)
+    for position, array in mine.items():
+        block[_key(position, offsets, array)] = array
+    return block, False
+
+
+def _offsets(arrays: dict[Position, Array], places: list[list[int]]) -> list[dict[int, int]]:
+    """Where in the block each place along an axis begins."""
+    found = []
+    for axis, own in enumerate(places):
+        begin, offset = {}, 0
+        for place in own:
+            begin[place] = offset
+            some = next(array for position, array in arrays.items() if position[axis] == place)
+            offset += some.shape[axis]
+        found.append(begin)
+    return found
+
+
+def _key(position: Position, offsets: list[dict[int, int]], array: Array) -> tuple[slice, ...]:
+    return tuple(
+        [
+            slice(begin[place], begin[place] + n)
+            for begin, place, n in zip(offsets, position, array.shape)
+        ]
+    )
+
+
+def _moved(
+    name: str, container: Container, extents: Extents, owners: Owners, world: World, dtype: Any
+) -> tuple[Array, Layout]:
+    """The partitions in the layout that a new array would have, moved there at once."""
+    layout = Layout.default(container.shape, world.size)
+    starts = _starts(extents)
+    parcels: list[list[tuple[Any, Array]]] = [[] for _ in range(world.size)]
+    for position, array in container.arrays.items():
+        if owners[position][0] != world.rank:
+            continue
+        begin = [start[place] for start, place in zip(starts, position)]
+        for rank in range(world.size):
+            if layout.coordinates(rank) is None:
+                continue
+            source, target = [], []
+            for part, first, n in zip(layout.region(rank), begin, array.shape):
+                assert isinstance(part, Range)
+                low, high = max(part.values.start, first), min(part.values.stop, first + n)
+                source.append(slice(low - first, high - first))
+                target.append(slice(low - part.values.start, high - part.values.start))
+            if all(s.start < s.stop for s in source):
+                parcels[rank].append((tuple(target), array[tuple(source)]))
+    block = np.empty(layout.local_shape(world.rank), dtype)
+    for received in world.communicator.alltoall_object(parcels, name):
+        for key, piece in received:
+            block[key] = piece
+    return block, layout
+
+
+def _starts(extents: Extents) -> list[list[int]]:
+    found = []
+    for lengths in extents:
+        begin = [0]
+        for length in lengths:
+            begin.append(begin[-1] + length)
+        found.append(begin)
+    return found
+
+
+# Partitions that a cluster holds
+
+
+def _fetched(
+    name: str, container: Container, examination: Examination, world: World, copy: bool | None
+) -> tuple[Array, Layout]:
+    processes = [section.process for section in examination.sections]
+    owners = dealt(container.tiling, container.locations, processes)
+    arrays: dict[Position, Array] = {}
+    direct: list[bool] = []
+    error: Exception | None = None
+
+    def take(position: Position, array: Array, own: bool) -> None:
+        if arrays:
+            some, model = next(iter(arrays.items()))
+            if array.dtype != model.dtype:
+                raise ProtocolError(
+                    f"P7 position {position}: its data has dtype {array.dtype}, that of position {some} "
+                    f"has {model.dtype}"
+                )
+        arrays[position] = array
+        direct.append(own)
+
+    try:
+        mine = [
+            (position, container.handles[position], _shape(container.extents, position))
+            for position, ranks in owners.items()
+            if ranks[0] == world.rank
+        ]
+        fetch(container.get, mine, take)
+    except Exception as raised:
+        error = raised
+    own = next(iter(arrays.values())).dtype if arrays else None
+    dtypes = [dtype for dtype in agree(world, name, error, own) if dtype is not None]
+    if any(dtype != dtypes[0] for dtype in dtypes):
+        listed = ", ".join(sorted({str(dtype) for dtype in dtypes}))
+        raise ProtocolError(f"{name}: P7: the partitions have dtypes {listed}; an array has one")
+    filled = Container(
+        container.shape,
+        container.tiling,
+        container.extents,
+        True,
+        container.handles,
+        container.locations,
+        container.get,
+        arrays,
+        frozenset(),
+    )
+    found = arranged(container.extents, owners, world.size)
+    if found is None:
+        _may_copy(name, world, copy is False, "the partitions must move")
+        return _moved(name, filled, container.extents, owners, world, dtypes[0])
+    layout, places = found
+    block, whole = _block(filled, layout, places.get(world.rank), world.rank, dtypes[0])
+    shared = whole and all(direct)
+    _may_copy(
+        name, world, copy is False and not shared and bool(mine), "the data came from a cluster"
+    )
+    if (copy and shared) or not block.flags.writeable:
+        block = block.copy()
+    return block, layout
+
+
+def _shape(extents: Extents, position: Position) -> tuple[int, ...]:
+    return tuple([lengths[place] for lengths, place in zip(extents, position)])
