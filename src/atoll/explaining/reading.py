@@ -14,7 +14,7 @@ from ..kernels.compile import is_compiled
 from ..kernels.launch import threads_of
 from ..plan import lower
 from ..plan.description import Description, GroupNote, StatementNote
-from ..run.across import CountLocally, ReadAcross
+from ..run.across import CountLocally, FoldAcross, ReadAcross
 from ..run.exchange import AcrossRanks, FinishExchange, PositionAcrossRanks, StartExchange
 from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share, State, Step
 from .facts import Access, Collective, Explanation, Group, Launch, Memory, Message, Stored
@@ -163,6 +163,9 @@ class Reader:
             events.messages.extend(self._messages(step))
         elif isinstance(step, FinishExchange):
             events.under_way = False
+        elif isinstance(step, FoldAcross):
+            events.memories.append(self._memory(step.register, "new, joined from all ranks' parts"))
+            events.collectives.append(self._collective(step))
         elif isinstance(step, AcrossRanks | PositionAcrossRanks):
             events.collectives.append(self._collective(step))
         else:
@@ -198,9 +201,9 @@ class Reader:
             found.append(Message(True, outgoing.peer, self.names[outgoing.register], region, size))
         return found
 
-    def _collective(self, step: AcrossRanks | PositionAcrossRanks) -> Collective:
+    def _collective(self, step: AcrossRanks | FoldAcross | PositionAcrossRanks) -> Collective:
         note = self.registers[step.register]
-        if isinstance(step, AcrossRanks):
+        if isinstance(step, AcrossRanks | FoldAcross):
             return Collective(self.names[step.register], step.ufunc.__name__, _nbytes(note.local))
         return Collective(self.names[step.register], step.name, 2 * note.dtype.itemsize)
 
@@ -265,7 +268,7 @@ class Reader:
         for step in self.program.steps:
             if isinstance(step, Allocate | Copy):
                 take(step.register)
-            elif isinstance(step, ByNumpy | CountLocally | ReadAcross):
+            elif isinstance(step, ByNumpy | CountLocally | FoldAcross | ReadAcross):
                 if step.geometry.ndim:
                     take(step.register)
             elif isinstance(step, StartExchange):

@@ -248,8 +248,18 @@ def average(
     return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})
 
 
+@native
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return array_of(a).cumsum(axis, dtype, out)
+
+
+@native
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    return array_of(a).cumprod(axis, dtype, out)
+
+
 on_data(
-    "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "nancumsum", "nancumprod", "nanargmin", "nanargmax",
+    "cumulative_sum", "cumulative_prod", "nancumsum", "nancumprod", "nanargmin", "nanargmax",
     "nanmedian", "nanpercentile", "nanquantile",
     "median", "percentile", "quantile", "bincount", "histogram", "histogram2d", "histogramdd",
     "histogram_bin_edges", "digitize",

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from ..comm.world import World
+from ..config import config
 from ..errors import WorldError
 from ..graph.geometry import Geometry
 from ..graph.node import Node
@@ -175,8 +176,15 @@ def place_of(node: Node) -> Place | None:
     if kind in ("reduce", "arg"):
         layout: Layout = first.place.layout
         axes, keepdims = node.params
-        if kind == "arg" or any(layout.grid[k] > 1 for k in axes):
+        if kind == "arg":
             return None
+        if any(layout.grid[k] > 1 for k in axes):
+            if len(axes) == layout.ndim or node.geometry.size < max(config.small, 2):
+                return None
+            spread = Place.of(Layout.default(shape, world.size), world)
+            if spread is not None:  # which depends on a setting, so the code has to say it
+                node.code = (node.identify(), spread.number)
+            return spread
         return Place.of(layout.unpadded().reduced(axes, keepdims), world)
     if not shape:
         return None

@@ -13,7 +13,8 @@ from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Layout, Range
 from ..ops.placement import Place, goes_across
-from ..run.across import CountLocally, ReadAcross
+from ..ops.reduction import reduced_shape
+from ..run.across import CountLocally, FoldAcross, ReadAcross
 from ..run.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, PositionAcrossRanks
 from ..run.program import (
     Allocate,
@@ -26,7 +27,7 @@ from ..run.program import (
     Share,
     Step,
 )
-from .body import Patch, Registers
+from .body import Patch, Registers, intervals_of
 from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import plan_exchange
 from .groups import Group, make_groups
@@ -176,6 +177,7 @@ class Planner:
             self._assign_locally(first.node)
             return
         reusable = self._reusable(place, group, last_use)
+        across = self._partials(group)
         scratch: dict[int, int] = {}
         full = {
             registers.of[id(s.node)]: s.node
@@ -254,14 +256,62 @@ class Planner:
         for register, combine in combines.items():
             self._add(combine, {register})
         if group.place is not None:
-            self._across_ranks(group, group.place)
+            self._across_ranks(group, group.place, across)
         self.launches.append(launches)
 
-    def _across_ranks(self, group: Group, place: Place) -> None:
-        """Join what each rank has folded of its share, where the result is everybody's."""
+    def _partials(self, group: Group) -> dict[int, int]:
+        """Registers for what ranks fold of their shares, where distributed axes go and others stay.
+
+        They stand for the results while the loops are made; by node, the register of the result.
+        """
+        registers = self.registers
+        across: dict[int, int] = {}
+        for statement in group.statements:
+            node = statement.node
+            if statement.style != "fold" or node.kind != "reduce" or group.place is None:
+                continue
+            layout = group.place.layout
+            axes, keepdims = node.params
+            if len(axes) == len(group.domain) or not any(layout.grid[k] > 1 for k in axes):
+                continue
+            shape = reduced_shape(layout.local_shape(registers.rank), axes, keepdims)
+            number = registers.extra(dense(shape, node.geometry.dtype))
+            owned = intervals_of(group.place, registers.rank)
+            if owned is not None:
+                low = [0 if k in axes else a for k, (a, _) in enumerate(owned)]
+                registers.corner[number] = tuple(
+                    [a for k, a in enumerate(low) if keepdims or k not in axes]
+                )
+            across[id(node)] = registers.of[id(node)]
+            registers.of[id(node)] = number
+        return across
+
+    def _fold_across(self, node: Node, place: Place, register: int) -> None:
+        registers = self.registers
+        axes, keepdims = node.params
+        target = Layout.replicated(reduced_shape(place.layout.shape, axes, False), place.world.size)
+        if node.place is not None:
+            target = node.place.layout
+            if keepdims:
+                target = target.sliced(
+                    tuple([0 if k in axes else slice(None) for k in range(target.ndim)])
+                )
+        partial = registers.of[id(node)]
+        registers.of[id(node)] = register
+        step = FoldAcross(
+            register, partial, place.layout.unpadded(), axes, target, getattr(np, node.name),
+            place.world.communicator, registers.geometry[register],
+        )  # fmt: skip
+        self._add(step, {register, partial})
+
+    def _across_ranks(self, group: Group, place: Place, across: dict[int, int]) -> None:
+        """Join what each rank has folded of its share."""
         communicator = place.world.communicator
         for statement in group.statements:
             node = statement.node
+            if id(node) in across:
+                self._fold_across(node, place, across[id(node)])
+                continue
             if statement.style != "fold" or node.place is not None:
                 continue
             register = self.registers.of[id(node)]

@@ -368,11 +368,9 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             stored.add(id(node), reasons.SCATTERED)
             if crosses(node.params[0]) or len(node.args) == 3:
                 by_numpy.add(id(node), reasons.NO_LOOP)
-        if node.kind in ("arg", "reduce") and node.args[0].place is not None:
-            # loops over local indices know neither positions nor rows of a result that all hold
-            partial = len(node.params[0]) < node.args[0].geometry.ndim and node.place is None
-            if not node.args[0].place.layout.is_block and (node.kind == "arg" or partial):
-                by_numpy.add(id(node), reasons.NO_LOOP)
+        searched: Place | None = node.args[0].place if node.kind == "arg" else None
+        if searched is not None and not searched.layout.is_block:
+            by_numpy.add(id(node), reasons.NO_LOOP)  # loops over local indices know no positions
         if goes_across(node):
             stored.add(id(node), reasons.SCATTERED)
             by_numpy.add(id(node), reasons.ACROSS)

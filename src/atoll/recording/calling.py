@@ -6,6 +6,7 @@ NumPy itself runs the rest on the data, and raises its own errors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -170,10 +171,19 @@ def wrapped(parent: Any, result: Any) -> Any:
     return parent.__array_wrap__(result, None, isinstance(result, Handle.scalar_type))
 
 
+methods: dict[str, Callable[..., Any]] = {}
+"""Methods of ufuncs that all ranks compute together; ``NotImplemented`` where NumPy has to."""
+
+
 def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """``ufunc.accumulate``, ``reduceat``, ``at`` or ``outer``."""
     if name == "outer" and len(args) == 2 and ufunc.nin == 2:
         result = _outer(ufunc, args, options)
+        if result is not NotImplemented:
+            return result
+    found = methods.get(name)
+    if found is not None:
+        result = found(ufunc, *args, **options)
         if result is not NotImplemented:
             return result
     return by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())

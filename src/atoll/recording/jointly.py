@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import taking
+import numpy as np
+
+from . import reductions, taking
 from .cells import Handle
 from .creation import asarray
 from .sections import place_of
@@ -47,11 +49,28 @@ def put(a: Any, indices: Any, values: Any, mode: Any = "raise") -> Any:
     return None if taking.put_flat(a, indices, values, mode) else NotImplemented
 
 
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """``a.cumsum``."""
+    return reductions.accumulate(np.add, a, axis, _wide(a, dtype), out)
+
+
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """``a.cumprod``."""
+    return reductions.accumulate(np.multiply, a, axis, _wide(a, dtype), out)
+
+
+def _wide(a: Any, dtype: Any) -> Any:
+    """The dtype in which NumPy scans: narrow integers become ``int``."""
+    return np.cumsum(np.empty(1, a.dtype)).dtype if dtype is None else dtype
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "take": take,
     "compress": compress,
     "nonzero": nonzero,
     "put": put,
+    "cumsum": cumsum,
+    "cumprod": cumprod,
 }
 
 

@@ -15,7 +15,8 @@ from ..comm.communicator import Communicator
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import Layout
-from .collective import Section, fetch, reshaped
+from .arrays import allocate_array
+from .collective import Section, by_ufunc, fetch, folded, reshaped
 from .program import State
 
 Array = np.ndarray[Any, Any]
@@ -92,6 +93,52 @@ class ReadAcross:
         section = Section(block, self.layout.unpadded(), self.communicator)
         made = read_across(section, self.view, self.target)
         state.registers[self.register] = Value(np.ascontiguousarray(made.block))
+
+
+class FoldAcross:
+    """Join what each rank has folded of its share into the shares of the result."""
+
+    __slots__ = (
+        "axes", "communicator", "geometry", "layout", "partial", "register", "target", "ufunc"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        register: int,
+        partial: int,
+        layout: Layout,
+        axes: tuple[int, ...],
+        target: Layout,
+        ufunc: np.ufunc,
+        communicator: Communicator,
+        geometry: Geometry,
+    ) -> None:
+        self.register = register
+        self.partial = partial
+        self.layout = layout
+        self.axes = axes
+        self.target = target
+        """Of the result, without the folded axes."""
+        self.ufunc = ufunc
+        self.communicator = communicator
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        """Exchange and join."""
+        value = state.registers[self.partial]
+        assert value is not None
+        kept = [
+            n
+            for k, n in enumerate(self.layout.local_shape(self.communicator.rank))
+            if k not in self.axes
+        ]
+        (made,) = folded(
+            (value.array.reshape(kept),), self.layout, self.axes, self.target, self.communicator,
+            by_ufunc(self.ufunc),
+        )  # fmt: skip
+        result = allocate_array(self.geometry)
+        result.array[...] = made.reshape(self.geometry.shape)
+        state.registers[self.register] = result
 
 
 class CountLocally:

@@ -20,6 +20,9 @@ elements (``elements.py``)
     owners (``Layout.locate``), values travel back. ``compressed`` keeps the elements under a mask
     and deals them out again evenly.
 
+folds (``folds.py``)
+    ``folded`` brings partial results of ranks to the owners of the result, who join them in order.
+
 panels (``products.py``)
     ``multiplied`` is the matrix product of stacks of matrices on any layouts.
 
@@ -33,6 +36,7 @@ tells it to all ranks first.
 """
 
 from .elements import compressed, fetch, positions_under, store
+from .folds import by_ufunc, extreme_places, folded
 from .messages import agree, exchange, prefix, uneven
 from .moving import (
     by_parts,
@@ -44,18 +48,24 @@ from .moving import (
     uneven_line,
 )
 from .products import multiplied, product_layout
+from .scans import accumulated, in_blocks_along, whole_along
 from .section import Section
 
 __all__ = [
     "Section",
+    "accumulated",
     "agree",
     "by_parts",
+    "by_ufunc",
     "compressed",
     "even_line",
     "even_part",
     "even_rows",
     "exchange",
+    "extreme_places",
     "fetch",
+    "folded",
+    "in_blocks_along",
     "multiplied",
     "positions_under",
     "prefix",
@@ -65,4 +75,5 @@ __all__ = [
     "store",
     "uneven",
     "uneven_line",
+    "whole_along",
 ]
