@@ -165,6 +165,7 @@ class Reader:
             events.under_way = False
         elif isinstance(step, FoldAcross):
             events.memories.append(self._memory(step.register, "new, joined from all ranks' parts"))
+            events.messages.extend(self._parts(step))
             events.collectives.append(self._collective(step))
         elif isinstance(step, AcrossRanks | PositionAcrossRanks):
             events.collectives.append(self._collective(step))
@@ -200,6 +201,20 @@ class Reader:
                 region = _key_region(outgoing.key, note.corner, note.shape, region)
             found.append(Message(True, outgoing.peer, self.names[outgoing.register], region, size))
         return found
+
+    def _parts(self, step: FoldAcross) -> list[Message]:
+        """The messages that bring parts of a fold to the owners of the result."""
+        name, item = self.names[step.register], self.registers[step.register].dtype.itemsize
+        found = [
+            Message(False, source, name, ", its part", prod(shape) * item)
+            for _, shape, sources in step.plan.joins
+            for source in sources
+        ]
+        found += [
+            Message(True, peer, name, ", this rank's part", prod(shape) * item)
+            for peer, _, shape in step.plan.sends
+        ]
+        return [one for one in found if one.peer != step.communicator.rank]
 
     def _collective(self, step: AcrossRanks | FoldAcross | PositionAcrossRanks) -> Collective:
         note = self.registers[step.register]

@@ -15,6 +15,7 @@ from ..layout import IndexSet, Layout, Range
 from ..ops.placement import Place, goes_across
 from ..ops.reduction import reduced_shape
 from ..run.across import CountLocally, FoldAcross, ReadAcross
+from ..run.collective import fold_plan
 from ..run.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, PositionAcrossRanks
 from ..run.program import (
     Allocate,
@@ -298,8 +299,10 @@ class Planner:
                 )
         partial = registers.of[id(node)]
         registers.of[id(node)] = register
+        layout = place.layout.unpadded()
         step = FoldAcross(
-            register, partial, place.layout.unpadded(), axes, target, getattr(np, node.name),
+            register, partial, reduced_shape(layout.local_shape(registers.rank), axes, False),
+            fold_plan(layout, axes, target, registers.rank), getattr(np, node.name),
             place.world.communicator, registers.geometry[register],
         )  # fmt: skip
         self._add(step, {register, partial})

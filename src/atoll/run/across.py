@@ -16,7 +16,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import Layout
 from .arrays import allocate_array
-from .collective import Section, by_ufunc, fetch, folded, reshaped
+from .collective import FoldPlan, Section, by_ufunc, fetch, folded, reshaped
 from .program import State
 
 Array = np.ndarray[Any, Any]
@@ -98,27 +98,23 @@ class ReadAcross:
 class FoldAcross:
     """Join what each rank has folded of its share into the shares of the result."""
 
-    __slots__ = (
-        "axes", "communicator", "geometry", "layout", "partial", "register", "target", "ufunc"
-    )  # fmt: skip
+    __slots__ = ("communicator", "geometry", "kept", "partial", "plan", "register", "ufunc")
 
     def __init__(
         self,
         register: int,
         partial: int,
-        layout: Layout,
-        axes: tuple[int, ...],
-        target: Layout,
+        kept: tuple[int, ...],
+        plan: FoldPlan,
         ufunc: np.ufunc,
         communicator: Communicator,
         geometry: Geometry,
     ) -> None:
         self.register = register
         self.partial = partial
-        self.layout = layout
-        self.axes = axes
-        self.target = target
-        """Of the result, without the folded axes."""
+        self.kept = kept
+        """The shape of this rank's partial result, without the folded axes."""
+        self.plan = plan
         self.ufunc = ufunc
         self.communicator = communicator
         self.geometry = geometry
@@ -127,15 +123,8 @@ class FoldAcross:
         """Exchange and join."""
         value = state.registers[self.partial]
         assert value is not None
-        kept = [
-            n
-            for k, n in enumerate(self.layout.local_shape(self.communicator.rank))
-            if k not in self.axes
-        ]
-        (made,) = folded(
-            (value.array.reshape(kept),), self.layout, self.axes, self.target, self.communicator,
-            by_ufunc(self.ufunc),
-        )  # fmt: skip
+        partial = (value.array.reshape(self.kept),)
+        (made,) = folded(partial, self.plan, self.communicator, by_ufunc(self.ufunc))
         result = allocate_array(self.geometry)
         result.array[...] = made.reshape(self.geometry.shape)
         state.registers[self.register] = result

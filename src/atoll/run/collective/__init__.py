@@ -36,7 +36,7 @@ tells it to all ranks first.
 """
 
 from .elements import compressed, fetch, positions_under, store
-from .folds import by_ufunc, extreme_places, folded
+from .folds import FoldPlan, by_ufunc, extreme_places, fold_plan, folded
 from .messages import agree, exchange, prefix, uneven
 from .moving import (
     by_parts,
@@ -52,6 +52,7 @@ from .scans import accumulated, in_blocks_along, whole_along
 from .section import Section
 
 __all__ = [
+    "FoldPlan",
     "Section",
     "accumulated",
     "agree",
@@ -64,6 +65,7 @@ __all__ = [
     "exchange",
     "extreme_places",
     "fetch",
+    "fold_plan",
     "folded",
     "in_blocks_along",
     "multiplied",

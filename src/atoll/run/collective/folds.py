@@ -9,7 +9,9 @@ that the bits do not depend on who is the owner. Both ends know the pieces from 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,23 +25,25 @@ Array = np.ndarray[Any, Any]
 Partial = tuple[Array, ...]
 
 
-def folded(
-    partial: Partial,
-    layout: Layout,
-    axes: tuple[int, ...],
-    target: Layout,
-    communicator: Communicator,
-    join: Callable[[Partial, Partial], Partial],
-) -> Partial:
-    """This rank's share of a fold over ``axes`` of an array that lies as ``layout`` says.
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """Which pieces of its partial result one rank sends to whom, and whose it joins."""
 
-    ``partial`` has one array, or several that belong together, each over the other axes of this
-    rank's region. ``target`` is the layout of the result, without the folded axes. Collective.
+    sends: tuple[tuple[int, Any, tuple[int, ...]], ...]
+    """For each owner (this rank may be one): the key of a piece of the partial result, its shape."""
+    joins: tuple[tuple[Any, tuple[int, ...], tuple[int, ...]], ...]
+    """For each piece of this rank's share: its key, its shape, and the ranks that have a part of it."""
+    shape: tuple[int, ...]
+    """Of this rank's share of the result."""
+
+
+def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) -> FoldPlan:
+    """A rank's part in a fold over ``axes`` of an array that lies as ``layout`` says.
+
+    ``target`` is the layout of the result, without the folded axes.
     """
-    rank = communicator.rank
     kept = [k for k in range(layout.ndim) if k not in axes]
-    outgoing: dict[int, Array] = {}
-    packed: dict[int, list[Array]] = {}
+    sends: list[tuple[int, Any, tuple[int, ...]]] = []
     place = layout.coordinates(rank)
     counts = [layout.axes[k].count(place[k]) for k in axes] if place is not None else [0]
     if place is not None and layout.ranks_at(place)[0] == rank and 0 not in counts:
@@ -47,45 +51,65 @@ def folded(
         pieces = [list(one.holders_of(held[k])) for one, k in zip(target.axes, kept, strict=True)]
         for cell in product(*pieces):
             key = _key([held[k].positions(part) for k, (_, part) in zip(kept, cell, strict=True)])
+            shape = tuple([len(part) for _, part in cell])
             for peer in target.ranks_at([coordinate for coordinate, _ in cell]):
-                packed[peer] = [array[key] for array in partial]
-    own = packed.pop(rank, None)
-    for peer, arrays in packed.items():
-        outgoing[peer] = _bytes(arrays)
-    made = tuple([np.empty(target.local_shape(rank), array.dtype) for array in partial])
-    contributions: list[tuple[Any, tuple[int, ...], list[int]]] = []
-    incoming: dict[int, Array] = {}
-    item = sum(array.dtype.itemsize for array in partial)
-    if target.coordinates(rank) is not None and made[0].size:
+                sends.append((peer, key, shape))
+    joins: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = []
+    if target.coordinates(rank) is not None and target.local_size(rank):
         wanted = target.region(rank)
         found = [list(layout.axes[k].owners_of(part)) for k, part in zip(kept, wanted, strict=True)]
         along = [[c for c in range(layout.grid[k]) if layout.axes[k].count(c)] for k in axes]
         for cell in product(*found):
-            key = _key(
-                [whole.positions(part) for whole, (_, part) in zip(wanted, cell, strict=True)]
-            )
-            shape = tuple([len(part) for _, part in cell])
+            parts = [part for _, part in cell]
+            key = _key([one.positions(part) for one, part in zip(wanted, parts, strict=True)])
+            full = [0] * layout.ndim
+            for k, (coordinate, _) in zip(kept, cell, strict=True):
+                full[k] = coordinate
             sources = []
             for folds in product(*along):
-                full = [0] * layout.ndim
                 for k, coordinate in zip(axes, folds, strict=True):
                     full[k] = coordinate
-                for k, (coordinate, _) in zip(kept, cell, strict=True):
-                    full[k] = coordinate
-                source = layout.ranks_at(full)[0]
-                sources.append(source)
-                if source != rank:
-                    incoming[source] = np.empty(int(np.prod(shape, dtype=int)) * item, np.uint8)
-            contributions.append((key, shape, sources))
+                sources.append(layout.ranks_at(full)[0])
+            joins.append((key, tuple(map(len, parts)), tuple(sources)))
+    return FoldPlan(tuple(sends), tuple(joins), target.local_shape(rank))
+
+
+def folded(
+    partial: Partial,
+    plan: FoldPlan,
+    communicator: Communicator,
+    join: Callable[[Partial, Partial], Partial],
+) -> Partial:
+    """This rank's share of the result. Collective.
+
+    ``partial`` has one array, or several that belong together, each over the axes of this rank's
+    region that are not folded.
+    """
+    rank = communicator.rank
+    outgoing: dict[int, Array] = {}
+    incoming: dict[int, Array] = {}
+    own: Partial | None = None
+    for peer, key, _ in plan.sends:
+        piece = tuple([np.asarray(array[key]) for array in partial])
+        if peer == rank:
+            own = piece
+        else:
+            outgoing[peer] = _bytes(piece)
+    item = sum(array.dtype.itemsize for array in partial)
+    for _, shape, sources in plan.joins:
+        for source in sources:
+            if source != rank:
+                incoming[source] = np.empty(prod(shape) * item, np.uint8)
     exchange(communicator, outgoing, incoming, "partial results")
-    for key, shape, sources in contributions:
+    made = tuple([np.empty(plan.shape, array.dtype) for array in partial])
+    for key, shape, sources in plan.joins:
         total: Partial | None = None
         for source in sources:
             if source == rank:
                 assert own is not None
-                piece = tuple(own)
+                piece = own
             else:
-                piece = _arrays(incoming[source], shape, partial)
+                piece = _arrays(incoming.pop(source), shape, partial)
             total = piece if total is None else join(total, piece)
         assert total is not None
         for array, one in zip(made, total, strict=True):
@@ -97,7 +121,7 @@ def _key(positions: list[IndexSet]) -> Any:
     return np.ix_(*[part.array() for part in positions]) if positions else ()
 
 
-def _bytes(arrays: list[Array]) -> Array:
+def _bytes(arrays: Partial) -> Array:
     flat = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
     return flat[0] if len(flat) == 1 else np.concatenate(flat)
 
@@ -105,7 +129,7 @@ def _bytes(arrays: list[Array]) -> Array:
 def _arrays(data: Array, shape: tuple[int, ...], like: Partial) -> Partial:
     made, start = [], 0
     for array in like:
-        stop = start + int(np.prod(shape, dtype=int)) * array.dtype.itemsize
+        stop = start + prod(shape) * array.dtype.itemsize
         made.append(data[start:stop].view(array.dtype).reshape(shape))
         start = stop
     return tuple(made)
@@ -136,24 +160,17 @@ def extreme_places(section: Section, name: str, axis: int | None, target: Layout
         return np.take_along_axis(values, best, 0)[0], np.take_along_axis(places, best, 0)[0]
 
     region = section.region
-    if axis is None:
-        flat = block.reshape(-1)
-        if not flat.size:
-            none = np.zeros((), section.dtype), np.zeros((), np.int64)
-            return folded(none, layout, tuple(range(layout.ndim)), target, communicator, join)[1]
-        best = np.unravel_index(int(pick(flat)), block.shape)
+    folds = tuple(range(layout.ndim)) if axis is None else (axis,)
+    plan = fold_plan(layout, folds, target, section.rank)
+    if axis is None and block.size:
+        best = np.unravel_index(int(pick(block)), block.shape)
         place = [part.global_of(int(k)) for part, k in zip(region, best, strict=True)]
-        number = np.asarray(np.ravel_multi_index(place, layout.shape), np.int64)
-        partial = block[best], number
-        folds = tuple(range(layout.ndim))
-        return folded((np.asarray(partial[0]), number), layout, folds, target, communicator, join)[
-            1
-        ]
-    if not block.shape[axis]:
-        shape = (*block.shape[:axis], *block.shape[axis + 1 :])
-        none = np.zeros(shape, section.dtype), np.zeros(shape, np.int64)
-        return folded(none, layout, (axis,), target, communicator, join)[1]
-    local: Array = np.expand_dims(pick(block, axis=axis), axis)
-    values = np.take_along_axis(block, local, axis).squeeze(axis)
-    places = region[axis].array()[local.squeeze(axis)]
-    return folded((values, places), layout, (axis,), target, communicator, join)[1]
+        partial = np.asarray(block[best]), np.asarray(np.ravel_multi_index(place, layout.shape))
+    elif axis is not None and block.shape[axis]:
+        local: Array = np.expand_dims(pick(block, axis=axis), axis)
+        places = region[axis].array()[local.squeeze(axis)]
+        partial = np.take_along_axis(block, local, axis).squeeze(axis), places
+    else:
+        shape = () if axis is None else (*block.shape[:axis], *block.shape[axis + 1 :])
+        partial = np.zeros(shape, section.dtype), np.zeros(shape, np.int64)
+    return folded(partial, plan, communicator, join)[1]

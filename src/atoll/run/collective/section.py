@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...comm.communicator import Communicator
+from ...graph.geometry import dense
 from ...layout import Layout, Region
+from ..arrays import allocate_array
 
 Array = np.ndarray[Any, Any]
 
@@ -80,4 +82,5 @@ def replicated(array: Array, communicator: Communicator) -> Section:
 
 def empty(layout: Layout, dtype: np.dtype[Any], communicator: Communicator) -> Section:
     """New memory for this rank's block of an array that lies as ``layout`` says."""
-    return Section(np.empty(layout.local_shape(communicator.rank), dtype), layout, communicator)
+    block = allocate_array(dense(layout.local_shape(communicator.rank), dtype)).array
+    return Section(block, layout, communicator)
