@@ -32,6 +32,9 @@ from .run.statistics import stats as stats
 if TYPE_CHECKING:
     from . import graph as graph
     from .explaining import explain as explain
+    from .functions.clusters import from_dask as from_dask
+    from .functions.clusters import to_dask as to_dask
+    from .interchange.dask import DaskPartitions as DaskPartitions
     from .interchange.distarray import check_distarray as check_distarray
     from .interchange.distarray import to_distarray as to_distarray
     from .interchange.partitioned import check_partitioned as check_partitioned
@@ -46,7 +49,10 @@ namespace.append(sys.modules[__name__])
 LATE = {
     "check_distarray": "interchange.distarray",
     "check_partitioned": "interchange.partitioned",
+    "DaskPartitions": "interchange.dask",
     "explain": "explaining",
+    "from_dask": "functions.clusters",
+    "to_dask": "functions.clusters",
     "to_distarray": "interchange.distarray",
     "to_partitioned": "interchange.partitioned",
 }

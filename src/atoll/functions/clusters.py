@@ -1,0 +1,52 @@
+"""Arrays from and to the clusters of Dask and Ray; imported when one of them is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..array import ndarray
+from ..interchange.dask import export_dask, import_dask
+from ..interchange.fetching import Imported
+from ..layout import Layout
+from ..recording.creation import asarray
+
+
+def from_dask(x: Any, *, client: Any = None, comm: Any = None) -> ndarray:
+    """The array that a ``dask.array``, or a ``dask.dataframe`` of one dtype, comes to.
+
+    All ranks call it. The ``x`` of the first rank that gives one counts, the others may give
+    ``None``. It is computed on the cluster of ``client`` (a ``distributed.Client`` or the address of
+    a scheduler; unless given, the current client), and each rank fetches its own part from the
+    workers. Without a cluster each rank computes its part by itself.
+    """
+    return _shared_out(import_dask(x, client=client, comm=comm))
+
+
+def to_dask(a: Any, *, client: Any = None) -> Any:
+    """A ``dask.array`` of ``a`` whose chunks lie on a Dask cluster; a copy, sent by all ranks.
+
+    The ranks that ``a`` lies on call it. The cluster is that of the first rank that has a client
+    (``client``, or the current one). Every rank with a client of that cluster gets the array, the
+    others, who connect for the call only, get ``None``.
+    On one rank without a cluster, the Dask array reads the memory of ``a``.
+    """
+    array = _in_blocks(a)
+    return export_dask(array.local, array.layout.unpadded(), array.world, client)
+
+
+def _shared_out(imported: Imported) -> ndarray:
+    """The array of what was fetched; of fewer partitions than ranks, every rank gets a share."""
+    array: ndarray = ndarray._from_block(*imported)
+    size = imported.world.size
+    if size > 1 and len(imported.layout.ranks) < size:
+        array = array.redistribute(Layout.default(array.shape, size))
+    return array
+
+
+def _in_blocks(a: Any) -> ndarray:
+    """``a`` in a layout that is a grid of one block for each rank; a copy only if it is not."""
+    array: ndarray = asarray(a)
+    layout = array.layout
+    if not layout.is_block and not layout.is_replicated:
+        array = array.redistribute(Layout.default(layout.shape, layout.processes))
+    return array

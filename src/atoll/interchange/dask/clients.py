@@ -1,0 +1,223 @@
+"""Talking to a scheduler of Dask's without ever waiting for one that is gone.
+
+:func:`ask` runs a method of a client in the client's own loop and looks up now and then whether
+the scheduler is still there. :class:`Watch` waits for futures; it is done, or fails, when they do,
+when the scheduler is lost, and when nothing has moved for ``config.wait_abort`` seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, NamedTuple
+
+from ...comm.world import World
+from ...config import config
+from ...errors import ClusterError
+from ..clusters import Position, everywhere
+
+QUIET = 5.0
+"""Seconds without a change after which the scheduler is asked whether anybody works."""
+
+
+class Link(NamedTuple):
+    """How to reach a scheduler."""
+
+    address: str
+    security: Any
+
+
+def lost(client: Any) -> ClusterError:
+    """The error that says so."""
+    return ClusterError(
+        f"the scheduler at {address_of(client)} is lost (the client is {client.status!r})"
+    )
+
+
+def ask(client: Any, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a method of the client, or of a future, returns; no waiting for a scheduler that is lost."""
+
+    async def call() -> Any:
+        # A client that is called in its own loop answers with something to await.
+        return await method(*arguments, **options)
+
+    what, started = method.__name__, time.monotonic()
+    if client.status != "running":
+        raise lost(client)
+    pending = asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
+    try:
+        while True:
+            done, _ = concurrent.futures.wait([pending], timeout=0.25)
+            if done:
+                break
+            if client.status != "running":
+                raise lost(client)
+            if time.monotonic() - started > config.wait_abort:
+                raise ClusterError(
+                    f"the cluster at {address_of(client)} did not answer {what} within "
+                    f"{config.wait_abort:g} s (wait_abort)"
+                )
+    finally:
+        pending.cancel()
+    try:
+        return pending.result()
+    except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+        if client.status != "running":
+            raise lost(client) from error
+        raise ClusterError(
+            f"{what}: a partition was cancelled, or its only copy was lost with a worker"
+        ) from error
+    except Exception as error:
+        raise ClusterError(
+            f"{what}, cluster at {address_of(client)}: {type(error).__name__}: {error}"
+        ) from error
+
+
+class Watch:
+    """Waits for futures, and knows when waiting has become useless."""
+
+    def __init__(self, name: str, client: Any, futures: dict[Position, Any]) -> None:
+        self.name, self.client, self.futures = name, client, futures
+        self.left = dict(futures)
+        self.moved = self.asked = time.monotonic()
+
+    def done(self, seconds: float) -> bool:
+        """Whether all are finished, after waiting for them so many seconds at most."""
+        deadline, nap = time.monotonic() + seconds, 0.001
+        while True:
+            count = len(self.left)
+            for place, future in list(self.left.items()):
+                status = future.status
+                if status == "finished":
+                    del self.left[place]
+                elif status in ("error", "cancelled"):
+                    self._refuse(place, future, status)
+            now = time.monotonic()
+            if not self.left:
+                return True
+            if len(self.left) < count:
+                self.moved = now
+            self.check(now)
+            if now >= deadline:
+                return False
+            time.sleep(min(nap, max(deadline - now, 0.0)))
+            nap = min(2 * nap, 0.05)
+
+    def check(self, now: float) -> None:
+        if self.client.status not in ("running", "newly-created"):
+            raise lost(self.client)
+        if now - max(self.moved, self.asked) < min(QUIET, config.wait_abort):
+            return
+        self.asked = now
+        busy = ask(self.client, self.client.processing)
+        if any(busy.values()):
+            self.moved = now
+        elif now - self.moved >= config.wait_abort:
+            workers = f"{len(busy)} workers that do nothing" if busy else "no workers"
+            raise ClusterError(
+                f"{self.name}: nothing moved for {now - self.moved:.0f} s (wait_abort): "
+                f"{len(self.left)} of {len(self.futures)} partitions are missing, position "
+                f"{min(self.left)} among them, and the cluster at {address_of(self.client)} has {workers}"
+            )
+
+    def _refuse(self, place: Position, future: Any, status: str) -> None:
+        if status == "cancelled":
+            if self.client.status != "running":
+                raise lost(self.client)
+            raise ClusterError(
+                f"{self.name}: position {place}: the partition {future.key!r} was cancelled, or its only "
+                "copy was lost with a worker"
+            )
+        error = ask(self.client, future.exception)
+        raise ClusterError(
+            f"{self.name}: position {place}: the task failed on the cluster: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def own_client(given: Any) -> Any:
+    """The client that a caller means: a given one, or the current one, or ``None``."""
+    try:
+        import distributed
+    except ImportError:
+        return None
+    if given is None:
+        try:
+            given = distributed.Client.current()
+        except ValueError:
+            return None
+    if not isinstance(given, distributed.Client):
+        raise TypeError(
+            f"client is a {type(given).__name__}; it must be a distributed.Client or an address"
+        )
+    return given
+
+
+def client_of(given: Any, stack: ExitStack) -> Any:
+    """The client of this rank, opened for as long as ``stack`` lasts if an address was given."""
+    return _open(Link(given, None), stack) if isinstance(given, str) else own_client(given)
+
+
+def _open(link: Link, stack: ExitStack) -> Any:
+    import distributed
+
+    try:
+        client = distributed.Client(
+            link.address, security=link.security, set_as_default=False, name="atoll"
+        )
+    except Exception as error:
+        raise ClusterError(
+            f"no connection to the scheduler at {link.address} ({type(error).__name__}: {error})"
+        ) from error
+    stack.callback(client.close)
+    return client
+
+
+def address_of(client: Any) -> str:
+    """Where the client's scheduler listens, or did."""
+    return str(client.scheduler.address) if client.scheduler is not None else "unknown"
+
+
+def link_of(name: str, client: Any) -> Link | None:
+    """How other ranks reach the scheduler of ``client``, which must be there."""
+    if client is None:
+        return None
+    if client.asynchronous:
+        raise TypeError(f"{name}: the client is asynchronous; a synchronous one is needed")
+    if client.status != "running":
+        raise lost(client)
+    security = client.security
+    return Link(address_of(client), security if security.require_encryption else None)
+
+
+def connected(world: World, name: str, link: Link, own: Any, stack: ExitStack) -> Any:
+    """On each rank a client of the scheduler: its own if it has one, else one for the call."""
+    mine: list[Any] = []
+
+    def connect() -> None:
+        same = own is not None and own.status == "running" and address_of(own) == link.address
+        mine.append(own if same else _open(link, stack))
+
+    everywhere(world, name, connect)
+    return mine[0]
+
+
+@contextmanager
+def published(client: Any, name: str, futures: dict[Position, Any]) -> Iterator[None]:
+    """Let other clients of the scheduler take these futures by :func:`taken`, for the block."""
+    ask(client, client.publish_dataset, futures, name=name)
+    try:
+        yield
+    finally:
+        # A scheduler that is gone has forgotten them anyway.
+        with suppress(ClusterError):
+            ask(client, client.unpublish_dataset, name)
+
+
+def taken(client: Any, name: str) -> dict[Position, Any]:
+    """The futures that another client published under this name, as this client's own."""
+    found: dict[Position, Any] = ask(client, client.get_dataset, name)
+    return found

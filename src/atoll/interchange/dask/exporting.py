@@ -1,0 +1,166 @@
+"""An atoll array out to Dask: each rank sends its block to workers, cut into chunks."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...comm.world import World
+from ...errors import ClusterError
+from ...layout import Layout
+from ..clusters import BEAT, Position, cut, everywhere
+from .clients import Link, Watch, address_of, ask, connected, link_of, own_client, published, taken
+
+Array = npt.NDArray[Any]
+Chunks = list[list[tuple[int, ...]]]
+
+BATCH = 256 << 20
+"""Bytes that go to a worker in one message, where chunks are smaller than that."""
+
+
+def export_dask(block: Array, layout: Layout, world: World, client: Any = None) -> Any:
+    """A Dask array of what ranks hold: on every rank that has a client, ``None`` on the others.
+
+    ``layout`` is one of blocks, ``block`` this rank's part. Collective.
+    """
+    name = "to_dask"
+    with ExitStack() as stack:
+        own: list[Any] = []
+
+        def link() -> Link | None:
+            own.append(own_client(client))
+            return link_of(name, own[0])
+
+        links = everywhere(world, name, link)
+        found = next((one for one in links if one is not None), None)
+        if found is None:
+            if world.size == 1:
+                return _in_place(block)
+            raise ClusterError(
+                f"{name}: no rank has a distributed.Client; start one, or give it by client="
+            )
+        root = links.index(found)
+        mine = connected(world, name, found, own[0], stack)
+        chunks = _chunks(layout, block.dtype.itemsize)
+        token = everywhere(world, name, lambda: uuid.uuid4().hex)[root]
+        futures: dict[Position, Any] = {}
+
+        def send() -> bool:
+            cell = layout.coordinates(world.rank)
+            # Of copies on several ranks, the first rank sends its own.
+            if cell is not None and layout.rank_at(cell) == world.rank:
+                futures.update(_scatter(mine, _cut_block(block, chunks, cell), token, world))
+            if futures and world.size > 1:
+                stack.enter_context(published(mine, f"atoll-{token}-{world.rank}", futures))
+            return bool(futures)
+
+        senders = everywhere(world, name, send)
+        made: list[Any] = []
+
+        def take() -> None:
+            if mine is not own[0]:
+                return
+            for rank, has_sent in enumerate(senders):
+                if has_sent and rank != world.rank:
+                    futures.update(taken(mine, f"atoll-{token}-{rank}"))
+            _settle(name, mine, futures)
+            made.append(_array(futures, token, chunks, block.dtype))
+
+        # The scheduler has heard who keeps the chunks before the ranks that sent them let go.
+        everywhere(world, name, take)
+        return made[0] if made else None
+
+
+def _chunks(layout: Layout, itemsize: int) -> Chunks:
+    """Along each axis, the chunks of each block, no chunk larger than Dask likes them."""
+    import dask
+    from dask.utils import parse_bytes
+
+    limit = parse_bytes(dask.config.get("array.chunk-size", "128MiB"))
+    lengths = [tuple([len(axis.owned(k)) for k in range(axis.processes)]) for axis in layout.axes]
+    return cut(lengths, itemsize, limit)
+
+
+def _cut_block(block: Array, chunks: Chunks, cell: Position) -> dict[Position, Array]:
+    """The chunks of one rank's block, by their position among all chunks."""
+    found = {}
+    options = [axis[k] for axis, k in zip(chunks, cell)]
+    before = [sum(map(len, axis[:k])) for axis, k in zip(chunks, cell)]
+    for part in product(*[range(len(one)) for one in options]):
+        region = tuple([slice(sum(one[:k]), sum(one[: k + 1])) for one, k in zip(options, part)])
+        found[tuple([b + k for b, k in zip(before, part)])] = block[region]
+    return found
+
+
+def _scatter(
+    client: Any, arrays: dict[Position, Any], token: str, world: World
+) -> dict[Position, Any]:
+    """Send the chunks to the workers, each its share; the futures that keep them there."""
+    workers = sorted(ask(client, client.ncores))
+    if not workers:
+        raise ClusterError(f"to_dask: the cluster at {address_of(client)} has no workers")
+    shared = address_of(client).startswith("inproc")
+    futures: dict[Position, Any] = {}
+    shares: dict[str, list[Position]] = {}
+    for k, place in enumerate(arrays):
+        first = world.rank * len(workers) // world.size
+        worker = workers[(first + k * len(workers) // len(arrays)) % len(workers)]
+        shares.setdefault(worker, []).append(place)
+    for worker, places in shares.items():
+        for batch in _batches(places, arrays):
+            # A worker in this process would go on looking at memory that the program writes to.
+            data = {
+                f"atoll-block-{token}-{place}": arrays[place].copy() if shared else arrays[place]
+                for place in batch
+            }
+            sent = ask(client, client.scatter, data, workers=[worker], direct=True, hash=False)
+            futures.update(zip(batch, map(sent.__getitem__, data)))
+    return futures
+
+
+def _batches(places: list[Position], arrays: dict[Position, Any]) -> Iterator[list[Position]]:
+    """The places in order, so many at a time that their arrays have at most ``BATCH`` bytes."""
+    batch: list[Position] = []
+    size = 0
+    for place in places:
+        if batch and size + arrays[place].nbytes > BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append(place)
+        size += arrays[place].nbytes
+    if batch:
+        yield batch
+
+
+def _settle(name: str, client: Any, futures: dict[Position, Any]) -> None:
+    """Return once the scheduler has answered for all futures: then it keeps them for us."""
+    watch = Watch(name, client, futures)
+    while not watch.done(BEAT):
+        continue
+
+
+def _array(futures: dict[Position, Any], token: str, chunks: Chunks, dtype: np.dtype[Any]) -> Any:
+    import dask.array
+
+    name = f"atoll-{token}"
+    graph = {(name, *place): future for place, future in futures.items()}
+    joined = tuple([sum(axis, ()) for axis in chunks])
+    return dask.array.Array(graph, name, joined, dtype=dtype)
+
+
+def _in_place(block: Array) -> Any:
+    """Without a cluster: a Dask array that reads this process's memory."""
+    import dask.array
+
+    chunks = _chunks(Layout.replicated(block.shape, 1), block.dtype.itemsize)
+    name = f"atoll-{uuid.uuid4().hex}"
+    joined = tuple([sum(axis, ()) for axis in chunks])
+    arrays = _cut_block(block, chunks, (0,) * block.ndim)
+    graph = {(name, *place): array for place, array in arrays.items()}
+    return dask.array.Array(graph, name, joined, dtype=block.dtype)
