@@ -6,7 +6,7 @@ from typing import Any
 
 from ..array import ndarray
 from ..interchange.dask import export_dask, import_dask
-from ..interchange.fetching import Imported
+from ..interchange.partitioned import Imported
 from ..layout import Layout
 from ..recording.creation import asarray
 

@@ -21,7 +21,7 @@ from ..clusters import (
     grid_of,
     while_root_waits,
 )
-from ..fetching import Imported, fetch
+from ..partitioned import Imported, import_partitioned
 from ..worlds import world_of
 from .clients import (
     Link,
@@ -136,7 +136,9 @@ def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imp
 
         everywhere(world, name, take)
         # All ranks are told how this ends before any of them lets its futures go.
-        return fetch(name, description(grid, futures.__getitem__, gather), grid, world)
+        return import_partitioned(
+            description(grid, futures.__getitem__, gather), comm=world, name=name
+        )
 
 
 class Arrival:

@@ -15,7 +15,7 @@ import numpy as np
 from ...comm.world import World
 from ...errors import ClusterError
 from ..clusters import Grid, Piece, Position, description, everywhere, grid_of
-from ..fetching import Imported, fetch
+from ..partitioned import Imported, import_partitioned
 from .collections import check_frame, is_frame, known_shapes
 
 
@@ -77,7 +77,9 @@ def import_recipe(collection: Any, world: World, root: int) -> Imported:
     pickled, grid = found
     parts: list[dict[Position, Recipe]] = []
     everywhere(world, name, lambda: parts.append(unpack()))
-    return fetch(name, description(grid, parts[0].__getitem__, _compute), grid, world)
+    return import_partitioned(
+        description(grid, parts[0].__getitem__, _compute), comm=world, name=name
+    )
 
 
 def _recipes(collection: Any) -> dict[Position, Recipe]:
