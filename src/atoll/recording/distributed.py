@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Distributed(Handle):
         if place is not None:
             return place.layout
         shape = self._geometry.shape if self._np is None else self._np.shape
-        return Layout.replicated(shape, current_world().size)
+        return _replicated(shape, current_world().size)
 
     def _evaluate(self) -> None:
         """Bring what is pending into memory."""
@@ -155,6 +156,11 @@ class Distributed(Handle):
         from ..interchange.distarray import to_distarray
 
         return to_distarray(self)
+
+
+@lru_cache(maxsize=256)
+def _replicated(shape: tuple[int, ...], size: int) -> Layout:
+    return Layout.replicated(shape, size)
 
 
 def _block_of_view(block: Array, place: Place, view: Any) -> Array:

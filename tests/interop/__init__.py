@@ -1,0 +1,1 @@
+"""Exchange with other libraries, where they are installed."""
