@@ -170,3 +170,17 @@ def test_a_wrong_result_fails_the_command(monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_drawing_of_nothing_is_still_a_drawing(tmp_path: Path) -> None:
     plot.write_plot(tmp_path / "empty.svg", [])
     assert ElementTree.parse(tmp_path / "empty.svg").getroot().tag.endswith("svg")
+
+
+def test_planning_is_measured_on_one_process() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "planning.py"), "--smoke", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["steps"]["messages"] == {"4": 4, "16": 4}
+    rows = found["large"]["bn"]
+    assert rows["bytes_sent"] == rows["bytes_received"] == 2 * (found["n"] - 2) * 8

@@ -177,6 +177,13 @@ class Explanation:
         return tuple([one for group in self.groups for one in group.collectives])
 
     @property
+    def overlapped(self) -> float:
+        """Of the memory traffic of groups with messages, the part that happens while they travel."""
+        waiting = [launch for group in self.groups if group.messages for launch in group.launches]
+        total = sum(launch.nbytes for launch in waiting)
+        return sum(launch.nbytes for launch in waiting if launch.early) / total if total else 1.0
+
+    @property
     def new_bytes(self) -> int:
         """What is allocated, buffers that serve one after the other counted each."""
         return sum(m.nbytes for group in self.groups for m in group.memories if m.is_new)

@@ -88,6 +88,10 @@ def summary(explanation: Explanation) -> list[str]:
             f"({size(sum(sends))}), receives {len(receives)} ({size(sum(receives))}), "
             f"and joins in {_count(len(explanation.collectives), 'reduction')} across ranks"
         )
+        if sends or receives:
+            lines.append(
+                f"{explanation.overlapped:.1%} of the work of these groups runs while messages travel"
+            )
     return lines
 
 

@@ -34,7 +34,8 @@ from .exchange import plan_exchange
 from .groups import Group, make_groups
 from .lower import Launch, bodies_of, launches_of
 from .numpy_nodes import numpy_function
-from .statements import Statement, Trace, make_statements
+from .readers import readers_of, who_reads
+from .statements import Statement, Trace, broadcast_map, identity, make_statements
 
 _IDENTITIES: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "add": lambda d: d.type(0),
@@ -343,7 +344,9 @@ class Planner:
             registers.forget(count)
             return found
 
-        start = plan_exchange(of_rank, registers, self.world)
+        world = self.world
+        readers = readers_of(group, registers, self.available, world.rank, world.size)
+        start = plan_exchange(of_rank, registers, world, readers)
         if start is None:
             return None
         self._add(start, start.uses())
@@ -362,7 +365,8 @@ class Planner:
         whole = tuple([Range(0, n) for n in node.geometry.shape])
         patch = Patch(registers.extra(node.geometry), node, whole)
         self._note([patch])
-        start = plan_exchange(lambda rank: [patch], registers, self.world)
+        everyone = range(self.world.size)
+        start = plan_exchange(lambda rank: [patch], registers, self.world, everyone)
         if start is None:
             self._add(Allocate(patch.register, node.geometry), {patch.register})
         else:
@@ -502,7 +506,15 @@ class Planner:
             ]
 
         self._note(list(patches.values()))
-        start = plan_exchange(of_rank, registers, self.world) if patches else None
+        readers: set[int] = set()
+        for patch in patches.values():
+            home: Place | None = patch.node.place
+            if home is None:
+                continue
+            shape = node.geometry.shape
+            outer = broadcast_map(patch.node, len(shape), shape, identity(shape))
+            readers |= who_reads(home.layout.region(registers.rank), outer, layout)
+        start = plan_exchange(of_rank, registers, self.world, readers) if patches else None
         if start is not None:
             self._add(start, start.uses())
             self._add(FinishExchange(start), start.uses())

@@ -1,14 +1,15 @@
-"""Which messages fill the patches of all ranks: this rank's receives and their mirror image.
+"""Which messages fill patches: this rank's receives, and the mirror image of others'.
 
 Each rank lists its own patches in the order in which its boxes ask for them, and can list
-those of any other rank, for they follow from layouts alone. Patch ``k`` of a rank travels in
+those of any other rank, for they follow from layouts alone. It does so for the ranks that can
+read what it owns (see ``readers``), and for no others. Patch ``k`` of a rank travels in
 messages with tag ``k``, one from each owner of a piece; so both ends of a message agree on it
 without a word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,17 +27,21 @@ if TYPE_CHECKING:
 
 
 def plan_exchange(
-    patches_of: Callable[[int], list[Patch]], registers: Registers, world: World
+    patches_of: Callable[[int], list[Patch]],
+    registers: Registers,
+    world: World,
+    readers: Iterable[int],
 ) -> StartExchange | None:
-    """The step that begins an exchange, or ``None`` where no rank needs a patch."""
+    """The step that begins this rank's share of an exchange, or ``None`` where it has none.
+
+    ``readers`` are the ranks whose patches may show something of this rank's.
+    """
     incoming: list[Incoming] = []
     outgoing: list[Outgoing] = []
     inside: list[Inside] = []
     allocate = []
-    anything = False
-    for rank in range(world.size):
+    for rank in sorted({world.rank, *readers}):
         for tag, patch in enumerate(patches_of(rank)):
-            anything = True
             node = patch.node
             source = registers.of[id(node)]
             if rank == world.rank:
@@ -47,7 +52,11 @@ def plan_exchange(
                     inside.append(Inside(source, region_key(patch.region), patch.register, every))
                 continue
             layout = node.place.layout
-            for record in needed(layout, patch.region, rank):
+            region = patch.region
+            if rank != world.rank:  # of what others ask for, only this rank's own matters
+                mine = layout.region(world.rank)
+                region = tuple([held & part for held, part in zip(mine, region, strict=True)])
+            for record in needed(layout, region, rank):
                 if rank == world.rank and record.peer == rank:
                     inside.append(
                         Inside(source, record.source_key, patch.register, record.target_key)
@@ -58,7 +67,7 @@ def plan_exchange(
                     )
                 elif record.peer == world.rank:
                     outgoing.append(Outgoing(source, record.source_key, record.shape, rank, tag))
-    if not anything:
+    if not (allocate or outgoing):
         return None
     halos = {
         registers.of[id(node)]: node.place.layout.halo(world.rank)
@@ -71,25 +80,36 @@ def plan_exchange(
 def gather(node: Node) -> np.ndarray[Any, Any]:
     """The whole value of an evaluated node that lies on ranks, on each of them. Collective."""
     whole = tuple([Range(0, n) for n in node.geometry.shape])
-    return _collected(node, node.geometry, lambda rank: whole)
+    return _collected(node, node.geometry, lambda rank: whole, None)
 
 
 def redistributed(node: Node, layout: Layout) -> np.ndarray[Any, Any]:
     """This rank's block of an evaluated node's value in another layout. Collective."""
     shape = layout.local_shape(node.place.world.rank)
-    return _collected(node, dense(shape, node.geometry.dtype), layout.region)
+    return _collected(node, dense(shape, node.geometry.dtype), layout.region, layout)
 
 
 def _collected(
-    node: Node, geometry: Geometry, region_of: Callable[[int], tuple[IndexSet, ...]]
+    node: Node,
+    geometry: Geometry,
+    region_of: Callable[[int], tuple[IndexSet, ...]],
+    target: Layout | None,
 ) -> np.ndarray[Any, Any]:
-    from .body import Patch, Registers  # the planner's: one process alone never needs them here
+    # the planner's: one process alone never needs them here
+    from .body import Patch, Registers
+    from .readers import who_reads
+    from .statements import identity
 
     world: World = node.place.world
+    readers: Iterable[int] = range(world.size)
+    if target is not None:
+        readers = who_reads(node.place.layout.region(world.rank), identity(target.shape), target)
     registers = Registers({}, {}, world.rank)
     registers.add(node)
     number = registers.extra(geometry)
-    start = plan_exchange(lambda rank: [Patch(number, node, region_of(rank))], registers, world)
+    start = plan_exchange(
+        lambda rank: [Patch(number, node, region_of(rank))], registers, world, readers
+    )
     assert start is not None
     state = State([node.value, None], ())
     start.run(state)

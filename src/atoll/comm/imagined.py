@@ -1,0 +1,83 @@
+"""One rank of a world that is not there: it can plan, but not communicate.
+
+What a rank does follows from the program and from layouts, so a process by itself can work out
+the plan of any rank among any number: for a look at what a large run would move, before it
+is started.
+
+    with imagined_world(17, 2048):
+        u = np.zeros((100_000, 100_000))
+        ...
+        print(np.explain(u))
+
+Memory is only taken for this rank's own share, and only once something is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..errors import CommunicationError, WorldError
+from .communicator import Array, Request
+from .single import SingleCommunicator
+from .world import World
+
+
+class ImaginedCommunicator(SingleCommunicator):
+    """The place of one rank among others that do not exist."""
+
+    kind = "imagined"
+
+    def __init__(self, rank: int, size: int) -> None:
+        if not 0 <= rank < size:
+            raise WorldError(f"there is no rank {rank} among {size}")
+        super().__init__()
+        self.rank = rank
+        self.size = size
+        self.universe = self  # type: ignore[assignment]
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        return tuple(range(self.size))
+
+    def _refuse(self, operation: str, what: str) -> NoReturn:
+        of = f" ({what})" if what else ""
+        raise CommunicationError(
+            f"{operation}{of}: rank {self.rank} of {self.size} is imagined, it can plan but has "
+            "nobody to talk to"
+        )
+
+    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
+        self._refuse(f"send to rank {dest}", what)
+
+    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
+        self._refuse(f"receive from rank {source}", what)
+
+    def _collective(self, operation: str, what: str, result: Any) -> Request:
+        self._refuse(operation, what)
+
+    def allgather_object(self, value: Any, what: str = "") -> list[Any]:
+        self._refuse("allgather_object", what)
+
+    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any]:
+        self._refuse("gather_object", what)
+
+    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
+        self._refuse("bcast_object", what)
+
+    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
+        self._refuse("alltoall_object", what)
+
+    def split(self, color: int | None, key: int = 0) -> SingleCommunicator | None:
+        self._refuse("split", "")
+
+    def group(self, ranks: Sequence[int]) -> SingleCommunicator:
+        self._refuse("group", "")
+
+    def duplicate(self) -> SingleCommunicator:
+        self._refuse("duplicate", "")
+
+
+def imagined_world(rank: int, size: int) -> World:
+    """The world as rank ``rank`` of ``size`` would see it; a context manager, as all worlds."""
+    return World(ImaginedCommunicator(rank, size))

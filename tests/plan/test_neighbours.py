@@ -1,0 +1,137 @@
+"""A rank plans its messages from those ranks alone that can read what it owns."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import Cyclic, Layout, Unstructured
+from atoll.comm.imagined import imagined_world
+from atoll.config import config
+from atoll.errors import CommunicationError
+from atoll.plan import build, readers
+
+SHAPE = (24, 18)
+PROGRAMS = {
+    "shift": lambda a, b: a[1:, 1:] + a[:-1, :-1],
+    "backwards": lambda a, b: a + a[::-1, ::-1],
+    "strided": lambda a, b: a[::3, 1::2] - b[1::3, ::2],
+    "strided onto dense": lambda a, b: a[:8, :9] - b[1::3, ::2],
+    "backwards with a step": lambda a, b: a[:8] - b[::-3],
+    "transposed": lambda a, b: a[:18, :18] * b[:18, :18].T,
+    "row and column": lambda a, b: a[5] * b[:, 3:4],
+    "diagonal": lambda a, b: np.diagonal(a)[:16] + np.diagonal(b, 2),
+    "reduction": lambda a, b: (a[2:] * b[:-2]).sum(),
+    "fold of rows": lambda a, b: (a - b).sum(axis=0) + b[1],
+    "by NumPy": lambda a, b: atoll.nextafter(a, b[:1]),
+}
+
+
+def stencil(a, b):
+    a[1:-1, 1:-1] = (b[:-2, 1:-1] + b[2:, 1:-1] + b[1:-1, :-2] + b[1:-1, 2:]) / 4
+    return a
+
+
+def assigned(a, b):
+    a[3:9, ::2] = b[10:16, 9:]
+    a[::-2, 4] = b[:12, 0]
+    return a + 1
+
+
+def layouts(size):
+    """Layouts of the shape, each for all ranks or most of them."""
+    generator = np.random.default_rng(size)
+    owners = generator.integers(0, size, SHAPE[0])
+    listed = Unstructured([np.flatnonzero(owners == rank) for rank in range(size)])
+    maps = ["bn", "nb", "bb", "cn", ("n", Cyclic(2)), (Cyclic(3), "c"), (listed, "n")]
+    found = [Layout(SHAPE, each, size=size) for each in maps]
+    if size > 2:
+        found.append(Layout(SHAPE, "bn", size=size, ranks=range(size - 1, 0, -1)))
+    return found
+
+
+def explained(program, first, second, rank, size):
+    """What one rank's plan sends and receives, without any other rank."""
+    with config(small=0), imagined_world(rank, size):
+        a = atoll.zeros(SHAPE, layout=first)
+        b = atoll.zeros(SHAPE, layout=second)
+        a[0], b[0] = 1.0, 2.0
+        atoll.sync()
+        return atoll.explain(program(a, b)).messages
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize(
+    "program", [*PROGRAMS.values(), stencil, assigned], ids=[*PROGRAMS, "stencil", "assigned"]
+)
+def test_what_is_sent_is_what_is_received(program, size):
+    for first, second in itertools.product(layouts(size), repeat=2):
+        sent, received = Counter(), Counter()
+        for rank in range(size):
+            for message in explained(program, first, second, rank, size):
+                if message.sends:
+                    sent[rank, message.peer, message.nbytes] += 1
+                else:
+                    received[message.peer, rank, message.nbytes] += 1
+        assert sent == received, (first, second)
+
+
+def counted(monkeypatch, rank, size, maps):
+    """For which ranks the boxes of one step of a stencil are worked out, and its messages."""
+    asked = []
+    original = build.bodies_of
+
+    def counting(group, registers, available, reusable, who):
+        asked.append(who)
+        return original(group, registers, available, reusable, who)
+
+    with config(small=0), imagined_world(rank, size):
+        u = atoll.zeros((4 * size, 64), layout=Layout((4 * size, 64), maps, size=size))
+        u[0] = 1.0
+        atoll.sync()
+        monkeypatch.setattr(build, "bodies_of", counting)
+        if maps == "bn":
+            u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+        else:
+            u = u[1:-1, 1:-1] + u[:-2, 1:-1] + u[2:, 1:-1]
+        found = atoll.explain(u)
+        monkeypatch.undo()
+    return asked, found.messages
+
+
+@pytest.mark.parametrize("maps", ["bn", (Cyclic(4), "n")], ids=str)
+@pytest.mark.parametrize("size", [4, 64, 1024])
+def test_a_halo_step_asks_two_neighbours_among_any_number(monkeypatch, maps, size):
+    rank = size // 2
+    asked, messages = counted(monkeypatch, rank, size, maps)
+    assert sorted(asked) == [rank - 1, rank, rank + 1]
+    assert sorted((m.peer, m.sends) for m in messages) == [
+        (rank - 1, False),
+        (rank - 1, True),
+        (rank + 1, False),
+        (rank + 1, True),
+    ]
+
+
+def test_a_plan_that_asks_too_few_is_noticed(monkeypatch):
+    monkeypatch.setattr(build, "readers_of", lambda *given: set())
+    with pytest.raises(AssertionError):
+        test_what_is_sent_is_what_is_received(PROGRAMS["shift"], 2)
+
+
+def test_readers_of_a_stride_that_steps_over_a_share():
+    layout = Layout((4,), "b", size=4)
+    mine = (readers.Range(5, 7),)
+    assert readers.who_reads(mine, ((0, ((0, 10),)),), layout) >= {0, 1}
+    assert readers.who_reads(mine, ((100, ((0, 1),)),), layout) == set()
+    assert readers.who_reads(mine, ((6, ()),), layout) == {0, 1, 2, 3}
+    assert readers.who_reads(mine, ((7, ()),), layout) == set()
+
+
+def test_an_imagined_rank_talks_to_nobody():
+    with config(small=0), imagined_world(3, 8):
+        u = atoll.ones((80, 4))
+        with pytest.raises(CommunicationError, match="rank 3 of 8 is imagined"):
+            float((u[1:] - u[:-1]).sum())
