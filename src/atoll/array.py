@@ -20,7 +20,7 @@ from .recording.elementwise import general, in_place, in_place_operator
 from .recording.fallback import by_numpy, implementations, user_frame
 from .recording.flags import Flags
 from .recording.flat import flatiter
-from .recording.making import from_numpy
+from .recording.making import from_numpy, of_array
 from .recording.operators import Operators
 from .recording.printing import text_of
 from .recording.reductions import NOTHING
@@ -44,7 +44,7 @@ class ndarray(Operators, Distributed):
         if buffer is None and strides is None and not offset:
             made = creation.empty(shape, dtype, "C" if order is None else order)
         else:
-            made = creation.of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
+            made = of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
         return made if cls is ndarray else shaping.in_class(cls, made, None)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -242,8 +242,10 @@ class ndarray(Operators, Distributed):
 
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order."""
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = () if axes[0] is None else tuple(axes[0])
+        if len(axes) == 1 and axes[0] is None:
+            axes = ()
+        elif len(axes) == 1 and hasattr(axes[0], "__len__"):
+            axes = tuple(axes[0])
         return shaping.transpose(self, axes or None)
 
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:

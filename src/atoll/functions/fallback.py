@@ -75,9 +75,13 @@ def publish_the_rest() -> None:
             publish(name, original, "same")
 
 
+_SPECIAL = {"__config__", "__array_api_version__", "__array_namespace_info__"}
+
+
 def late(name: str) -> Any:
     """A module of NumPy's that it imports when somebody asks for it, as we do."""
-    if kinds.get(name) != "same" and (name.startswith("__") or not hasattr(np, name)):
+    private = name.startswith("__") and name not in _SPECIAL
+    if kinds.get(name) != "same" and (private or not hasattr(np, name)):
         raise AttributeError(f"module 'atoll' has no attribute {name!r}")
     return getattr(np, name)
 

@@ -21,8 +21,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _flattened(value: Any) -> Any:
-    inner = getattr(value, "_handle", None)
-    return value if inner is None else inner()
+    inner = getattr(type(value), "_handle", None)
+    return value if inner is None else inner(value)
 
 
 @native

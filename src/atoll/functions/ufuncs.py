@@ -8,7 +8,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..recording import operators
-from ..recording.calling import call, method
+from ..recording.calling import call, method, takes_over
 from ..recording.cells import Handle
 from ..recording.creation import asarray
 from ..recording.elementwise import FAST_SCALARS, binary, unary
@@ -67,6 +67,8 @@ class ufunc:
                     return self._forward(x) if small is None else of_small(self._numpy(small))
                 if type(x) is Scalar:
                     return self._forward(x)
+        if takes_over(inputs, options):
+            return self._numpy(*inputs, **options)
         return call(self._numpy, inputs, options)
 
     def __repr__(self) -> str:

@@ -28,6 +28,21 @@ def overrides(value: Any) -> bool:
     return hasattr(type(value), "__array_ufunc__") and not isinstance(value, flatiter)
 
 
+def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether an operand is of a subclass of ours that handles ufuncs itself."""
+    base = Handle.array_type
+    for value in (*values, options.get("out"), options.get("where")):
+        for one in value if type(value) is tuple else (value,):
+            kind = type(one)
+            if (
+                kind is not base
+                and isinstance(one, base)
+                and kind.__array_ufunc__ is not base.__array_ufunc__
+            ):
+                return True
+    return False
+
+
 def is_public(ufunc: np.ufunc) -> bool:
     """Whether kernels may know this ufunc by its name."""
     return getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip"

@@ -16,7 +16,16 @@ from ..run.arrays import allocate_array
 from . import shaping
 from .cells import Cell, Handle, user_site
 from .fallback import by_numpy
-from .making import at_place, default_place, from_numpy, is_small, of_small, of_view, plain
+from .making import (
+    at_place,
+    default_place,
+    from_numpy,
+    is_small,
+    of_array,
+    of_small,
+    of_view,
+    plain,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -159,23 +168,13 @@ def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None 
         elif type(value) is not Handle.array_type:
             handle = in_base_class(value)
         return _converted(handle, dtype, order, copy)
-    inner = getattr(value, "_handle", None)
+    inner = getattr(type(value), "_handle", None)
     if inner is not None:
-        return _converted(inner(), dtype, order, copy)
+        return _converted(inner(value), dtype, order, copy)
     array = np.array(plain(value), dtype, copy=copy, order="K" if order is None else order)
     if array is not value and array.base is None and array.flags.owndata:
         return from_numpy(array)
     return of_array(array)
-
-
-def of_array(array: Array) -> Any:
-    """An array over NumPy memory that somebody else may hold."""
-    if type(array) is not np.ndarray:
-        array = array.view(np.ndarray)
-    if is_small(array.shape) or not is_native(array.dtype) or not array.flags.aligned:
-        return of_small(array)
-    cell = Cell.foreign(array)
-    return of_view(cell, cell.geometry)
 
 
 def in_base_class(value: Any) -> Any:

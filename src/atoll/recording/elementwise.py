@@ -101,8 +101,8 @@ def operand_of(value: Any) -> Operand | None:
             return None
         node = source(array, strided(array.shape, array.dtype, array.strides))
         return Operand(node, node.geometry, array.dtype, False)
-    inner = getattr(value, "_handle", None)
-    return operand_of(inner()) if inner is not None else None
+    inner = getattr(type(value), "_handle", None)
+    return operand_of(inner(value)) if inner is not None else None
 
 
 def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:

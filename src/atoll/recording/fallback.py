@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import FallbackWarning
 from .cells import ROOT, Handle
-from .making import from_numpy, of_small, of_view
+from .making import from_numpy, of_array, of_small, of_view
 
 Array = np.ndarray[Any, Any]
 
@@ -25,11 +25,12 @@ Array = np.ndarray[Any, Any]
 class Given:
     """The arguments of one call of NumPy's, and the handles that they came from."""
 
-    __slots__ = ("handles", "large", "written")
+    __slots__ = ("handles", "large", "others", "written")
 
     def __init__(self) -> None:
         self.handles: list[tuple[Array, Handle]] = []
         self.written: list[tuple[Array, Handle]] = []
+        self.others: list[Array] = []
         self.large = False
 
     def array(self, handle: Handle, *, write: bool = False) -> Any:
@@ -62,6 +63,9 @@ class Given:
             return value
         if kind is dict:
             return {k: self.give(v, write=write) for k, v in value.items()}
+        if kind is np.ndarray:
+            self.others.append(value)
+            return value
         own = getattr(kind, "_to_numpy", None)
         return value if own is None else own(value, self, write)
 
@@ -82,8 +86,12 @@ class Given:
         for array, handle in self.handles:
             if result is array:
                 return handle
+        if any(result is other for other in self.others):
+            return result
         if result.base is None and result.flags.owndata:
             return from_numpy(result)
+        if any(np.may_share_memory(result, other) for other in self.others):
+            return of_array(result)
         for array, handle in self.handles:
             if not np.may_share_memory(array, result):
                 continue

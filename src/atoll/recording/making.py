@@ -123,3 +123,13 @@ def of_view(cell: Cell, geometry: Geometry) -> Any:
     made._cell = cell
     made._geometry = geometry
     return made
+
+
+def of_array(array: np.ndarray[Any, Any]) -> Any:
+    """An array over NumPy memory that somebody else may hold."""
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    if is_small(array.shape) or not is_native(array.dtype) or not array.flags.aligned:
+        return of_small(array)
+    cell = Cell.foreign(array)
+    return of_view(cell, cell.geometry)

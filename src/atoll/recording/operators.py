@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .calling import call
+from .calling import call, takes_over
 from .cells import Handle
 from .elementwise import FAST_SCALARS, binary, general
 from .fallback import by_numpy
@@ -189,6 +189,10 @@ def ufunc_called(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """What NumPy's ufuncs ask of our arrays."""
+    if not isinstance(ufunc, np.ufunc) or not hasattr(ufunc, method):
+        raise TypeError("__array_ufunc__ needs a ufunc and the name of one of its methods")
+    if takes_over(inputs, options):
+        return NotImplemented
     if "out" in options:
         out = options["out"]
         options["out"] = out if len(out) > 1 else out[0]

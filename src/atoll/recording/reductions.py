@@ -384,9 +384,10 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
         small = self._np
         if small is not None:
             if not args and not options:
-                result = small_method(small)
-                return of_small(result)
-            return by_numpy(small_method, (self, *args), options)
+                result = of_small(small_method(small))
+            else:
+                result = by_numpy(small_method, (self, *args), options)
+            return result if type(self) is Handle.array_type else shaping.like(self, result)
         result = record(self, *args, **options)
         if result is NotImplemented:
             return shaping.like(self, by_numpy(small_method, (self, *args), options))

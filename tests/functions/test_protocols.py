@@ -1,0 +1,200 @@
+"""How arrays meet NumPy, copies, pickles and other libraries."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy
+import pytest
+
+import atoll
+from atoll.config import config
+
+SMALL = (0, 30_000)
+
+
+@pytest.fixture(params=SMALL, autouse=True)
+def small(request):
+    with config(small=request.param):
+        yield request.param
+
+
+def test_numpy_functions_come_to_ours():
+    a = atoll.arange(12.0).reshape(3, 4)
+    for result in (
+        numpy.sum(a, axis=0),
+        numpy.concatenate([a, a]),
+        numpy.sin(a),
+        numpy.where(a > 3, a, 0),
+    ):
+        assert type(result) is atoll.ndarray
+    assert numpy.add.reduce(a).tolist() == numpy.arange(12.0).reshape(3, 4).sum(0).tolist()
+    assert numpy.linalg.norm(a) == pytest.approx(22.494443758403985)
+
+
+def test_a_function_without_an_implementation_still_answers():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = numpy.gradient(atoll.arange(5.0) ** 2)
+    assert type(result) is atoll.ndarray
+    assert result.tolist() == [1, 2, 4, 6, 7]
+
+
+def test_asarray_of_a_numpy_array_shares_its_memory():
+    x = numpy.arange(40000.0)
+    a = atoll.asarray(x)
+    x[3] = 99
+    assert a[3] == 99
+    assert (a + 1)[3] == 100
+    a[4] = 7
+    assert x[4] == 7
+    b = a * 2
+    x[3] = 0
+    assert b[3] == 198
+    assert atoll.array(x)[3] == 0
+    assert not atoll.shares_memory(atoll.array(x), a)
+
+
+def test_numpy_sees_the_memory_itself():
+    a = atoll.arange(40000.0)
+    x = numpy.asarray(a)
+    a += 1
+    assert x[0] == 1
+    x[1] = 50
+    assert a[1] == 50
+
+
+def test_mixed_operands():
+    a, x = atoll.arange(5.0), numpy.arange(5.0)
+    for result in (a + x, x + a, x * a, numpy.float64(2) * a, a - numpy.float32(1)):
+        assert type(result) is atoll.ndarray
+    x += a
+    assert type(x) is numpy.ndarray
+    assert x.tolist() == [0, 2, 4, 6, 8]
+    numpy.add(x, a, out=x)
+    assert x.tolist() == [0, 3, 6, 9, 12]
+
+
+def test_other_types_may_take_over():
+    class Greedy:
+        __array_ufunc__ = None
+
+        def __radd__(self, other):
+            return "mine"
+
+    class Polite:
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):
+            return ufunc.__name__, type(inputs[0]).__name__
+
+    a = atoll.arange(3.0)
+    assert a + Greedy() == "mine"
+    assert (a + Polite())[0] == "add"
+    assert atoll.multiply(a, Polite())[0] == "multiply"
+
+
+def test_pickles_and_copies():
+    a = atoll.arange(12.0).reshape(3, 4).T
+    for b in (pickle.loads(pickle.dumps(a)), copy.copy(a), copy.deepcopy(a)):
+        assert type(b) is atoll.ndarray
+        assert b.tolist() == a.tolist()
+        b[0] = 5
+        assert a[0, 0] == 0
+    s = pickle.loads(pickle.dumps(a.sum()))
+    assert type(s) is numpy.float64
+    assert s == 66
+    assert pickle.loads(pickle.dumps(atoll.add)) is atoll.add
+
+
+def test_dlpack_shows_the_memory():
+    a = atoll.arange(6.0)
+    x = numpy.from_dlpack(a)
+    a[0] = 42
+    assert x[0] == 42
+    assert atoll.from_dlpack(x).tolist() == a.tolist()
+
+
+def test_the_constructor():
+    memory = bytearray(48)
+    a = atoll.ndarray((2, 3), "f8", memory)
+    a[:] = 1
+    assert numpy.frombuffer(memory).tolist() == [1] * 6
+    assert atoll.ndarray((2, 2)).shape == (2, 2)
+    assert atoll.ndarray((2,), "i4", b"\1\0\0\0\2\0\0\0").tolist() == [1, 2]
+
+
+def test_scalars_are_numpy_scalars_to_everyone():
+    s = atoll.arange(4.0).sum()
+    assert isinstance(s, float)
+    assert isinstance(s, numpy.float64)
+    assert not isinstance(s, atoll.ndarray)
+    assert math.sqrt(s + 3) == 3
+    assert {s: 1}[6.0] == 1
+    assert f"{s:.2f} {s}" == "6.00 6.0"
+    assert repr(s) == "np.float64(6.0)"
+    t = s
+    t += 1
+    assert (s, t) == (6, 7)
+    assert [0, 1, 2][atoll.argmax(atoll.array([1, 3, 2]))] == 1
+
+
+def test_structured_arrays_and_their_fields():
+    a = atoll.zeros(4, [("x", "f8"), ("y", "i4")])
+    a["x"] = atoll.arange(4.0)
+    x = a["x"]
+    x *= 2
+    assert a["x"].tolist() == [0, 2, 4, 6]
+    assert a[1]["x"] == 2
+
+
+def test_masked_arrays_stay_masked():
+    m = numpy.ma.array([1.0, 2, 3], mask=[0, 1, 0])
+    assert atoll.sum(m) == 4
+    assert isinstance(atoll.sqrt(m), numpy.ma.MaskedArray)
+    assert isinstance(atoll.expand_dims(m, 0), numpy.ma.MaskedArray)
+
+
+def test_objects_strings_and_dates_are_numpys():
+    a = atoll.array(["b", "a"])
+    assert atoll.sort(a).tolist() == ["a", "b"]
+    o = atoll.array([1, None], dtype=object)
+    o[1] = 3
+    assert (o + 1).tolist() == [2, 4]
+    d = atoll.arange("2000-01", "2000-04", dtype="M8[M]")
+    assert str(d[1]) == "2000-02"
+    assert (d == d).all()
+    assert ((a == "a").tolist(), (a != 3).tolist()) == ([False, True], [True, True])
+
+
+def test_a_generator_of_random_numbers_gives_our_arrays():
+    a = atoll.random.default_rng(3).normal(size=(2, 3))
+    assert type(a) is atoll.ndarray
+    assert a.tolist() == numpy.random.default_rng(3).normal(size=(2, 3)).tolist()
+    atoll.random.seed(1)
+    numpy.random.seed(1)
+    assert type(atoll.random.rand(2)) is atoll.ndarray
+    numpy.random.seed(1)
+    b = atoll.arange(10)
+    atoll.random.default_rng(0).shuffle(b)
+    assert sorted(b.tolist()) == list(range(10))
+    assert b.tolist() != list(range(10))
+
+
+def test_modules_can_be_imported_by_name():
+    program = (
+        "from atoll.linalg import norm, solve\n"
+        "from atoll.random import default_rng\n"
+        "import atoll.fft as fft\n"
+        "import atoll as np\n"
+        "from atoll.testing import assert_allclose\n"
+        "assert_allclose(fft.ifft(fft.fft(np.arange(4.0))).real, np.arange(4.0), atol=1e-12)\n"
+        "print(norm(solve(np.eye(2), np.array([3.0, 4.0]))), type(default_rng(0).random(2)).__module__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["5.0", "atoll.array"]
