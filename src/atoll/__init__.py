@@ -30,6 +30,7 @@ from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats
 
 if TYPE_CHECKING:
+    from . import dataflow as dataflow
     from . import graph as graph
     from .explaining import explain as explain
     from .functions.clusters import from_dask as from_dask
@@ -65,6 +66,8 @@ def __getattr__(name: str) -> Any:
     if name in LATE:
         value = globals()[name] = getattr(import_module(f"{__name__}.{LATE[name]}"), name)
         return value
+    if name == "dataflow":
+        return import_module(f"{__name__}.dataflow")
     return late(name)
 
 

@@ -7,13 +7,24 @@ way of its own there is NumPy's, run on the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import getitem, setitem
 from types import GenericAlias
 from typing import Any
 
 import numpy as np
 
+from .errors import DeferredValueError
 from .graph.node import Site
-from .recording import creation, indexing, jointly, reductions, selecting, shaping, subclasses
+from .recording import (
+    creation,
+    deferred,
+    indexing,
+    jointly,
+    reductions,
+    selecting,
+    shaping,
+    subclasses,
+)
 from .recording.cells import Handle
 from .recording.distributed import Distributed
 from .recording.elementwise import general, in_place, in_place_operator
@@ -138,11 +149,13 @@ class ndarray(Operators, Distributed):
         return array.copy() if copy else array
 
     def __repr__(self) -> str:
+        if deferred.is_deferred(self):
+            return deferred.text_of(self)
         text = text_of(self, repr)
         return text if type(self) is ndarray else text.replace("array", type(self).__name__, 1)
 
     def __str__(self) -> str:
-        return text_of(self, str)
+        return deferred.text_of(self) if deferred.is_deferred(self) else text_of(self, str)
 
     def __format__(self, spec: str) -> str:
         array = self._array()
@@ -184,13 +197,25 @@ class ndarray(Operators, Distributed):
 
         return pickle.dumps(self)
 
+    # -- values that come later
+
+    def tagged(self, tags: Any) -> Any:
+        """The same value with tags on it, which ``atoll.dataflow`` reads."""
+        return deferred.tagged(self, tags)
+
     # -- indexing
 
     def __getitem__(self, key: Any) -> Any:
-        return indexing.get(self, key)
+        try:
+            return indexing.get(self, key)
+        except DeferredValueError:
+            return by_numpy(getitem, (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        indexing.put(self, key, value)
+        try:
+            indexing.put(self, key, value)
+        except DeferredValueError:
+            by_numpy(setitem, (self, key, value), {}, writes=(0,))
 
     def __delitem__(self, key: Any) -> None:
         raise ValueError("cannot delete array elements")

@@ -69,6 +69,50 @@ class BufferTypeError(ProtocolError, TypeError):
     """A buffer, or the dtype of an array, cannot be shown as memory to others."""
 
 
+class DeferredValueError(AtollError, RuntimeError):
+    """Somebody looked at an array of a dataflow graph, whose value comes when the graph is run."""
+
+
+class MixedArraysError(WorldError):
+    """An operation mixes a dataflow array, local to its rank, with one that lies on several ranks."""
+
+
+class DistributedPartitionVerificationError(AtollError, ValueError):
+    """The parts and messages of a dataflow graph, on all ranks together, break a rule."""
+
+
+class DuplicateSendError(DistributedPartitionVerificationError):
+    """Two sends have the same source, destination and tag."""
+
+
+class DuplicateRecvError(DistributedPartitionVerificationError):
+    """Two receives have the same source, destination and tag."""
+
+
+class MissingSendError(DistributedPartitionVerificationError):
+    """A receive waits for a message that nobody sends."""
+
+
+class MissingRecvError(DistributedPartitionVerificationError):
+    """A message is sent to a rank that does not receive it."""
+
+
+class MessageMismatchError(DistributedPartitionVerificationError):
+    """The two ends of a message disagree about its shape or dtype."""
+
+
+class CommunicationTagError(DistributedPartitionVerificationError):
+    """A tag that no message can carry: it cannot be pickled, or numbered within MPI's limit."""
+
+
+class CommunicationCycleError(DistributedPartitionVerificationError):
+    """Messages, as the user's graph says, wait for each other in a circle."""
+
+
+class PartitionInducedCycleError(AtollError, RuntimeError):
+    """Parts wait for each other in a circle that the user's graph does not have."""
+
+
 class PendingError(AtollError, RuntimeError):
     """A process-local call met pending work that needs the other ranks."""
 

@@ -14,8 +14,12 @@ from collections.abc import Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .config import config
+from .errors import DeferredValueError
 from .graph.node import Node, Value
+from .graph.words import site_text
 from .kernels.flags import report
 from .kernels.launch import make_launch, supported
 from .run.program import Program
@@ -146,11 +150,24 @@ def look_up(pending: Sequence[Node]) -> Found:
     return Found(frozen, program, leaves, walk.scalars, order, alive_leaves, alive_nodes)
 
 
+def deferred_error(node: Node) -> DeferredValueError:
+    """What to say of a look at a value that is not there yet: which leaf it waits for."""
+    while node.kind != "deferred":
+        node = next(a for a in node.args if type(a) is Node and a.weight < 0)
+    return DeferredValueError(
+        f"this value waits for {node.params[0].name}, made at {site_text(node.site)}: it has none before "
+        "the dataflow graph is executed"
+    )
+
+
 def evaluate(roots: Sequence[Node]) -> None:
     """Give each root its value, and each assigned array that was met on the way."""
     pending = [node for node in roots if node.value is None]
     if not pending:
         return
+    for node in pending:
+        if node.weight < 0:
+            raise deferred_error(node)
     found = look_up(pending)
     program, leaves, scalars, order = found.program, found.leaves, found.scalars, found.order
     if program is None:
@@ -202,3 +219,64 @@ def _kernels_can(node: Node) -> bool:
     from .plan.statements import native_node
 
     return native_node(node) and supported(node)
+
+
+class Bound:
+    """The values of some nodes as a function of arrays that are given at each call.
+
+    ``inputs`` are leaves without values. The program is that of the trace between them and the
+    roots; no node takes its value, so the same trace can be computed any number of times. What
+    is given is never written to. How an array lies in memory is part of the program's key.
+    """
+
+    __slots__ = ("inputs", "programs", "roots")
+
+    def __init__(self, roots: Sequence[Node], inputs: Sequence[Node]) -> None:
+        self.roots = list(dict.fromkeys(roots))
+        self.inputs = list(inputs)
+        self.programs: dict[Any, tuple[Program, list[Any], list[int], list[Any]]] = {}
+
+    def run(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        """The value of each root."""
+        form = tuple([array.strides for array in arrays])
+        made = self.programs.get(form)
+        if made is None:
+            made = self.programs[form] = self._make(arrays)
+        program, sources, places, scalars = made
+        values: list[Value | None] = [
+            Value(arrays[source]) if type(source) is int else source for source in sources
+        ]
+        results, flags = program.run(program.begin(values, scalars))
+        for bits, launch in flags:
+            report(bits, launch.spec, launch.operations)
+        return [results[place].array for place in places]
+
+    def _make(
+        self, arrays: Sequence[np.ndarray[Any, Any]]
+    ) -> tuple[Program, list[Any], list[int], list[Any]]:
+        """The program for inputs that lie in memory like these, and where its leaves come from."""
+        number = {id(node): k for k, node in enumerate(self.inputs)}
+        for node, array in zip(self.inputs, arrays, strict=True):
+            node.value = Value(array, pinned=True)
+        try:
+            walk = _Walk(self.roots)
+            leaves = walk.leaves
+            settings = config.settings()
+            strides = tuple([leaf.value.array.strides for leaf in leaves])  # type: ignore[union-attr]
+            wanted = tuple(walk.wanted or ())
+            key = ("bound", *walk.key, strides, wanted, settings.fusion, settings.small)
+            alive = tuple([True] * len(leaves))
+            unseen = tuple([False] * len(walk.order))
+            program = _programs.kept.get(key)
+            found = Found(key, program, leaves, walk.scalars, walk.order, alive, unseen)
+            if program is None:
+                program = make_program(found, self.roots, make_launch)
+                if len(_programs.kept) >= _PROGRAMS_KEPT:
+                    _programs.kept.popitem(last=False)
+                _programs.kept[key] = program
+        finally:
+            for node in self.inputs:
+                node.value = None
+        sources = [number.get(id(leaf), leaf.value) for leaf in leaves]
+        position = {id(walk.order[kept]): place for place, kept in enumerate(program.kept)}
+        return program, sources, [position[id(root)] for root in self.roots], walk.scalars

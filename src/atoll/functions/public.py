@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..array import ndarray
+from ..errors import DeferredValueError
 from ..recording.cells import Handle
 from ..recording.creation import asarray
 from ..recording.fallback import by_numpy, implementations
@@ -48,7 +49,10 @@ def declare(function: Callable[..., Any], original: Any, name: str) -> Callable[
         for value in args:
             if type(value) not in _PLAIN and isinstance(value, np.ndarray):
                 return by_numpy(original, args, options)
-        return function(*args, **options)
+        try:
+            return function(*args, **options)
+        except DeferredValueError:  # it looked at values that are not there yet: NumPy can wait
+            return by_numpy(original, args, options)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = original.__doc__

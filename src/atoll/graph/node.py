@@ -19,6 +19,7 @@ update     (old, value[, mask])                   (geometry of the region,): the
 compress   (operand, mask)                         none: the elements where the mask is true
 reduce     (operand,)                             (axes, keepdims); ``name`` is the ufunc
 arg        (operand,)                             (axes, keepdims); ``name`` is argmin or argmax
+deferred   what the origin reads                  (origin, output): see ``recording.deferred``
 =========  =====================================  =================================================
 """
 
@@ -85,7 +86,8 @@ class Node:
         "value",
         "weight",
     )
-    weight: int
+    weight: float
+    """Minus infinity for what waits for a value from outside: see ``recording.deferred``."""
     placed: ClassVar[Callable[[Node], Any]]
     """The rule for the place of a result; see ``ops.placement``, which is above this room."""
 
@@ -108,7 +110,7 @@ class Node:
         self.value: Value | None = None
         self.code = code
         self.place: Any = None
-        weight = 1
+        weight: float = 1
         scattered = False
         for arg in args:
             if type(arg) is Node:

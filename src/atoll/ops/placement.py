@@ -13,7 +13,7 @@ from typing import Any
 
 from ..comm.world import World
 from ..config import config
-from ..errors import WorldError
+from ..errors import MixedArraysError, WorldError
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
@@ -159,6 +159,12 @@ def place_of(node: Node) -> Place | None:
     """The place of a node whose operands have theirs; called when the node is made."""
     placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
     world: World = placed[0].place.world
+    if node.weight < 0:
+        raise MixedArraysError(
+            f"{node.name or node.kind}: one operand is a dataflow array, local to its rank, another lies on "
+            f"{world!r}; take the block of the latter (a.local) into the graph, or make the result an array "
+            "on ranks (atoll.from_local) after the graph was executed"
+        )
     for arg in placed[1:]:
         if arg.place.world is not world and arg.place.world != world:
             raise WorldError(

@@ -70,7 +70,7 @@ def sync() -> None:
     together: dict[int, list[Cell]] = {}
     for known in list(_cells.known):
         cell = known()
-        if cell is not None and cell.node.value is None:
+        if cell is not None and cell.node.value is None and cell.node.weight >= 0:
             place = cell.node.place
             if place is None and current_world().size > 1:
                 cell.settle()
@@ -169,7 +169,7 @@ class Cell:
             sites = self.sites
             if sites is None:
                 self.sites = {site}
-            elif site in sites:  # the loop has come round
+            elif site in sites and node.weight >= 0:  # the loop has come round
                 del node
                 self.settle()
                 self.sites = {site}
@@ -224,9 +224,17 @@ class Handle:
     """What the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
 
     __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
+    inherits: ClassVar[bool] = True
+    """Whether what is made from an array of a subclass is of that class."""
     array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
     scalar_type: ClassVar[Any]
+    any_deferred: ClassVar[Callable[..., bool]]
+    """Whether an array that waits for a value is among these."""
+    captured: ClassVar[Callable[[Node], Node]]
+    """A node that waits for a value, with the data that it reads taken as it is now."""
+    call_later: ClassVar[Callable[..., Any]]
+    """A call of NumPy's on values that are not there yet: see ``recording.deferred``."""
     _np: np.ndarray[Any, Any] | None
     _cell: Cell
     _geometry: Geometry
@@ -298,6 +306,8 @@ class Handle:
 
     def _mutate(self, function: Callable[[np.ndarray[Any, Any]], Any]) -> Any:
         """Let NumPy write into the memory at once: ``function(array)``."""
+        if self._np is None and self._cell.node.weight < 0:
+            return Handle.call_later(function, (self,), {}, (0,))
         array = self._array_to_write()
         result = function(array)
         self._written(array)

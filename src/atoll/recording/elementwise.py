@@ -165,7 +165,9 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         return NotImplemented  # NumPy raises it, or knows better
     if len(nodes) == 1:
         _remember(ufunc, operands, nodes[0])
-    if now or nodes[0].weight > WEIGHT_LIMIT:
+    if now and nodes[0].weight < 0:
+        nodes = [Handle.captured(node) for node in nodes]
+    elif now or nodes[0].weight > WEIGHT_LIMIT:
         del operands
         evaluate(nodes)
     if len(nodes) == 1:
@@ -252,7 +254,10 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     cell.write(region, node, mask, user_site())
     if now or eager.depth:
         del node, found
-        cell.settle()
+        if cell.node.weight < 0:
+            Handle.captured(cell.node)
+        else:
+            cell.settle()
     return True
 
 
@@ -354,7 +359,9 @@ def _recorded(found: tuple[Loop, Geometry, object, Any], args: tuple[Any, ...], 
     name = frame.f_code
     site = user_site() if name.co_filename.startswith(ROOT) else (name, frame.f_lasti)
     node = Node("call", args, geometry, (loop,), loop.name, site, code)
-    if now or node.weight > WEIGHT_LIMIT:
+    if now and node.weight < 0:
+        Handle.captured(node)
+    elif now or node.weight > WEIGHT_LIMIT:
         del args
         evaluate((node,))
     return of_node(node)

@@ -139,8 +139,10 @@ def by_numpy(
     """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
 
     ``writes`` has the places or names of the arguments that the function writes into; ``out``
-    is always one.
+    is always one. With an array that waits for its value the call waits, too.
     """
+    if Handle.any_deferred(args, options):
+        return Handle.call_later(function, args, options, writes)
     given = Given()
     plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
     plain_options = {k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()}

@@ -57,7 +57,10 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     node = Node("where", tuple(args), geometry, (), "where", user_site())
     if any(operand.now for operand in operands):
         del args
-        evaluate((node,))
+        if node.weight < 0:
+            Handle.captured(node)
+        else:
+            evaluate((node,))
     return creation.recorded(node)
 
 

@@ -27,6 +27,8 @@ def like(handle: Handle, result: Any) -> Any:
     kind = type(handle)
     if kind is Handle.array_type or kind is Handle.scalar_type or not isinstance(result, Handle):
         return result
+    if not handle.inherits:
+        return result
     if isinstance(result, Handle.scalar_type):
         return result
     return in_class(kind, result, handle)

@@ -1,0 +1,401 @@
+"""What a dataflow graph is made of besides NumPy's functions: inputs, sends, receives.
+
+All of these are arrays of atoll that are local to their rank (see ``recording.deferred``), so any
+function takes them. A send has no value; a *holder*, an array with another one's value, keeps it
+in the graph, or it is given to :func:`~.partition.find_distributed_partition` beside the outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..array import ndarray
+from ..graph.geometry import dense, strided
+from ..graph.node import Node, Site
+from ..recording.cells import Cell, Handle, user_site
+from ..recording.creation import asarray, dtype_of, shape_of
+from ..recording.deferred import captured_operand, deferred_node
+from ..recording.making import of_node, of_view
+
+Array = np.ndarray[Any, Any]
+ShapeType = tuple[int, ...]
+CommTagType = Hashable
+AxesT = tuple[Any, ...]
+TagSet = frozenset[Any]
+_NO_TAGS: TagSet = frozenset()
+
+
+class Tag:
+    """The root of tags that programs put on nodes."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(sorted(self.__dict__.items()))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class ImplStored(Tag):
+    """Asks for a value to be stored, and so to be a part's output where another part reads it."""
+
+
+class Input:
+    """The origin of a placeholder: the argument of that name."""
+
+    __slots__ = ("key", "tags")
+
+    def __init__(self, key: str, tags: TagSet = _NO_TAGS) -> None:
+        self.key = key
+        self.tags = tags
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"the placeholder {self.key!r}"
+
+
+class Data:
+    """The origin of wrapped data: memory that is read when the graph is run."""
+
+    __slots__ = ("array", "tags")
+    name = "wrapped data"
+
+    def __init__(self, array: Array, tags: TagSet = _NO_TAGS) -> None:
+        self.array = array
+        self.tags = tags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Receive:
+    """The origin of what arrives from another rank."""
+
+    src_rank: int
+    comm_tag: Hashable
+    axes: AxesT
+    tags: TagSet = _NO_TAGS
+    non_equality_tags: TagSet = _NO_TAGS
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"the message {self.comm_tag!r} from rank {self.src_rank}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistributedSend:
+    """``data`` goes to rank ``dest_rank``, where the receive with ``comm_tag`` takes it."""
+
+    data: Any
+    dest_rank: int
+    comm_tag: Hashable
+    tags: TagSet = field(default=_NO_TAGS, kw_only=True)
+    site: Site | None = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", snapshot(self.data))
+        object.__setattr__(self, "dest_rank", rank_of(self.dest_rank, "dest_rank"))
+        if self.site is None:
+            object.__setattr__(self, "site", user_site())
+        hash(self.comm_tag)
+
+
+class Hold:
+    """The origin of a holder: the value is the first operand, and the send goes along."""
+
+    __slots__ = ("send",)
+    name = "a value that holds a send"
+
+    def __init__(self, send: DistributedSend) -> None:
+        self.send = send
+
+
+def rank_of(value: Any, name: str) -> int:
+    """A rank as an integer; which ones are there is known when the graph is verified."""
+    try:
+        made = index(value)
+    except TypeError:
+        raise TypeError(f"{name}: a rank is an integer, not {type(value).__name__}") from None
+    if made < 0:
+        raise ValueError(f"{name}: {made} is no rank; ranks count from 0")
+    return made
+
+
+def node_of(value: Any) -> Node:
+    """The value of an array, or of what NumPy makes an array of, as a node; as it is now."""
+    if not isinstance(value, Handle):
+        value = asarray(np.array(value))
+    return captured_operand(value._node())
+
+
+def snapshot(value: Any) -> Any:
+    """An array of its own with the value as it is now; nothing is computed or copied for that."""
+    return of_node(node_of(value))
+
+
+class _Leaf(ndarray):
+    """An array of this room; what is made from it is an ordinary array."""
+
+    __slots__ = ("origin",)
+    inherits = False
+    origin: Any
+
+    @classmethod
+    def _over(cls, node: Node) -> Any:
+        made = object.__new__(cls)
+        made._np = None
+        made._cell = Cell(node)
+        made._geometry = node.geometry
+        made.origin = node.params[0]
+        return made
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return asarray(array)
+
+    @property
+    def tags(self) -> TagSet:
+        """The tags on this node."""
+        return frozenset(getattr(self.origin, "tags", _NO_TAGS))
+
+
+class Placeholder(_Leaf):
+    """An input that is given a value by name when the graph is executed."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls, name: str, shape: Any, dtype: Any = np.float64, *, tags: TagSet = _NO_TAGS
+    ) -> Any:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"make_placeholder: {name!r} is no name; names are identifiers")
+        form = dense(shape_of(shape), dtype_of(dtype))
+        return cls._over(deferred_node(form, Input(name, frozenset(tags))))
+
+    @property
+    def name(self) -> str:
+        """The name of the argument."""
+        return str(self.origin.key)
+
+    def __repr__(self) -> str:
+        return f"Placeholder({self.name!r}, {self.shape}, {self.dtype})"
+
+
+class DataWrapper(_Leaf):
+    """Data that the graph reads where it lies, whenever it is executed."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any, *, tags: TagSet = _NO_TAGS) -> Any:
+        array = np.asarray(data._array() if isinstance(data, Handle) else data)
+        form = strided(array.shape, array.dtype, array.strides)
+        return cls._over(deferred_node(form, Data(array, frozenset(tags))))
+
+    @property
+    def data(self) -> Any:
+        """The data that was wrapped."""
+        return self.origin.array
+
+    def __repr__(self) -> str:
+        return f"DataWrapper({self.shape}, {self.dtype})"
+
+
+class DistributedRecv(_Leaf):
+    """The array that rank ``src_rank`` sends with ``comm_tag``."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        shape: Any,
+        dtype: Any,
+        src_rank: int,
+        comm_tag: Hashable,
+        *,
+        axes: AxesT | None = None,
+        tags: TagSet = _NO_TAGS,
+        non_equality_tags: TagSet = _NO_TAGS,
+    ) -> Any:
+        form = dense(shape_of(shape), dtype_of(dtype))
+        hash(comm_tag)
+        found = (None,) * form.ndim if axes is None else tuple(axes)
+        if len(found) != form.ndim:
+            raise ValueError(f"axes: {len(found)} are given for an array of {form.ndim} axes")
+        source = rank_of(src_rank, "src_rank")
+        origin = Receive(source, comm_tag, found, frozenset(tags), frozenset(non_equality_tags))
+        return cls._over(deferred_node(form, origin))
+
+    @property
+    def src_rank(self) -> int:
+        """Who sends it."""
+        return int(self.origin.src_rank)
+
+    @property
+    def comm_tag(self) -> Any:
+        """The tag that the send has, too."""
+        return self.origin.comm_tag
+
+    @property
+    def axes(self) -> AxesT:
+        """What the program says of each axis."""
+        return tuple(self.origin.axes)
+
+    @property
+    def non_equality_tags(self) -> TagSet:
+        """Tags that do not make two nodes different."""
+        return frozenset(self.origin.non_equality_tags)
+
+    def __repr__(self) -> str:
+        return f"DistributedRecv({self.shape}, {self.dtype}, src_rank={self.src_rank}, comm_tag={self.comm_tag!r})"
+
+
+class DistributedSendRefHolder(_Leaf):
+    """An array with the value of ``passthrough_data`` that keeps ``send`` in the graph."""
+
+    __slots__ = ("_passthrough", "_tags", "non_equality_tags")
+    _passthrough: Any
+    _tags: TagSet
+    non_equality_tags: TagSet
+
+    def __new__(
+        cls,
+        send: DistributedSend,
+        passthrough_data: Any,
+        tags: TagSet = _NO_TAGS,
+        non_equality_tags: TagSet = _NO_TAGS,
+    ) -> Any:
+        if not isinstance(send, DistributedSend):
+            raise TypeError(f"send: it is a {type(send).__name__}, not a DistributedSend")
+        value = node_of(passthrough_data)
+        made = cls._over(deferred_node(value.geometry, Hold(send), (value, node_of(send.data))))
+        made._passthrough = of_node(value)
+        made._tags = frozenset(tags)
+        made.non_equality_tags = frozenset(non_equality_tags)
+        return made
+
+    @property
+    def send(self) -> DistributedSend:
+        """The send that goes along."""
+        held: DistributedSend = self.origin.send
+        return held
+
+    @property
+    def passthrough_data(self) -> Any:
+        """The array whose value this has."""
+        return self._passthrough
+
+    @property
+    def tags(self) -> TagSet:
+        """The tags on this node."""
+        return self._tags
+
+    def __repr__(self) -> str:
+        return f"DistributedSendRefHolder({self.send!r}, {self.shape}, {self.dtype})"
+
+
+class DictOfNamedArrays(Mapping[str, Any]):
+    """Arrays by name, in order."""
+
+    __slots__ = ("_arrays",)
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        for name in arrays:
+            if not isinstance(name, str):
+                raise TypeError(f"a name is a string, not {name!r}")
+        self._arrays = dict(arrays)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._arrays[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        return f"DictOfNamedArrays({', '.join(self._arrays)})"
+
+
+def make_placeholder(
+    name: str, shape: Any, dtype: Any = np.float64, *, tags: TagSet = _NO_TAGS
+) -> Any:
+    """An input: ``input_args[name]`` when the graph is executed."""
+    return Placeholder(name, shape, dtype, tags=tags)
+
+
+def make_data_wrapper(data: Any, *, tags: TagSet = _NO_TAGS) -> Any:
+    """The data of a NumPy array as a node; it is read where it lies, never copied."""
+    return DataWrapper(data, tags=tags)
+
+
+def make_dict_of_named_arrays(arrays: Mapping[str, Any]) -> DictOfNamedArrays:
+    """The outputs of a graph, by name."""
+    return DictOfNamedArrays(arrays)
+
+
+def make_distributed_send(
+    sent_data: Any, dest_rank: int, comm_tag: Hashable, send_tags: TagSet = _NO_TAGS
+) -> DistributedSend:
+    """The sending of ``sent_data`` to ``dest_rank``."""
+    return DistributedSend(sent_data, dest_rank, comm_tag, tags=frozenset(send_tags))
+
+
+def make_distributed_send_ref_holder(
+    send: DistributedSend,
+    passthrough_data: Any,
+    tags: TagSet = _NO_TAGS,
+    non_equality_tags: TagSet = _NO_TAGS,
+) -> Any:
+    """An array with the value of ``passthrough_data``; whoever uses it sends, too."""
+    return DistributedSendRefHolder(send, passthrough_data, tags, non_equality_tags)
+
+
+def staple_distributed_send(
+    sent_data: Any,
+    dest_rank: int,
+    comm_tag: Hashable,
+    stapled_to: Any,
+    *,
+    send_tags: TagSet = _NO_TAGS,
+    ref_holder_tags: TagSet = _NO_TAGS,
+) -> Any:
+    """``stapled_to``, which now brings the sending of ``sent_data`` along."""
+    send = DistributedSend(sent_data, dest_rank, comm_tag, tags=frozenset(send_tags))
+    return DistributedSendRefHolder(send, stapled_to, frozenset(ref_holder_tags))
+
+
+def make_distributed_recv(
+    src_rank: int,
+    comm_tag: Hashable,
+    shape: Any,
+    dtype: Any,
+    axes: AxesT | None = None,
+    tags: TagSet = _NO_TAGS,
+) -> Any:
+    """The array that ``src_rank`` sends with ``comm_tag``."""
+    return DistributedRecv(shape, dtype, src_rank, comm_tag, axes=axes, tags=tags)
+
+
+def sends_of(values: Sequence[Any]) -> list[DistributedSend]:
+    """The sends in a list of sends and holders."""
+    found = []
+    for value in values:
+        if isinstance(value, DistributedSend):
+            found.append(value)
+        elif isinstance(value, DistributedSendRefHolder):
+            found.append(value.send)
+        else:
+            raise TypeError(f"sends: {type(value).__name__} is neither a send nor holds one")
+    return found
+
+
+def array_over(node: Node) -> Any:
+    """An array with the value of a node, also where it has no axes."""
+    return of_view(Cell(node), node.geometry)

@@ -1,0 +1,451 @@
+"""From a graph to parts, on each rank by itself.
+
+Let R(u) be the receives that a computation u truly depends on. A part is a set of computations
+that wait for the same receives W(u), and W follows a rule that needs no communication:
+
+    R(u) is in W(u), and W(u) is in R(s) for every send s that u feeds.
+
+So each wait that a part adds before a send was a true dependency of that send already, and parts
+can only wait for each other in a circle if the user's own messages do (the proof is in
+``docs/dataflow.md``). Besides, W(u) is in W(v) whenever u feeds v, else two groups could wait for
+each other on one rank.
+
+W = R obeys the rule, but makes a part of every combination. Here receives that feed *the same
+sends and outputs* form a class, and W(u) is the union of the classes that R(u) touches. A class
+lies within R(s) as soon as one of its receives does, so the rule holds; unions grow along edges,
+so W does. An exchange with six neighbours is one class; what depends on nothing received waits
+for nothing; and receives that feed different sends are never waited for together without need.
+
+Four walks do it, none of them recursive: (1) nodes in order, (2) R as bits over the receives,
+which gives the classes, (3) W as bits over the classes, which gives the groups, (4) names for
+what crosses between groups, and the expressions again in terms of those names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import evaluate
+from ..graph.node import Node
+from ..recording.deferred import Call, Mark
+from .nodes import (
+    Data,
+    DistributedRecv,
+    DistributedSend,
+    Hold,
+    Input,
+    Receive,
+    array_over,
+    node_of,
+    sends_of,
+)
+from .records import DistributedGraphPart, DistributedGraphPartition
+
+_ROWS_AT_ONCE = 1024
+
+
+class Graph:
+    """The nodes behind outputs and sends, holders and tags looked through."""
+
+    def __init__(self, outputs: Mapping[str, Node], sends: Iterable[DistributedSend]) -> None:
+        self.order: list[Node] = []
+        """The nodes that wait for values, operands first."""
+        self.same: dict[int, Node] = {}
+        """For holders and tagged values, the node whose value they have."""
+        self.sends: list[DistributedSend] = []
+        self.keep: list[Any] = []
+        self._known_sends: set[int] = set()
+        self._pending: list[Node] = []
+        self._seen: set[int] = set()
+        for node in outputs.values():
+            self._walk(node)
+        for send in sends:
+            self._add_send(send)
+            self._walk(node_of(send.data))
+        evaluate(self._pending)  # what needs no input is computed once, here
+
+    def _add_send(self, send: DistributedSend) -> None:
+        if id(send) not in self._known_sends:
+            self._known_sends.add(id(send))
+            self.sends.append(send)
+
+    def _walk(self, root: Node) -> None:
+        seen = self._seen
+        if id(root) in seen:
+            return
+        seen.add(id(root))
+        self.keep.append(root)
+        if root.weight >= 0:
+            self._pending.append(root)
+            return
+        stack = [(root, 0)]
+        while stack:
+            node, place = stack.pop()
+            args = node.args
+            while place < len(args):
+                arg = args[place]
+                place += 1
+                if type(arg) is Node and id(arg) not in seen:
+                    seen.add(id(arg))
+                    if arg.weight >= 0:
+                        self._pending.append(arg)
+                        continue
+                    stack.append((node, place))
+                    stack.append((arg, 0))
+                    break
+            else:
+                self._take(node)
+
+    def _take(self, node: Node) -> None:
+        origin = node.params[0] if node.kind == "deferred" else None
+        if isinstance(origin, (Hold, Mark)):
+            self.same[id(node)] = self.real(node.args[0])
+            self.keep.append(node)
+            if isinstance(origin, Hold):
+                self._add_send(origin.send)
+        else:
+            self.order.append(node)
+
+    def real(self, node: Node) -> Node:
+        """The node whose value this one has."""
+        return self.same.get(id(node), node)
+
+
+def origin_of(node: Node) -> Any:
+    """Where the value of a leaf comes from; ``None`` for what is computed."""
+    if node.kind != "deferred" or isinstance(node.params[0], Call):
+        return None
+    return node.params[0]
+
+
+def _propagate(graph: Graph, start: Mapping[int, int]) -> dict[int, int]:
+    """For each node, the union of what ``start`` gives its leaves. Equal unions are one object."""
+    found: dict[int, int] = dict(start)
+    known: dict[int, int] = {}
+    get, same = found.get, graph.same
+    for node in graph.order:
+        key = id(node)
+        if key in start:
+            continue
+        mask = 0
+        for arg in node.args:
+            if type(arg) is Node and arg.weight < 0:
+                other = get(id(same.get(id(arg), arg)), 0)
+                if other is not mask:
+                    mask |= other
+        if mask:
+            found[key] = known.setdefault(mask, mask)
+    return found
+
+
+def classes_of(count: int, needs: Iterable[int]) -> list[int]:
+    """Number the receives so that those which occur in the same ``needs`` have the same number."""
+    rows = list(dict.fromkeys(needs))
+    number = np.zeros(count, np.int64)
+    width = (count + 7) // 8
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        held = np.frombuffer(b"".join(mask.to_bytes(width, "little") for mask in some), np.uint8)
+        bits = np.unpackbits(held.reshape(len(some), width), axis=1, bitorder="little")[:, :count]
+        columns = np.packbits(bits, axis=0).T
+        together = np.ascontiguousarray(
+            np.concatenate([number.view(np.uint8).reshape(count, 8), columns], axis=1)
+        )
+        _, number = np.unique(
+            together.view(np.dtype((np.void, together.shape[1])))[:, 0], return_inverse=True
+        )
+        number = np.ascontiguousarray(number, np.int64)
+    # by first appearance
+    seen: dict[int, int] = {}
+    return [seen.setdefault(k, len(seen)) for k in number.tolist()]
+
+
+class _Group:
+    """What becomes a part."""
+
+    __slots__ = ("inputs", "names", "needed", "nodes", "outputs", "receives", "sends", "used")
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.receives: dict[str, Any] = {}
+        self.sends: dict[str, list[DistributedSend]] = {}
+        self.outputs: dict[str, None] = {}
+        self.inputs: dict[str, None] = {}
+        self.used: dict[str, None] = {}
+        self.needed: set[Hashable] = set()
+
+
+def find_distributed_partition(
+    mpi_communicator: Any, outputs: Mapping[str, Any], *, sends: Sequence[Any] = ()
+) -> DistributedGraphPartition:
+    """The parts that compute ``outputs`` and do the sends that these bring along, and ``sends``.
+
+    Nothing is communicated; ``mpi_communicator`` is that of the later steps, or ``None``.
+    """
+    if not isinstance(outputs, Mapping):
+        raise TypeError(f"outputs: arrays by name are wanted, not {type(outputs).__name__}")
+    wanted = {name: node_of(array) for name, array in outputs.items()}
+    graph = Graph(wanted, sends_of(sends))
+    wanted = {name: graph.real(node) for name, node in wanted.items()}
+    return _Partitioner(graph, wanted).partition()
+
+
+class _Partitioner:
+    def __init__(self, graph: Graph, wanted: dict[str, Node]) -> None:
+        self.graph = graph
+        self.wanted = wanted
+        self.send_data = [graph.real(node_of(send.data)) for send in graph.sends]
+        self.receives = [n for n in graph.order if isinstance(origin_of(n), Receive)]
+        self.taken = set(wanted)
+        self.input_nodes: dict[str, Node] = {}
+        self._inputs()
+        self.names: dict[int, str] = {}
+        self.waits = self._waits()
+        self.groups: dict[int, _Group] = {}
+        self.counts = {"recv": 0, "send": 0, "part": 0}
+
+    def _inputs(self) -> None:
+        for node in self.graph.order:
+            origin = origin_of(node)
+            if isinstance(origin, Input):
+                other = self.input_nodes.setdefault(origin.key, node)
+                if (other.geometry.shape, other.geometry.dtype) != (
+                    node.geometry.shape,
+                    node.geometry.dtype,
+                ):
+                    raise ValueError(
+                        f"find_distributed_partition: two placeholders are called {origin.key!r}, one of shape "
+                        f"{other.geometry.shape} and dtype {other.geometry.dtype}, the other of shape "
+                        f"{node.geometry.shape} and dtype {node.geometry.dtype}"
+                    )
+                self.taken.add(origin.key)
+
+    def _waits(self) -> dict[int, int]:
+        """W of each node, as bits over classes of receives."""
+        receives = self.receives
+        if not receives:
+            return {}
+        truly = _propagate(self.graph, {id(n): 1 << k for k, n in enumerate(receives)})
+        ends = [*self.send_data, *self.wanted.values()]
+        self.classes = classes_of(len(receives), [truly.get(id(n), 0) for n in ends])
+        return _propagate(
+            self.graph,
+            {id(n): 1 << c for n, c in zip(receives, self.classes, strict=True)},
+        )
+
+    def _name(self, kind: str) -> str:
+        while True:
+            name = f"_{kind}_{self.counts[kind]}"
+            self.counts[kind] += 1
+            if name not in self.taken:
+                self.taken.add(name)
+                return name
+
+    def _group(self, wait: int) -> _Group:
+        found = self.groups.get(wait)
+        if found is None:
+            found = self.groups[wait] = _Group()
+        return found
+
+    def partition(self) -> DistributedGraphPartition:
+        graph, waits = self.graph, self.waits
+        computed = [n for n in graph.order if origin_of(n) is None]
+        for node in computed:
+            self._group(waits.get(id(node), 0)).nodes.append(node)
+        for node in self.send_data:
+            self._group(waits.get(id(node), 0))
+        homes = self._homes_of_receives(computed)
+        if not self.groups:
+            self._group(0)
+        order = sorted(self.groups, key=lambda wait: wait.bit_count())  # stable: by appearance
+        self.pids: dict[int, int] = {wait: pid for pid, wait in enumerate(order)}
+        for node, wait in zip(self.receives, homes, strict=True):
+            name = self.names[id(node)] = self._name("recv")
+            self.groups[wait].receives[name] = DistributedRecv._over(node)
+        self._name_what_is_stored(computed)
+        rewritten = self._rewritten(computed, homes)
+        return self._records(rewritten, order)
+
+    def _homes_of_receives(self, computed: list[Node]) -> list[int]:
+        """For each receive the W of its part: that of its class, or of the first that reads it.
+
+        A class for which nothing else waits alone would make a part that computes nothing.
+        """
+        waits, groups = self.waits, self.groups
+        readers: dict[int, dict[int, None]] = {}
+        alone = {id(n) for n in self.receives if waits[id(n)] not in groups}
+        if alone:
+            for node in computed:
+                wait = waits.get(id(node), 0)
+                for arg in node.args:
+                    if type(arg) is Node and arg.weight < 0:
+                        real = self.graph.real(arg)
+                        if id(real) in alone:
+                            readers.setdefault(waits[id(real)], {})[wait] = None
+        homes = []
+        chosen: dict[int, int] = {}
+        for node in self.receives:
+            wait = waits[id(node)]
+            home = chosen.get(wait)
+            if home is None:
+                home = wait
+                if wait not in groups and wait in readers:
+                    first = min(readers[wait], key=lambda w: w.bit_count())
+                    if all(first & other == first for other in readers[wait]):
+                        home = first
+                chosen[wait] = home
+                self._group(home)
+            homes.append(home)
+        return homes
+
+    def _name_what_is_stored(self, computed: list[Node]) -> None:
+        names, waits = self.names, self.waits
+        for name, node in self.wanted.items():
+            if origin_of(node) is None and node.weight < 0:
+                names.setdefault(id(node), name)
+        for node in self.send_data:
+            if origin_of(node) is None and node.weight < 0 and id(node) not in names:
+                names[id(node)] = self._name("send")
+        crossing: dict[int, None] = {}
+        for node in computed:
+            wait = waits.get(id(node), 0)
+            for arg in node.args:
+                if type(arg) is Node and arg.weight < 0:
+                    real = self.graph.real(arg)
+                    if (
+                        id(real) not in names
+                        and origin_of(real) is None
+                        and waits.get(id(real), 0) != wait
+                    ):
+                        crossing[id(real)] = None
+        for key in crossing:
+            names[key] = self._name("part")
+
+    def _rewritten(self, computed: list[Node], homes: list[int]) -> dict[int, Node]:
+        """Each node again, in terms of placeholders for what other parts give it."""
+        graph, names, waits = self.graph, self.names, self.waits
+        again: dict[int, Node] = {}
+        placeholders: dict[str, Node] = {}
+        home_of = {id(n): home for n, home in zip(self.receives, homes, strict=True)}
+
+        def leaf(node: Node, name: str) -> Node:
+            found = placeholders.get(name)
+            if found is None:
+                found = Node("deferred", (), node.geometry, (Input(name), 0), "", node.site)
+                found.weight = -inf
+                placeholders[name] = found
+            return found
+
+        self.leaf = leaf
+        for node in computed:
+            wait = waits.get(id(node), 0)
+            group = self.groups[wait]
+            args: list[Any] = []
+            changed = False
+            for arg in node.args:
+                if type(arg) is not Node or arg.weight >= 0:
+                    args.append(arg)
+                    continue
+                real = graph.real(arg)
+                origin = origin_of(real)
+                if isinstance(origin, Input):
+                    new = self.input_nodes[origin.key]
+                    group.inputs[origin.key] = None
+                elif isinstance(origin, Data):
+                    new = real
+                elif isinstance(origin, Receive):
+                    name = names[id(real)]
+                    new = leaf(real, name)
+                    group.used[name] = None
+                    self._need(group, wait, home_of[id(real)])
+                elif waits.get(id(real), 0) != wait:
+                    name = names[id(real)]
+                    new = leaf(real, name)
+                    group.used[name] = None
+                    self._need(group, wait, waits.get(id(real), 0))
+                else:
+                    new = again[id(real)]
+                changed = changed or new is not arg
+                args.append(new)
+            if changed:
+                made = Node(
+                    node.kind,
+                    tuple(args),
+                    node.geometry,
+                    node.params,
+                    node.name,
+                    node.site,
+                    node.code,
+                )
+                made.weight = -inf
+                again[id(node)] = made
+            else:
+                again[id(node)] = node
+        return again
+
+    def _need(self, group: _Group, wait: int, other: int) -> None:
+        if other != wait:
+            group.needed.add(self.pids[other])
+
+    def _leaf_again(self, node: Node, group: _Group | None) -> Node:
+        """An input, data, or what was received, as an expression."""
+        origin = origin_of(node)
+        if isinstance(origin, Input):
+            if group is not None:
+                group.inputs[origin.key] = None
+            return self.input_nodes[origin.key]
+        if isinstance(origin, Receive):
+            name = self.names[id(node)]
+            if group is not None:
+                group.used[name] = None
+            return self.leaf(node, name)
+        return node
+
+    def _records(self, again: dict[int, Node], order: list[int]) -> DistributedGraphPartition:
+        outputs: dict[str, Any] = {}
+        waits, names = self.waits, self.names
+        for node in self.graph.order:
+            name = names.get(id(node))
+            if name is not None and origin_of(node) is None:
+                outputs[name] = array_over(again[id(node)])
+                self.groups[waits.get(id(node), 0)].outputs[name] = None
+        for name, node in self.wanted.items():
+            if name in outputs:
+                continue
+            known = names.get(id(node)) if origin_of(node) is None else None
+            if node.weight < 0 and known is not None:
+                outputs[name] = outputs[known]
+                self.groups[waits.get(id(node), 0)].outputs[name] = None
+            else:  # never computed: an input, data, or what was received
+                outputs[name] = array_over(self._leaf_again(node, None))
+        passed: dict[int, str] = {}
+        for send, node in zip(self.graph.sends, self.send_data, strict=True):
+            group = self.groups[waits.get(id(node), 0)]
+            computed = origin_of(node) is None and node.weight < 0
+            sent = names.get(id(node)) if computed else passed.get(id(node))
+            if sent is None:
+                sent = passed[id(node)] = self._name("send")
+                outputs[sent] = array_over(self._leaf_again(node, group))
+                group.outputs[sent] = None
+            group.sends.setdefault(sent, []).append(replace(send, data=outputs[sent]))
+        parts: dict[Hashable, DistributedGraphPart] = {}
+        for wait in order:
+            group = self.groups[wait]
+            pid = self.pids[wait]
+            parts[pid] = DistributedGraphPart(
+                pid,
+                frozenset(group.needed),
+                frozenset(group.inputs),
+                frozenset(group.used),
+                frozenset(group.outputs),
+                group.receives,
+                {name: tuple(found) for name, found in group.sends.items()},
+            )
+        ordered = {name: outputs[name] for name in self.wanted}
+        ordered.update(outputs)
+        return DistributedGraphPartition(parts, ordered, tuple(self.wanted))

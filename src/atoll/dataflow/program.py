@@ -1,0 +1,230 @@
+"""Programs of parts: functions from arrays by name to arrays by name, computed by fused kernels.
+
+A part is cut into *stages* only where NumPy runs a function on whole arrays, and in very long
+parts; each stage is one program of the engine, whose loops are fused as everywhere. Programs are
+remembered by structure, so equal parts, of this partition or another, share their kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import Bound
+from ..graph.node import Node
+from ..recording.deferred import Call
+from .nodes import Data, Input, Receive
+from .partition import origin_of
+from .records import DistributedGraphPart, DistributedGraphPartition
+
+Array = np.ndarray[Any, Any]
+Program = Callable[..., Mapping[str, Any]]
+_STAGE_LIMIT = 1000
+"""How many nodes a stage has at most: the planner's work on longer ones grows faster than they do."""
+
+
+class _Stage:
+    __slots__ = ("bound", "calls", "results", "sources")
+
+    def __init__(
+        self, roots: list[Node], sources: list[Node], calls: list[tuple[Call, list[Node]]]
+    ) -> None:
+        self.bound = Bound(roots, sources) if roots else None
+        self.sources = [id(node) for node in sources]
+        self.results = [id(node) for node in self.bound.roots] if self.bound else []
+        self.calls = calls
+
+
+class PartProgram:
+    """The program of a part. Call it with the part's inputs by name; it returns its outputs."""
+
+    def __init__(self, part: DistributedGraphPart, outputs: Mapping[str, Any]) -> None:
+        self.pid = part.pid
+        self.input_names = part.all_input_names()
+        self.roots = {name: outputs[name]._node() for name in sorted(part.output_names)}
+        self._received = {id(r._node()): name for name, r in part.name_to_recv_node.items()}
+        self._by_message = {
+            (r.src_rank, r.comm_tag): name for name, r in part.name_to_recv_node.items()
+        }
+        self._inputs: dict[str, list[Node]] = {}
+        self._data: list[tuple[int, Array]] = []
+        self._call_results: dict[int, list[tuple[int, int]]] = {}
+        self._stages: list[_Stage] | None = None
+        self._checks: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
+
+    def _order(self) -> list[Node]:
+        """The nodes of this part that wait for values, operands first."""
+        order = []
+        seen: set[int] = set()
+        for root in self.roots.values():
+            if id(root) in seen or root.weight >= 0:
+                continue
+            seen.add(id(root))
+            stack = [(root, 0)]
+            while stack:
+                node, place = stack.pop()
+                args = node.args
+                while place < len(args):
+                    arg = args[place]
+                    place += 1
+                    if type(arg) is Node and arg.weight < 0 and id(arg) not in seen:
+                        seen.add(id(arg))
+                        stack.append((node, place))
+                        stack.append((arg, 0))
+                        break
+                else:
+                    order.append(node)
+        return order
+
+    def _make(self) -> list[_Stage]:
+        """Sort nodes into stages: a result of a call is one stage above what the call reads."""
+        level: dict[int, int] = {}
+        computed: list[Node] = []
+        leaves: dict[int, Node] = {}
+        results: list[Node] = []
+        for node in self._order():
+            origin = origin_of(node)
+            level[id(node)] = deepest = max(
+                (level[id(a)] for a in node.args if type(a) is Node and a.weight < 0), default=0
+            )
+            if origin is not None:
+                self._leaf(node, origin)
+                leaves[id(node)] = node
+            elif node.kind == "deferred":
+                level[id(node)] = deepest + 1
+                leaves[id(node)] = node
+                results.append(node)
+            else:
+                computed.append(node)
+        computed.sort(key=lambda node: level[id(node)])
+        stage_of: dict[int, int] = {}
+        cuts: list[list[Node]] = []
+        last = -1
+        for node in computed:
+            if level[id(node)] != last or len(cuts[-1]) >= _STAGE_LIMIT:
+                cuts.append([])
+                last = level[id(node)]
+            stage_of[id(node)] = len(cuts) - 1
+            cuts[-1].append(node)
+        return self._stages_of(cuts, stage_of, level, leaves, results)
+
+    def _stages_of(
+        self,
+        cuts: list[list[Node]],
+        stage_of: dict[int, int],
+        level: dict[int, int],
+        leaves: dict[int, Node],
+        results: list[Node],
+    ) -> list[_Stage]:
+        wanted: list[dict[int, Node]] = [{} for _ in cuts]
+        sources: list[dict[int, Node]] = [{} for _ in cuts]
+        for stage, nodes in enumerate(cuts):
+            for node in nodes:
+                for arg in node.args:
+                    if type(arg) is not Node or arg.weight >= 0:
+                        continue
+                    if id(arg) in leaves:
+                        sources[stage][id(arg)] = arg
+                    elif stage_of[id(arg)] != stage:
+                        wanted[stage_of[id(arg)]][id(arg)] = arg
+                        sources[stage][id(arg)] = arg
+        for node in [*self.roots.values(), *[a for r in results for a in r.args]]:
+            if id(node) in stage_of:
+                wanted[stage_of[id(node)]][id(node)] = node
+        by_level: dict[int, list[tuple[Call, list[Node]]]] = {}
+        for node in results:
+            call, output = node.params
+            known = self._call_results.get(id(call))
+            if known is None:
+                known = self._call_results[id(call)] = []
+                by_level.setdefault(level[id(node)], []).append((call, list(node.args)))
+            known.append((output, id(node)))
+        made: list[tuple[int, int, _Stage]] = []
+        for stage, nodes in enumerate(cuts):
+            one = _Stage(list(wanted[stage].values()), list(sources[stage].values()), [])
+            made.append((level[id(nodes[0])], 1, one))
+        for depth, calls in by_level.items():
+            made.append((depth, 0, _Stage([], [], calls)))
+        made.sort(key=lambda found: found[:2])
+        return [stage for _, _, stage in made]
+
+    def _leaf(self, node: Node, origin: Any) -> None:
+        name: str | None
+        if isinstance(origin, Data):
+            self._data.append((id(node), origin.array))
+            return
+        if isinstance(origin, Input):
+            name = origin.key
+        else:
+            assert isinstance(origin, Receive)
+            name = self._received.get(id(node)) or self._by_message.get(
+                (origin.src_rank, origin.comm_tag)
+            )
+            if name is None:
+                raise ValueError(
+                    f"part {self.pid!r} reads {origin.name}, which it does not receive"
+                )
+        self._inputs.setdefault(name, []).append(node)
+        self._checks[name] = (node.geometry.shape, node.geometry.dtype)
+
+    def prepare(self) -> None:
+        """Sort out the stages, which is done once."""
+        if self._stages is None:
+            self._stages = self._make()
+
+    def __call__(self, **inputs: Any) -> dict[str, Array]:
+        self.prepare()
+        values: dict[int, Array] = dict(self._data)
+        for name, nodes in self._inputs.items():
+            try:
+                given = inputs[name]
+            except KeyError:
+                raise TypeError(f"part {self.pid!r} needs the input {name!r}") from None
+            array = checked(name, given, *self._checks[name])
+            for node in nodes:
+                values[id(node)] = array
+        assert self._stages is not None
+        for stage in self._stages:
+            for call, args in stage.calls:
+                found = call.run([self._value(values, a) for a in args])
+                for output, key in self._call_results[id(call)]:
+                    values[key] = found[output]
+            if stage.bound is not None:
+                arrays = stage.bound.run([values[key] for key in stage.sources])
+                values.update(zip(stage.results, arrays, strict=True))
+        return {name: self._value(values, node) for name, node in self.roots.items()}
+
+    @staticmethod
+    def _value(values: dict[int, Array], node: Node) -> Array:
+        if node.weight < 0:
+            return values[id(node)]
+        assert node.value is not None
+        return node.value.array
+
+
+def checked(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An input as an array of this shape and dtype; it is copied only if kernels could not read it."""
+    array = given if type(given) is np.ndarray else np.asarray(given)
+    if array.shape != shape:
+        raise ValueError(f"the input {name!r} has shape {array.shape}; it is to have {shape}")
+    if array.dtype != dtype:
+        if not np.can_cast(array.dtype, dtype, "same_kind") and array.dtype.kind not in "biu":
+            raise TypeError(f"the input {name!r} has dtype {array.dtype}; it is to have {dtype}")
+        array = array.astype(dtype)
+    return array if array.flags.aligned else array.copy()
+
+
+def generate_code_for_partition(partition: DistributedGraphPartition) -> dict[Hashable, Program]:
+    """A program for each part: a callable from inputs to outputs, both by name.
+
+    What the engine compiles is compiled at the first call, when it is known how the inputs lie
+    in memory.
+    """
+    made: dict[Hashable, Program] = {}
+    for pid, part in partition.parts.items():
+        program = PartProgram(part, partition.name_to_output)
+        program.prepare()
+        made[pid] = program
+    return made

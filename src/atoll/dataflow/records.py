@@ -1,0 +1,130 @@
+"""The parts of a graph, as data: what each needs, computes, receives and sends."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .nodes import DistributedSend
+from .stored import describe, packed, unpacked
+
+
+class CommunicationOpIdentifier(NamedTuple):
+    """A message: who sends it to whom, with which tag."""
+
+    src_rank: int
+    dest_rank: int
+    comm_tag: Hashable
+
+
+CommunicationDepGraph = Mapping[CommunicationOpIdentifier, AbstractSet[CommunicationOpIdentifier]]
+"""For each message, those that must have arrived before it can be sent."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistributedGraphPart:
+    """A piece of the computation: its receives come before it, its sends after it.
+
+    ``partition_input_names`` are what it reads of other parts' outputs and of what was received;
+    ``output_names`` what it computes for sends, other parts, and the overall outputs.
+    """
+
+    pid: Hashable
+    needed_pids: frozenset[Hashable]
+    user_input_names: frozenset[str]
+    partition_input_names: frozenset[str]
+    output_names: frozenset[str]
+    name_to_recv_node: Mapping[str, Any]
+    name_to_send_nodes: Mapping[str, Sequence[DistributedSend]]
+
+    def all_input_names(self) -> frozenset[str]:
+        """The names of everything that the part reads."""
+        return self.user_input_names | self.partition_input_names
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DistributedGraphPart):
+            return NotImplemented
+        return _part_facts(self) == _part_facts(other)
+
+    def __hash__(self) -> int:
+        return hash((self.pid, self.needed_pids, self.output_names))
+
+
+def _part_facts(part: DistributedGraphPart) -> tuple[Any, ...]:
+    received = {
+        name: (r.src_rank, r.comm_tag, r.shape, r.dtype, r.axes, r.tags)
+        for name, r in part.name_to_recv_node.items()
+    }
+    sent = {
+        name: [(s.dest_rank, s.comm_tag, s.data.shape, s.data.dtype, s.tags) for s in sends]
+        for name, sends in part.name_to_send_nodes.items()
+    }
+    return (
+        part.pid,
+        part.needed_pids,
+        part.user_input_names,
+        part.partition_input_names,
+        part.output_names,
+        received,
+        sent,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistributedGraphPartition:
+    """All parts of this rank, and the expressions of what they compute.
+
+    ``name_to_output`` has each expression in terms of placeholders: inputs, what was received, and
+    other parts' outputs, by name. Equal partitions are those of equal structure; they can be
+    pickled.
+    """
+
+    parts: Mapping[Hashable, DistributedGraphPart]
+    name_to_output: Mapping[str, Any]
+    overall_output_names: Sequence[str]
+    cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What was found out when the partition was verified and executed."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DistributedGraphPartition):
+            return NotImplemented
+        return (
+            dict(self.parts) == dict(other.parts)
+            and tuple(self.overall_output_names) == tuple(other.overall_output_names)
+            and describe(self.name_to_output) == describe(other.name_to_output)
+        )
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.overall_output_names), frozenset(self.parts)))
+
+    def __reduce__(self) -> Any:
+        return _partition_again, (packed(self),)
+
+
+def _partition_again(content: Any) -> DistributedGraphPartition:
+    parts, outputs, names = unpacked(content)
+    return DistributedGraphPartition(
+        {pid: DistributedGraphPart(*fields) for pid, fields in parts.items()}, outputs, names
+    )
+
+
+def topological(
+    parts: Mapping[Hashable, DistributedGraphPart],
+) -> list[DistributedGraphPart] | None:
+    """The parts in an order where the needed ones come first; ``None`` if they need each other."""
+    missing = {pid: len(part.needed_pids) for pid, part in parts.items()}
+    users: dict[Hashable, list[Hashable]] = {}
+    for pid, part in parts.items():
+        for needed in part.needed_pids:
+            users.setdefault(needed, []).append(pid)
+    ready = [pid for pid, count in missing.items() if count == 0]
+    order = []
+    for pid in ready:
+        order.append(parts[pid])
+        for user in users.get(pid, ()):
+            missing[user] -= 1
+            if missing[user] == 0:
+                ready.append(user)
+    return order if len(order) == len(parts) else None

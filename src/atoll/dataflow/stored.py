@@ -1,0 +1,200 @@
+"""Expressions as plain data: to compare partitions, and to pickle them.
+
+A graph becomes a list of rows, operands before what reads them: kind, numbers of the operands,
+and what is needed to make the node again. Geometries and loops have numbers that belong to a
+process, so they are told by what they are.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from hashlib import blake2b
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ..graph.geometry import Geometry, strided
+from ..graph.node import Node, source
+from ..ops.elementwise import Loop, loops_of
+from ..recording.deferred import Call
+from .nodes import Data, DistributedRecv, DistributedSend, Input, Receive, array_over
+
+Row = tuple[Any, ...]
+
+
+def _geometry(form: Geometry) -> Row:
+    own = (form.shape, form.dtype, form.strides)
+    if form.is_base:
+        return own
+    return (*own, form.offset, form.writeable, *_geometry(form.base))
+
+
+def _geometry_again(row: Row) -> Geometry:
+    shape, dtype, strides, *rest = row
+    if not rest:
+        return strided(shape, dtype, strides)
+    offset, writeable, *base = rest
+    form = _geometry_again(tuple(base))
+    view: np.ndarray[Any, Any] = np.lib.stride_tricks.as_strided(
+        np.empty(1, dtype), shape, strides, writeable=writeable
+    )
+    return form.at(view, offset)
+
+
+def _parameter(value: Any) -> Any:
+    if isinstance(value, Geometry):
+        return ("geometry", _geometry(value))
+    if isinstance(value, Loop):
+        outputs = loops_of(value.ufunc, (*value.inputs,))
+        return ("loop", value.ufunc, value.inputs, [one.name for one in outputs].index(value.name))
+    if isinstance(value, Input):
+        return ("input", value.key, value.tags)
+    if isinstance(value, Data):
+        return ("data", value.array, value.tags)
+    if isinstance(value, Receive):
+        return (
+            "receive", value.src_rank, value.comm_tag, value.axes, value.tags, value.non_equality_tags,
+        )  # fmt: skip
+    return ("plain", value)
+
+
+def _parameter_again(row: Any) -> Any:
+    kind, *rest = row
+    if kind == "geometry":
+        return _geometry_again(rest[0])
+    if kind == "loop":
+        return loops_of(rest[0], rest[1])[rest[2]]
+    if kind == "input":
+        return Input(*rest)
+    if kind == "data":
+        return Data(*rest)
+    if kind == "receive":
+        return Receive(*rest)
+    return rest[0]
+
+
+class Rows:
+    """The rows of a graph, and the number of each node that was asked for."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.number: dict[int, int] = {}
+        self.kept: list[Node] = []
+        self.calls: dict[int, int] = {}
+
+    def add(self, root: Node) -> int:
+        """The number of a node, after those of its operands (no recursion)."""
+        number = self.number
+        stack = [(root, 0)]
+        while stack:
+            node, place = stack.pop()
+            if id(node) in number:
+                continue
+            args = node.args
+            while place < len(args):
+                arg = args[place]
+                place += 1
+                if type(arg) is Node and id(arg) not in number:
+                    stack.append((node, place))
+                    stack.append((arg, 0))
+                    break
+            else:
+                number[id(node)] = len(self.rows)
+                self.kept.append(node)
+                self.rows.append(self._row(node))
+        return number[id(root)]
+
+    def _row(self, node: Node) -> Row:
+        if node.value is not None:
+            return ("source", (), _geometry(node.geometry), (node.value.array,), "", -1)
+        args = [self.number[id(a)] if type(a) is Node else (a,) for a in node.args]
+        # results of one call must stay results of one call
+        shared = -1
+        if node.kind == "deferred" and isinstance(node.params[0], Call):
+            shared = self.calls.setdefault(id(node.params[0]), len(self.calls))
+        params = tuple([_parameter(p) for p in node.params])
+        return (node.kind, tuple(args), _geometry(node.geometry), params, node.name, shared)
+
+
+def nodes_again(rows: list[Row]) -> list[Node]:
+    """The nodes of rows."""
+    made: list[Node] = []
+    calls: dict[int, Any] = {}
+    for kind, args, form, params, name, shared in rows:
+        geometry = _geometry_again(form)
+        if kind == "source":
+            made.append(source(params[0], geometry))
+            continue
+        operands = tuple([made[a] if type(a) is int else a[0] for a in args])
+        again = [_parameter_again(p) for p in params]
+        if shared >= 0:
+            again[0] = calls.setdefault(shared, again[0])
+        node = Node(kind, operands, geometry, tuple(again), name)
+        if kind == "deferred":
+            node.weight = -inf
+        made.append(node)
+    return made
+
+
+def describe(outputs: Mapping[str, Any]) -> Any:
+    """What equal expressions have in common, as a value that can be compared."""
+    rows = Rows()
+    numbers = {name: rows.add(array._node()) for name, array in outputs.items()}
+    return numbers, [_comparable(row) for row in rows.rows]
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            return pickle.dumps(value)
+        return (value.shape, value.dtype.str, blake2b(value.tobytes()).digest())
+    if isinstance(value, Call):
+        return ("call", value.function, _comparable(value.args), _comparable(value.options))
+    if isinstance(value, (tuple, list)):
+        return tuple([_comparable(v) for v in value])
+    if isinstance(value, dict):
+        return tuple([(k, _comparable(v)) for k, v in value.items()])
+    if hasattr(value, "number") and hasattr(value, "scalar"):  # the place of an array in a call
+        return ("array", value.number, value.scalar)
+    return value
+
+
+def packed(partition: Any) -> Any:
+    """A partition as plain data."""
+    rows = Rows()
+    outputs = {name: rows.add(array._node()) for name, array in partition.name_to_output.items()}
+    parts = {}
+    for pid, part in partition.parts.items():
+        received = {name: rows.add(r._node()) for name, r in part.name_to_recv_node.items()}
+        sent = {
+            name: [(rows.add(s.data._node()), s.dest_rank, s.comm_tag, s.tags) for s in sends]
+            for name, sends in part.name_to_send_nodes.items()
+        }
+        parts[pid] = (
+            part.pid, part.needed_pids, part.user_input_names, part.partition_input_names, part.output_names,
+            received, sent,
+        )  # fmt: skip
+    return rows.rows, parts, outputs, tuple(partition.overall_output_names)
+
+
+def unpacked(content: Any) -> Any:
+    """The fields of the parts, the outputs and their names."""
+    rows, parts, outputs, names = content
+    nodes = nodes_again(rows)
+    made = {}
+    for pid, (*fields, received, sent) in parts.items():
+        receives = {name: DistributedRecv._over(nodes[number]) for name, number in received.items()}
+        sends = {
+            name: tuple(
+                [
+                    DistributedSend(array_over(nodes[n]), dest, tag, tags=tags)
+                    for n, dest, tag, tags in these
+                ]
+            )
+            for name, these in sent.items()
+        }
+        made[pid] = (*fields, receives, sends)
+    arrays = {name: array_over(nodes[number]) for name, number in outputs.items()}
+    return made, arrays, names

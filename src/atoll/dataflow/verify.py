@@ -1,0 +1,309 @@
+"""Whether the parts of all ranks fit together: every message has two ends, and nobody waits in a circle.
+
+One reduction of a constant size decides. Each rank adds up a digest of every message that it
+sends, and takes off that of each it receives; (source, destination, tag, shape, dtype) are in the
+digest. If all ends meet, the sums vanish. A flag says whether a rank found a fault of its own,
+another whether some part both waits for a message and comes before a send, without which no
+circle is possible. Only when the sums do not vanish do the ranks gather what they know, and
+then every rank works out the same error. Only when parts could form a circle across ranks do they
+gather which messages come before which.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..errors import (
+    CommunicationCycleError,
+    CommunicationTagError,
+    DistributedPartitionVerificationError,
+    DuplicateRecvError,
+    DuplicateSendError,
+    MessageMismatchError,
+    MissingRecvError,
+    MissingSendError,
+    PartitionInducedCycleError,
+)
+from ..graph.node import Node
+from ..interchange.worlds import world_of
+from .messages import Message, all_messages, received, sent
+from .nodes import Input, Receive
+from .partition import origin_of
+from .records import DistributedGraphPartition, topological
+from .tags import tag_bytes
+
+_MOST_NAMED = 4
+Key = tuple[int, int, bytes]
+Unit = tuple[list[Key], list[Key], list[int]]
+"""What a part receives, what it sends, and the numbers of the parts that it needs."""
+
+
+def verify_distributed_partition(
+    mpi_communicator: Any, partition: DistributedGraphPartition
+) -> None:
+    """Raise the same error on every rank if the parts of all ranks do not fit together. Collective."""
+    verify(world_of(mpi_communicator).communicator, partition)
+
+
+def verify(communicator: Communicator, partition: DistributedGraphPartition) -> None:
+    """See :func:`verify_distributed_partition`; what was found good is not looked at again."""
+    good = partition.cache.setdefault("verified", [])
+    if any(one is communicator for one in good):
+        return
+    _verify(communicator, partition)
+    good.append(communicator)
+
+
+def _verify(communicator: Communicator, partition: DistributedGraphPartition) -> None:
+    rank, size = communicator.rank, communicator.size
+    fault: Exception | None = None
+    messages: list[Message] = []
+    try:
+        messages = all_messages(partition, rank)
+        _check_here(messages, rank, size)
+        if topological(partition.parts) is None or _unknown_parts(partition):
+            raise PartitionInducedCycleError(
+                f"on rank {rank} the parts {sorted(map(repr, partition.parts))} wait for each other, or for parts "
+                "that are not there"
+            )
+    except Exception as error:  # whatever is wrong here, the others must hear of it
+        fault = error
+    facts = np.zeros(6, np.uint64)
+    if fault is None and messages:
+        digests = np.stack([message.digest() for message in messages])
+        ends = np.array([message.sends for message in messages])
+        facts[:2] = digests[ends].sum(axis=0) - digests[~ends].sum(axis=0)  # modulo 2**64
+        facts[2:3] = np.array([ends.sum() - (~ends).sum()]).astype(np.uint64)
+    facts[3] = fault is not None
+    facts[4] = fault is None and _may_wait_for_itself(partition)
+    facts = communicator.allreduce(facts, "sum", "verifying a dataflow graph")
+    if facts[3]:
+        _raise_first(communicator, fault)
+    if facts[:3].any():
+        _raise_mismatch(communicator.allgather_object(messages, "the messages of a dataflow graph"))
+    if facts[4]:
+        _check_cycles(communicator, partition)
+
+
+def _check_here(messages: list[Message], rank: int, size: int) -> None:
+    """Faults that a rank sees by itself."""
+    known: dict[tuple[bool, Key], Message] = {}
+    for message in messages:
+        other = message.dest if message.sends else message.source
+        if other >= size:
+            raise (MissingRecvError if message.sends else MissingSendError)(
+                f"{message}: there is no rank {other}, ranks are 0 to {size - 1}"
+            )
+        twin = known.setdefault((message.sends, message.key), message)
+        if twin is not message:
+            kind = DuplicateSendError if message.sends else DuplicateRecvError
+            raise kind(f"two messages cannot be told apart: {twin}, and {message}")
+
+
+def _unknown_parts(partition: DistributedGraphPartition) -> bool:
+    return any(
+        pid not in partition.parts for part in partition.parts.values() for pid in part.needed_pids
+    )
+
+
+def _raise_first(communicator: Communicator, fault: Exception | None) -> None:
+    """Every rank raises the error of the first rank that has one."""
+    try:
+        given = pickle.dumps((type(fault), str(fault))) if fault is not None else None
+    except Exception:
+        given = pickle.dumps((CommunicationTagError, str(fault)))
+    found = communicator.allgather_object(given, "a fault in a dataflow graph")
+    for rank, one in enumerate(found):
+        if one is not None:
+            kind, text = pickle.loads(one)
+            raise kind(f"rank {rank}: {text}")
+
+
+def _listed(messages: Iterable[Message]) -> str:
+    found = sorted(map(str, messages))
+    rest = len(found) - _MOST_NAMED
+    return "; ".join(found[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _raise_mismatch(by_rank: list[list[Message]]) -> None:
+    sends = {m.key: m for messages in by_rank for m in messages if m.sends}
+    receives = {m.key: m for messages in by_rank for m in messages if not m.sends}
+    unsent = [m for key, m in receives.items() if key not in sends]
+    unreceived = [m for key, m in sends.items() if key not in receives]
+    if unsent:
+        others = f"; besides, nobody takes: {_listed(unreceived)}" if unreceived else ""
+        raise MissingSendError(f"nobody sends what is waited for: {_listed(unsent)}{others}")
+    if unreceived:
+        raise MissingRecvError(f"nobody takes what is sent: {_listed(unreceived)}")
+    for key in sorted(sends):
+        one, other = sends[key], receives[key]
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            raise MessageMismatchError(f"the two ends of a message disagree: {one}, but {other}")
+    raise DistributedPartitionVerificationError("the messages of the ranks do not fit together")
+
+
+# Circles ----------------------------------------------------------------------------------
+
+
+def _may_wait_for_itself(partition: DistributedGraphPartition) -> bool:
+    """Whether some send comes after some receive."""
+    waits: set[Hashable] = set()
+    for part in topological(partition.parts) or ():
+        if part.name_to_recv_node or part.needed_pids & waits:
+            waits.add(part.pid)
+            if part.name_to_send_nodes:
+                return True
+    return False
+
+
+def _check_cycles(communicator: Communicator, partition: DistributedGraphPartition) -> None:
+    units = communicator.allgather_object(
+        _units(partition, communicator.rank), "the parts of a dataflow graph"
+    )
+    stuck = _stuck(units)
+    if not stuck:
+        return
+    truly = communicator.allgather_object(
+        _true_units(partition, communicator.rank), "the dependencies of a dataflow graph"
+    )
+    if not _stuck(truly):
+        raise PartitionInducedCycleError(f"parts wait for each other in a circle: {_circle(stuck)}")
+    texts = {m.key: str(m) for m in all_messages(partition, communicator.rank) if m.sends}
+    everybody: dict[Key, str] = {}
+    for some in communicator.allgather_object(texts, "the messages of a dataflow graph"):
+        everybody.update(some)
+    circle = _circle(_stuck(truly))
+    words = "; then ".join(everybody.get(key, repr(key)) for key in circle)
+    raise CommunicationCycleError(f"messages wait for each other in a circle: {words}")
+
+
+def _units(partition: DistributedGraphPartition, rank: int) -> list[Unit]:
+    number = {pid: k for k, pid in enumerate(partition.parts)}
+    return [
+        (
+            [m.key for _, m in received(part, rank)],
+            [m.key for _, m in sent(part, rank)],
+            [number[pid] for pid in part.needed_pids],
+        )
+        for part in partition.parts.values()
+    ]
+
+
+def _true_units(partition: DistributedGraphPartition, rank: int) -> list[Unit]:
+    """For each send, what its expression truly reads, through the parts."""
+    arrives: dict[str, Key] = {}
+    for part in partition.parts.values():
+        arrives.update((name, message.key) for name, message in received(part, rank))
+    by_message = {(k[0], k[2]): k for k in arrives.values()}
+    units: list[Unit] = []
+    place: dict[str, int] = {}
+
+    def unit(name: str) -> int:
+        place[name] = len(units)
+        units.append(([], [], []))
+        return place[name]
+
+    waiting = list(partition.name_to_output)
+    for name in waiting:
+        unit(name)
+    for name in waiting:
+        keys, _, needs = units[place[name]]
+        for origin in _leaves(partition.name_to_output[name]._node()):
+            if isinstance(origin, Receive):
+                keys.append(by_message[origin.src_rank, tag_bytes(origin.comm_tag)])
+            elif origin.key in arrives:
+                keys.append(arrives[origin.key])
+            elif origin.key in place and origin.key != name:
+                needs.append(place[origin.key])
+    for part in partition.parts.values():
+        for name, message in sent(part, rank):
+            units[place[name]][1].append(message.key)
+    return units
+
+
+def _leaves(root: Node) -> list[Any]:
+    found, seen, stack = [], {id(root)}, [root]
+    while stack:
+        node = stack.pop()
+        origin = origin_of(node)
+        if isinstance(origin, (Input, Receive)):
+            found.append(origin)
+        for arg in node.args:
+            if type(arg) is Node and id(arg) not in seen:
+                seen.add(id(arg))
+                stack.append(arg)
+    return found
+
+
+def _stuck(by_rank: list[list[Unit]]) -> dict[Key, list[Key]]:
+    """Let everything happen that can; for each message that never leaves, those it waits for."""
+    missing: dict[tuple[int, int], int] = {}
+    readers: dict[Any, list[tuple[int, int]]] = {}
+    for rank, units in enumerate(by_rank):
+        for k, (receives, _, needs) in enumerate(units):
+            here = (rank, k)
+            wanted = [*set(receives), *[(rank, n) for n in set(needs)]]
+            missing[here] = len(wanted)
+            for one in wanted:
+                readers.setdefault(one, []).append(here)
+    ready = [here for here, count in missing.items() if not count]
+    for here in ready:
+        rank, k = here
+        for event in [here, *by_rank[rank][k][1]]:
+            for reader in readers.get(event, ()):
+                missing[reader] -= 1
+                if not missing[reader]:
+                    ready.append(reader)
+    done = set(ready)
+    if len(done) == len(missing):
+        return {}
+    return _waits_for(by_rank, done)
+
+
+def _waits_for(by_rank: list[list[Unit]], done: set[tuple[int, int]]) -> dict[Key, list[Key]]:
+    sender = {
+        key: (rank, k)
+        for rank, units in enumerate(by_rank)
+        for k, u in enumerate(units)
+        for key in u[1]
+    }
+    waits: dict[Key, list[Key]] = {}
+    for rank, units in enumerate(by_rank):
+        for k, (_, sends, _) in enumerate(units):
+            if not sends or (rank, k) in done:
+                continue
+            found, seen, stack = [], {k}, [k]
+            while stack:
+                here = stack.pop()
+                found += [key for key in units[here][0] if sender.get(key) not in done]
+                for other in units[here][2]:
+                    if other not in seen and (rank, other) not in done:
+                        seen.add(other)
+                        stack.append(other)
+            for key in sends:
+                waits[key] = sorted(found)
+    return waits
+
+
+def _circle(waits: Mapping[Key, list[Key]]) -> list[Key]:
+    """A circle of messages, begun at its smallest."""
+    if not waits:
+        return []
+    key = min(waits)
+    path: list[Key] = []
+    place: dict[Key, int] = {}
+    while key not in place:
+        place[key] = len(path)
+        path.append(key)
+        onwards = [other for other in waits.get(key, ()) if other in waits]
+        if not onwards:
+            return path
+        key = onwards[0]
+    circle = path[place[key] :]
+    start = circle.index(min(circle))
+    return circle[start:] + circle[:start]
