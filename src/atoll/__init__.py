@@ -34,12 +34,15 @@ if TYPE_CHECKING:
     from . import graph as graph
     from .explaining import explain as explain
     from .functions.clusters import from_dask as from_dask
+    from .functions.clusters import from_ray as from_ray
     from .functions.clusters import to_dask as to_dask
+    from .functions.clusters import to_ray as to_ray
     from .interchange.dask import DaskPartitions as DaskPartitions
     from .interchange.distarray import check_distarray as check_distarray
     from .interchange.distarray import to_distarray as to_distarray
     from .interchange.partitioned import check_partitioned as check_partitioned
     from .interchange.partitioned import to_partitioned as to_partitioned
+    from .interchange.ray import RayPartitions as RayPartitions
 
 set_default_size(lambda: world.size)
 
@@ -53,9 +56,12 @@ LATE = {
     "DaskPartitions": "interchange.dask",
     "explain": "explaining",
     "from_dask": "functions.clusters",
+    "from_ray": "functions.clusters",
+    "RayPartitions": "interchange.ray",
     "to_dask": "functions.clusters",
     "to_distarray": "interchange.distarray",
     "to_partitioned": "interchange.partitioned",
+    "to_ray": "functions.clusters",
 }
 """Names by the room that they come from, which is entered when somebody asks for one."""
 

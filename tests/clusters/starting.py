@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# Ray's local clusters ask for a token: one of this test run's own, which its ranks inherit.
+os.environ["RAY_AUTH_MODE"] = "token"
+os.environ["RAY_AUTH_TOKEN"] = os.environ.setdefault("TESTS_RAY_TOKEN", secrets.token_hex(32))
 LAUNCHERS = ("PMI", "PMIX", "MPI", "OMPI", "HYDRA", "SLURM", "ATOLL")
 
 
@@ -20,12 +25,12 @@ def clean_environment() -> dict[str, str]:
     return {**kept, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 
 
-class DaskCluster:
-    """A cluster in processes of its own; ``address`` is that of its scheduler."""
+class Cluster:
+    """A cluster in processes of its own; ``address`` is where it is reached."""
 
-    def __init__(self, workers: int = 2) -> None:
+    def __init__(self, module: str, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.clusters.serve", str(workers)],
+            [sys.executable, "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -50,16 +55,23 @@ class DaskCluster:
             self.kill()
 
     def kill(self) -> None:
-        """End the scheduler as a crash would; the workers notice and end, too."""
+        """End its head as a crash would; the workers notice and end, too."""
         self._process.kill()
         self._process.wait()
 
 
-_shared: list[DaskCluster] = []
+def dask_cluster(workers: int = 2) -> Cluster:
+    """A Dask cluster of its own for one test."""
+    return Cluster("tests.clusters.serve_dask", str(workers))
 
 
-def shared_cluster() -> DaskCluster:
-    """The cluster of this process, which lasts as long as the process does."""
-    if not _shared:
-        _shared.append(DaskCluster())
-    return _shared[0]
+@lru_cache(maxsize=1)
+def shared_dask() -> Cluster:
+    """The Dask cluster of this process, which lasts as long as the process does."""
+    return dask_cluster()
+
+
+@lru_cache(maxsize=1)
+def shared_ray() -> Cluster:
+    """The same for Ray."""
+    return Cluster("tests.clusters.serve_ray")

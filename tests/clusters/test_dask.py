@@ -16,7 +16,7 @@ from atoll.config import config
 from atoll.errors import ClusterError, ProtocolError
 from atoll.interchange.dask import gather
 
-from .starting import DaskCluster, shared_cluster
+from .starting import dask_cluster, shared_dask
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -27,7 +27,7 @@ pd = pytest.importorskip("pandas")
 
 @pytest.fixture(scope="module")
 def cluster_address() -> str:
-    return shared_cluster().address
+    return shared_dask().address
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_foreign_handles_and_clients_are_refused(client: Any) -> None:
 
 
 def test_a_cluster_that_dies_is_noticed() -> None:
-    cluster = DaskCluster(1)
+    cluster = dask_cluster(1)
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
         client = distributed.Client(cluster.address)
         try:
@@ -258,7 +258,7 @@ def test_a_cluster_that_dies_is_noticed() -> None:
 
 
 def test_a_cluster_where_nothing_moves_is_given_up() -> None:
-    cluster = DaskCluster(0)
+    cluster = dask_cluster(0)
     try:
         with distributed.Client(cluster.address), config(wait_abort=0.5):
             with pytest.raises(ClusterError, match=r"nothing moved.*3 of 3 partitions.*no workers"):

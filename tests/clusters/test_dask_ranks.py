@@ -13,7 +13,7 @@ import atoll
 from atoll.config import config
 from atoll.errors import ClusterError, ProtocolError
 
-from .starting import DaskCluster, shared_cluster
+from .starting import dask_cluster, shared_dask
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -31,7 +31,7 @@ def on_root(rank: int, make: Any) -> Any:
 
 @pytest.mark.ranks(1, 2, 3)
 def test_one_rank_has_the_client_and_all_get_their_part(rank: int, size: int) -> None:
-    client = on_root(rank, lambda: distributed.Client(shared_cluster().address))
+    client = on_root(rank, lambda: distributed.Client(shared_dask().address))
     try:
         x = on_root(rank, lambda: da.random.random((60, 10), chunks=(7, 5)).persist())
         expected = atoll.world.communicator.bcast_object(on_root(rank, lambda: x.compute()))
@@ -68,7 +68,7 @@ def test_one_rank_has_the_client_and_all_get_their_part(rank: int, size: int) ->
 
 @pytest.mark.ranks(2, 3)
 def test_every_rank_may_have_a_client(rank: int, size: int) -> None:
-    address = on_root(rank, lambda: shared_cluster().address)
+    address = on_root(rank, lambda: shared_dask().address)
     address = atoll.world.communicator.bcast_object(address)
     with distributed.Client(address):
         # Random numbers, and every rank draws its own: those of the first rank count.
@@ -86,7 +86,7 @@ def test_every_rank_may_have_a_client(rank: int, size: int) -> None:
 
 @pytest.mark.ranks(2, 3)
 def test_a_client_can_be_an_address_and_the_grid_can_have_two_axes(rank: int, size: int) -> None:
-    address = atoll.world.communicator.bcast_object(on_root(rank, lambda: shared_cluster().address))
+    address = atoll.world.communicator.bcast_object(on_root(rank, lambda: shared_dask().address))
     expected = np.arange(12 * 9).reshape(12, 9)
     x = on_root(rank, lambda: da.from_array(expected, chunks=((2, 6, 4), (3, 1, 5))))
     a = atoll.from_dask(x, client=address)
@@ -113,7 +113,7 @@ def failing(block: Any) -> Any:
 
 @pytest.mark.ranks(2, distributes=False)
 def test_bad_input_is_refused_on_all_ranks(rank: int, size: int) -> None:
-    address = atoll.world.communicator.bcast_object(on_root(rank, lambda: shared_cluster().address))
+    address = atoll.world.communicator.bcast_object(on_root(rank, lambda: shared_dask().address))
     for make, kind, message in (
         (lambda: "a word", TypeError, "rank 0: from_dask: a builtins.str is no dask.array"),
         (lambda: None, TypeError, "from_dask: no rank gave"),
@@ -141,7 +141,7 @@ def test_bad_input_is_refused_on_all_ranks(rank: int, size: int) -> None:
 
 @pytest.mark.ranks(2, distributes=False)
 def test_a_cluster_that_dies_is_noticed_on_all_ranks(rank: int, size: int) -> None:
-    cluster = on_root(rank, lambda: DaskCluster(1))
+    cluster = on_root(rank, lambda: dask_cluster(1))
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), config(wait_abort=20):
         client = on_root(rank, lambda: distributed.Client(cluster.address))
         try:
@@ -169,7 +169,7 @@ def slow(block: Any) -> Any:
 
 @pytest.mark.ranks(2, distributes=False)
 def test_a_cluster_that_dies_while_all_wait_is_noticed(rank: int, size: int) -> None:
-    cluster = on_root(rank, lambda: DaskCluster(1))
+    cluster = on_root(rank, lambda: dask_cluster(1))
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
         client = on_root(rank, lambda: distributed.Client(cluster.address))
         try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..array import ndarray
 from ..interchange.dask import export_dask, import_dask
 from ..interchange.partitioned import Imported
+from ..interchange.ray import RayPartitions, export_ray, import_ray
 from ..layout import Layout
 from ..recording.creation import asarray
 
@@ -32,6 +34,35 @@ def to_dask(a: Any, *, client: Any = None) -> Any:
     """
     array = _in_blocks(a)
     return export_dask(array.local, array.layout.unpadded(), array.world, client)
+
+
+def from_ray(
+    refs: Any,
+    shape: Sequence[int] | None = None,
+    partition_tiling: Sequence[int] | None = None,
+    *,
+    comm: Any = None,
+) -> ndarray:
+    """The array whose partitions are ``ray.ObjectRef`` of arrays, or of DataFrames of one dtype.
+
+    ``refs`` are in C order of the grid ``partition_tiling`` (or nested, or by position), ``shape`` is
+    that of the whole; or ``refs`` is a :class:`RayPartitions`, which knows both. All ranks call it.
+    The ``refs`` of the first rank that gives some count, the others may give ``None``, and need
+    no connection to Ray. Each rank gets its own part from the object store.
+    """
+    return _shared_out(import_ray(refs, shape, partition_tiling, comm=comm))
+
+
+def to_ray(a: Any) -> RayPartitions:
+    """The blocks of ``a`` as objects in Ray's store; a copy, put there by all ranks.
+
+    The ranks that ``a`` lies on call it, and all get the same references: ``.refs`` by position,
+    ``.shape``, ``.partition_tiling``, ``__partitioned__``. The cluster is that of the first rank that is
+    connected to one; the others connect to it and stay so, because an object lives as
+    long as the process that put it.
+    """
+    array = _in_blocks(a)
+    return export_ray(array.local, array.layout.unpadded(), array.world)
 
 
 def _shared_out(imported: Imported) -> ndarray:

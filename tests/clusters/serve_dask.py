@@ -1,6 +1,6 @@
 """A Dask cluster of two workers on loopback, in a process tree of its own.
 
-    python -m tests.clusters.serve [WORKERS]
+    python -m tests.clusters.serve_dask [WORKERS]
 
 Prints the scheduler's address and serves until standard input ends, so it never outlives the
 process that started it, however that one ended.

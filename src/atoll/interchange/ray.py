@@ -1,0 +1,422 @@
+"""Ray's object references in and out: each rank gets its own partitions from the object store.
+
+In. The first rank that brings references is the root. A task for each node of the cluster says what
+the partitions there are like (:class:`Inquiry`), so that no data moves for that. Out. Each rank puts
+its block into the store of its node.
+
+References are given to other ranks inside Ray: a small actor, the *shelf*, holds them while they
+change hands, so that Ray counts who has them. A reference that travels by other ways is never
+let go. Ranks that are not connected to the cluster connect for the call; those that have put
+blocks stay connected, because an object in Ray lives as long as the process that put it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..comm.world import World
+from ..config import config
+from ..errors import ClusterError, ProtocolError
+from ..layout import Layout
+from .clusters import (
+    BEAT,
+    Grid,
+    Piece,
+    Position,
+    Shape,
+    description,
+    everywhere,
+    first_rank,
+    grid_of,
+    while_root_waits,
+)
+from .partitioned import Imported, import_partitioned
+from .worlds import world_of
+
+NAMESPACE = "atoll"
+START = 30.0
+"""Seconds that a connection to a cluster may take."""
+
+
+class RayPartitions:
+    """Partitions in Ray's object store that form a grid, with the property ``__partitioned__``.
+
+    ``refs`` are ``ray.ObjectRef`` of arrays, or of DataFrames of one dtype: a sequence in C order of the
+    grid ``partition_tiling``, nested sequences, or a mapping of positions. ``shape`` is that of the whole.
+    """
+
+    def __init__(self, refs: Any, shape: Sequence[int], partition_tiling: Sequence[int]) -> None:
+        self.shape: Shape = _extents("shape", shape)
+        self.partition_tiling: Shape = _extents("partition_tiling", partition_tiling)
+        self.refs: dict[Position, Any] = by_position(refs, self.partition_tiling)
+        self._grid: Grid | None = None
+
+    @property
+    def __partitioned__(self) -> dict[str, Any]:
+        """The partitions by the protocol's rules, with object references as data.
+
+        The first look asks the cluster for shapes and places.
+        """
+        if self._grid is None:
+            _connected("RayPartitions")
+            inquiry = Inquiry("RayPartitions", self)
+            while self._grid is None:
+                self._grid = inquiry.look(BEAT)
+        return description(self._grid, self.refs.__getitem__, gather)
+
+
+def gather(handles: Any) -> Any:
+    """The data of one reference, or of a sequence of them: the ``get`` of the protocol."""
+    import ray
+
+    single = isinstance(handles, ray.ObjectRef)
+    refs = [handles] if single else list(handles)
+    for ref in refs:
+        _check_ref("get", ref)
+    _connected("get")
+    try:
+        data = ray.get(refs, timeout=config.wait_abort)
+    except ray.exceptions.GetTimeoutError as error:
+        raise ClusterError(
+            f"get: {len(refs)} partitions did not come within {config.wait_abort:g} s (wait_abort)"
+        ) from error
+    except Exception as error:
+        raise ClusterError(f"get: {_summary(error)}") from error
+    return data[0] if single else data
+
+
+def import_ray(
+    refs: Any,
+    shape: Sequence[int] | None = None,
+    partition_tiling: Sequence[int] | None = None,
+    *,
+    comm: Any = None,
+) -> Imported:
+    """This rank's block of partitions in Ray, the layout, and the world. Collective."""
+    world, name = world_of(comm), "from_ray"
+    mine: list[RayPartitions] = []
+
+    def brings() -> bool:
+        if refs is None:
+            return False
+        mine.append(_partitions(name, refs, shape, partition_tiling))
+        return True
+
+    root = first_rank(world, name, brings, "no rank gave references")
+    with ExitStack() as stack:
+        address = everywhere(world, name, lambda: _connected(name) if world.rank == root else None)[
+            root
+        ]
+        everywhere(world, name, lambda: _join(name, address, stack))
+        inquiry: list[Inquiry] = []
+
+        def look(seconds: float) -> Grid | None:
+            if not inquiry:
+                inquiry.append(Inquiry(name, mine[0]))
+            return inquiry[0].look(seconds)
+
+        grid = while_root_waits(world, name, root, look)
+        own = {root: mine[0].refs} if world.rank == root else {}
+        found = _exchanged(world, name, root, own)
+        return import_partitioned(
+            description(grid, found.__getitem__, gather), comm=world, name=name
+        )
+
+
+def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPartitions:
+    """The blocks of all ranks in Ray's object store, as references that every rank has. Collective.
+
+    ``layout`` is one of blocks, ``block`` this rank's part. All ranks are connected afterwards.
+    """
+    name = "to_ray"
+    import ray
+
+    addresses = everywhere(world, name, lambda: _connected(name) if ray.is_initialized() else None)
+    root = next((rank for rank, one in enumerate(addresses) if one), None)
+    if root is None:
+        raise ClusterError(f"{name}: no rank is connected to Ray; call ray.init() on one")
+    everywhere(world, name, lambda: _join(name, addresses[root], None))
+
+    def put() -> tuple[Position | None, str, int, Any]:
+        cell = layout.coordinates(world.rank)
+        node, process = ray.util.get_node_ip_address(), os.getpid()
+        # Of copies on several ranks, the first rank puts its own.
+        if cell is None or layout.rank_at(cell) != world.rank:
+            return None, node, process, None
+        own[cell] = ray.put(block)
+        return cell, node, process, block.shape
+
+    own: dict[Position, Any] = {}
+    pieces = {
+        cell: Piece(cell, shape, ((node, process),))
+        for cell, node, process, shape in everywhere(world, name, put)
+        if cell is not None
+    }
+    refs = _exchanged(world, name, root, {world.rank: own})
+    made = RayPartitions(refs, layout.shape, layout.grid)
+    made._grid = grid_of(name, layout.grid, pieces)
+    return made
+
+
+class Inquiry:
+    """Asks the cluster what partitions are like, where they lie, and whether they are there."""
+
+    def __init__(self, name: str, partitions: RayPartitions) -> None:
+        self.name, self.partitions = name, partitions
+        self.waiting = dict(partitions.refs)
+        self.answers: dict[Any, list[Position]] = {}
+        self.moved = self.looked = time.monotonic()
+
+    def look(self, seconds: float) -> Grid | None:
+        """The grid if all is known, ``None`` if it is not after about so many seconds."""
+        if not self.answers and self._ready(list(self.waiting.values()), seconds):
+            self._ask()
+        if not self.answers or not self._ready(list(self.answers), seconds):
+            return None
+        pieces = {}
+        for answer, places in self.answers.items():
+            for place, (shape, *home) in zip(places, self._fetched(answer, places)):
+                pieces[place] = Piece(place, tuple(shape), (tuple(home),))
+        grid = grid_of(self.name, self.partitions.partition_tiling, pieces)
+        if grid.shape != self.partitions.shape:
+            raise ProtocolError(
+                f"{self.name}: P5: the partitions add up to shape {grid.shape}; shape is said to be "
+                f"{self.partitions.shape}"
+            )
+        return grid
+
+    def _ready(self, refs: list[Any], seconds: float) -> bool:
+        import ray
+
+        ready, missing = ray.wait(refs, num_returns=len(refs), timeout=seconds, fetch_local=False)
+        now = time.monotonic()
+        if not missing:
+            self.moved = now
+            return True
+        if len(ready) != getattr(self, "count", 0) or _busy():
+            self.count, self.moved = len(ready), now
+        elif now - self.moved >= config.wait_abort:
+            raise ClusterError(
+                f"{self.name}: nothing moved for {now - self.moved:.0f} s (wait_abort): {len(missing)} "
+                f"of {len(refs)} objects are missing, and no processor of the cluster is in use"
+            )
+        return False
+
+    def _ask(self) -> None:
+        """One task for each node, which is given the partitions that lie there."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        task = ray.remote(num_cpus=0)(_describer())
+        here = ray.get_runtime_context().get_node_id()
+        known = ray.experimental.get_object_locations(list(self.waiting.values()))
+        by_node: dict[str, list[Position]] = {}
+        for place, ref in self.waiting.items():
+            nodes = known.get(ref, {}).get("node_ids") or [here]
+            by_node.setdefault(here if here in nodes else nodes[0], []).append(place)
+        for node, places in by_node.items():
+            options = {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=True)}
+            answer = task.options(**options).remote(*[self.waiting[place] for place in places])
+            self.answers[answer] = places
+
+    def _fetched(self, answer: Any, places: list[Position]) -> list[Any]:
+        import ray
+
+        try:
+            found: list[Any] = ray.get(answer)
+        except Exception as error:
+            for place in places:  # which one it is, the task cannot say
+                try:
+                    ray.get(self.waiting[place], timeout=5)
+                except Exception as own:
+                    raise ClusterError(f"{self.name}: position {place}: {_summary(own)}") from own
+            raise ClusterError(f"{self.name}: {_summary(error)}") from error
+        return found
+
+
+def _describer() -> Callable[..., Any]:
+    """The task that says what partitions are like; made here, so that workers need no atoll."""
+
+    def describe(*partitions: Any) -> list[Any]:
+        import os
+
+        import numpy
+        import ray
+
+        home = ray.util.get_node_ip_address(), os.getpid()
+        return [(tuple(map(int, numpy.shape(one))), *home) for one in partitions]
+
+    return describe
+
+
+def _busy() -> bool:
+    import ray
+
+    free, total = ray.available_resources(), ray.cluster_resources()
+    return bool(free.get("CPU", 0) < total.get("CPU", 0))
+
+
+# Connections
+
+
+def _connected(name: str) -> str:
+    """The address of the cluster that this process is connected to."""
+    import ray
+
+    if not ray.is_initialized():
+        raise ClusterError(f"{name}: this process is not connected to Ray; call ray.init()")
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
+    """Connect to the cluster if this process is not; for as long as ``stack`` lasts, if given."""
+    import ray
+
+    if ray.is_initialized():
+        own = _connected(name)
+        if own != address:
+            raise ClusterError(
+                f"{name}: this rank is connected to Ray at {own}, the rank with the data to {address}"
+            )
+        return
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="error", namespace=NAMESPACE)
+    except Exception as error:
+        raise ClusterError(
+            f"{name}: no connection to Ray at {address}: {_summary(error)}"
+        ) from error
+    if stack is not None:
+        stack.callback(ray.shutdown)
+
+
+def _exchanged(
+    world: World, name: str, root: int, own: Mapping[int, dict[Position, Any]]
+) -> dict[Position, Any]:
+    """The references of all ranks, on every rank. ``own`` has what this rank gives."""
+    given = {place: ref for refs in own.values() for place, ref in refs.items()}
+    if world.size == 1:
+        return given
+    import ray
+
+    label = everywhere(world, name, lambda: uuid.uuid4().hex)[root]
+    found: dict[Position, Any] = {}
+    with ExitStack() as stack:
+
+        def open_shelf() -> None:
+            if world.rank == root:
+                stack.enter_context(_shelf(label))
+
+        def give() -> None:
+            if given:
+                shelf = ray.get_actor(label, namespace=NAMESPACE)
+                ray.get(shelf.keep.remote([given]), timeout=START)
+
+        def take() -> None:
+            shelf = ray.get_actor(label, namespace=NAMESPACE)
+            found.update(ray.get(shelf.show.remote(), timeout=START))
+
+        everywhere(world, name, open_shelf)
+        everywhere(world, name, give)
+        everywhere(world, name, take)
+    return found
+
+
+@contextmanager
+def _shelf(label: str) -> Iterator[None]:
+    """An actor that holds references while they change hands."""
+    import ray
+
+    class Shelf:
+        def __init__(self) -> None:
+            self.refs: dict[Any, Any] = {}
+
+        def keep(self, some: Any) -> None:
+            self.refs.update(some[0])
+
+        def show(self) -> Any:
+            return self.refs
+
+    shelf = ray.remote(num_cpus=0)(Shelf).options(name=label, namespace=NAMESPACE).remote()
+    try:
+        ray.get(shelf.keep.remote([{}]), timeout=START)
+        yield
+    finally:
+        ray.kill(shelf)
+
+
+# References
+
+
+def _partitions(
+    name: str, refs: Any, shape: Sequence[int] | None, tiling: Sequence[int] | None
+) -> RayPartitions:
+    if isinstance(refs, RayPartitions):
+        return refs
+    if shape is None or tiling is None:
+        raise TypeError(f"{name}: references need the shape of the whole and partition_tiling")
+    return RayPartitions(refs, shape, tiling)
+
+
+def _extents(what: str, values: Sequence[int]) -> Shape:
+    try:
+        found = tuple([int(n.__index__()) for n in values])
+    except (TypeError, AttributeError):
+        raise TypeError(f"{what} is {values!r}; it must be a sequence of integers") from None
+    if any(n < (what == "partition_tiling") for n in found):
+        raise ProtocolError(f"P3: {what} is {found}; its numbers must be positive")
+    return found
+
+
+def by_position(refs: Any, tiling: Shape) -> dict[Position, Any]:
+    """References by their place in the grid, from any form in which they may be given."""
+    if isinstance(refs, Mapping):
+        found = {tuple(place): ref for place, ref in refs.items()}
+    else:
+        flat = list(_flat(refs))
+        if len(flat) != prod(tiling):
+            raise ProtocolError(
+                f"P4: there are {len(flat)} references for a grid of {tiling}, which has "
+                f"{prod(tiling)} positions"
+            )
+        found = dict(zip(product(*map(range, tiling)), flat))
+    wanted = set(product(*map(range, tiling)))
+    for place in sorted(set(found) ^ wanted, key=str):
+        what = "no reference" if place in wanted else "a reference outside of the grid"
+        raise ProtocolError(f"P4: position {place} has {what}; the grid is {tiling}")
+    for ref in found.values():
+        _check_ref("refs", ref)
+    return found
+
+
+def _flat(refs: Any) -> Iterator[Any]:
+    if isinstance(refs, list | tuple | np.ndarray):
+        for one in refs:
+            yield from _flat(one)
+    else:
+        yield refs
+
+
+def _check_ref(what: str, ref: Any) -> None:
+    import ray
+
+    if not isinstance(ref, ray.ObjectRef):
+        raise ClusterError(
+            f"{what}: the handle {ref!r} is a {type(ref).__name__}; handles of Ray are ray.ObjectRef"
+        )
+
+
+def _summary(error: Exception) -> str:
+    """What happened, without the pages of a remote traceback."""
+    cause = getattr(error, "cause", None) or error
+    lines = [line for line in str(cause).splitlines() if line.strip()]
+    return f"{type(cause).__name__}: {lines[-1].strip() if lines else repr(cause)}"
