@@ -279,3 +279,17 @@ def test_more_kinds_of_small_reductions_than_are_kept(rank, size):
             assert (world.allreduce(np.full(count, float(rank)), "max") == size - 1).all()
     assert world.allreduce(np.array(2.0)).shape == ()
     world.free()
+
+
+@on_ranks(2)
+def test_arrays_travel_in_messages_beyond_the_limit(rank, size, monkeypatch):
+    from atoll.comm import mpi
+
+    monkeypatch.setattr(mpi.datatypes, "large", 3000)
+    monkeypatch.setattr(mpi.datatypes, "_made", type(mpi.datatypes._made)())
+    whole = np.arange(90 * 110.0).reshape(90, 110)
+    rows = atoll.asarray(whole.copy()).redistribute(atoll.Layout(whole.shape, "bn", size=size))
+    columns = rows.redistribute(atoll.Layout(whole.shape, "nb", size=size))
+    np.testing.assert_array_equal(columns.local, np.array_split(whole, 2, axis=1)[rank])
+    np.testing.assert_array_equal(np.asarray(rows[40:] + columns[:50]), whole[40:] + whole[:50])
+    assert mpi.datatypes._made  # some were long
