@@ -184,3 +184,19 @@ def test_planning_is_measured_on_one_process() -> None:
     assert found["steps"]["messages"] == {"4": 4, "16": 4}
     rows = found["large"]["bn"]
     assert rows["bytes_sent"] == rows["bytes_received"] == 2 * (found["n"] - 2) * 8
+
+
+def test_ranks_are_measured_against_threads_and_bare_mpi() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "ranks.py"), "--smoke", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    programs = {"laplace", "stencil5", "star2", "sincos", "black-scholes"}
+    assert set(found) == programs | {"step", "redistribute", "matmul"}
+    assert all(facts["wrong"] == "" for facts in found.values())
+    assert found["laplace"]["messages"] > 0
