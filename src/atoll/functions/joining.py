@@ -20,7 +20,8 @@ from ..recording import creation, shaping
 from ..recording.cells import Handle, user_site
 from ..recording.elementwise import eager
 from ..recording.fallback import by_numpy
-from ..recording.making import plain
+from ..recording.making import at_place, default_place, plain
+from ..recording.sections import place_of
 from .public import array_of, is_large, names, native, on_data, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
@@ -54,6 +55,8 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     site = user_site()
     geometry = dense(shape, kind, order)
     node = Node("fill", (kind.type(0),), geometry, site=site)
+    if any(place_of(a) is not None for a in arrays):
+        node = at_place(node, default_place(shape))
     start = 0
     for a in arrays:
         stop = start + a.shape[axis]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import current_world
+from ..recording import drawing
 from ..recording.fallback import by_numpy
 from .namespaces import Namespace
 from .public import numpy_function, publish
@@ -20,6 +21,9 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
     writes = (1,) if name in _IN_PLACE else ()
 
     def draw(self: Any, *args: Any, **options: Any) -> Any:
+        result = drawing.drawn(self, name, original, args, options)
+        if result is not NotImplemented:
+            return result
         return by_numpy(original, (self, *args), options, writes=writes)
 
     draw.__name__ = name
@@ -66,12 +70,36 @@ def _shared_entropy() -> int | None:
     return entropy
 
 
+def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
+    """One of the functions that draw from NumPy's own generator."""
+    original = getattr(type(state), name)
+    public = getattr(np.random, name)
+
+    def draw(*args: Any, **options: Any) -> Any:
+        sampler, given, more = name, args, options
+        if name in ("rand", "randn") and args:
+            sampler = "random_sample" if name == "rand" else "standard_normal"
+            given, more = (), {"size": args}
+        result = drawing.drawn(state, sampler, getattr(type(state), sampler), given, more)
+        return by_numpy(public, args, options) if result is NotImplemented else result
+
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = original.__doc__
+    return draw
+
+
 def _own() -> dict[str, Any]:
     if current_world().communicator.kind == "MPI":
         # NumPy's own generator, which the old functions draw from; simulated ranks share one
         np.random.seed((_shared_entropy() or 0) % (1 << 32))
     made = _Random()
+    old = np.random.mtrand._rand
+    functions = {
+        name: _drawing_old(old, name) for name in ("random", *drawing.SIZE_AT, "rand", "randn")
+        if hasattr(old, name) and hasattr(np.random, name)
+    }  # fmt: skip
     return {
+        **functions,
         "Generator": made.generator,
         "RandomState": made.state,
         "default_rng": made.default_rng,

@@ -16,7 +16,14 @@ from ..ops.placement import Place, goes_across
 from ..ops.reduction import reduced_shape
 from ..run.across import CountLocally, FoldAcross, ReadAcross
 from ..run.collective import fold_plan
-from ..run.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, PositionAcrossRanks
+from ..run.exchange import (
+    AcrossRanks,
+    AssignedPart,
+    AssignLocally,
+    FinishExchange,
+    Localise,
+    PositionAcrossRanks,
+)
 from ..run.program import (
     Allocate,
     ByNumpy,
@@ -381,11 +388,38 @@ class Planner:
         register = registers.of[id(node)]
         uses = {register, registers.of[id(base)]}
         self._add(Copy(register, registers.of[id(base)], registers.geometry[register]), uses)
-        source = self._gathered(value) if type(value) is Node else None
-        number = None if source is not None else registers.scalar_of[id(node), 1]
-        step = AssignLocally(register, node.place, node.params[0], source, number)
+        part = AssignedPart(node.place, node.params[0], registers.rank)
+        source, number, cut = None, None, False
+        if type(value) is not Node:
+            number = registers.scalar_of[id(node), 1]
+        elif value.place is None:
+            source = registers.of[id(value)]
+        else:
+            source, cut = self._wanted_of(value, node, part), True
+        step = AssignLocally(register, part, source, number, cut=cut)
         self._add(step, {register} | ({source} if source is not None else set()))
         self.launches.append([])
+
+    def _wanted_of(self, value: Node, node: Node, part: AssignedPart) -> int:
+        """A register with what each rank needs of a value for its part of an assigned region."""
+        assert self.world is not None
+        registers, shape = self.registers, value.geometry.shape
+        region = part.wanted(shape)
+        form = dense(tuple(map(len, region)), value.geometry.dtype)
+        mine = Patch(registers.extra(form), value, region)
+        self._note([mine])
+
+        def of_rank(rank: int) -> list[Patch]:
+            if rank == registers.rank:
+                return [mine]
+            theirs = AssignedPart(node.place, node.params[0], rank).wanted(shape)
+            return [Patch(mine.register, value, theirs)]
+
+        start = plan_exchange(of_rank, registers, self.world)
+        assert start is not None
+        self._add(start, start.uses())
+        self._add(FinishExchange(start), start.uses())
+        return mine.register
 
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
         """For each result, a leaf that dies in this group and lies in memory as the result does."""

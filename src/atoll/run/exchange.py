@@ -9,6 +9,7 @@ import numpy as np
 from ..comm.communicator import Communicator
 from ..graph.geometry import Geometry
 from ..graph.node import Value
+from ..layout import EMPTY, IndexSet, Range, listed
 from . import statistics
 from .arrays import allocate_array
 from .program import State
@@ -200,25 +201,21 @@ class Localise:
         state.registers[self.register] = value
 
 
-class AssignLocally:
-    """Write into this rank's part of a region of a scattered array."""
+class AssignedPart:
+    """One rank's part of a region of a scattered array: where it is in the block, and in the region."""
 
-    __slots__ = ("number", "order", "register", "rows", "source", "targets")
+    __slots__ = ("order", "rows", "targets")
 
-    def __init__(
-        self, register: int, place: Any, region: Geometry, source: int | None, number: int | None
-    ) -> None:
-        self.register = register
-        self.source = source
-        self.number = number
+    def __init__(self, place: Any, region: Geometry, rank: int) -> None:
         axes = region.axes
         assert axes is not None
         self.targets: list[np.ndarray[Any, Any]] = []
+        """For each axis of the array, local indices in the order of ``rows``."""
         self.rows: list[np.ndarray[Any, Any]] = [np.zeros(1, np.int64)] * region.ndim
+        """For each axis of the region, ascending indices."""
         taken = [steps[0][0] for _, steps in axes if steps]
         self.order = taken + [k for k in range(region.ndim) if k not in taken]
-        held = place.layout.region(place.world.rank)
-        for part, (first, steps) in zip(held, axes, strict=True):
+        for part, (first, steps) in zip(place.layout.region(rank), axes, strict=True):
             indices = part.array()
             if not steps:
                 self.targets.append(np.flatnonzero(indices == first))
@@ -230,28 +227,69 @@ class AssignLocally:
                 & (offsets // step >= 0)
                 & (offsets // step < region.shape[axis])
             )
-            self.targets.append(np.flatnonzero(inside))
-            self.rows[axis] = offsets[inside] // step
+            rows = offsets[inside] // step
+            order = np.argsort(rows)
+            self.targets.append(np.flatnonzero(inside)[order])
+            self.rows[axis] = rows[order]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the rank has nothing of the region."""
+        return any(not len(target) for target in self.targets)
+
+    def wanted(self, shape: tuple[int, ...]) -> tuple[IndexSet, ...]:
+        """The indices of a value of some shape, broadcast to the region, that the rank needs."""
+        if self.is_empty:
+            return (EMPTY,) * len(shape)
+        rows = self.rows[len(self.rows) - len(shape) :]
+        return tuple(
+            [Range(0, 1) if n == 1 else listed(row) for n, row in zip(shape, rows, strict=True)]
+        )
+
+
+class AssignLocally:
+    """Write into this rank's part of a region of a scattered array.
+
+    The value is a number, or a register with all of it, or with just what is needed (``cut``).
+    """
+
+    __slots__ = ("cut", "number", "part", "register", "source")
+
+    def __init__(
+        self,
+        register: int,
+        part: AssignedPart,
+        source: int | None,
+        number: int | None,
+        *,
+        cut: bool,
+    ) -> None:
+        self.register = register
+        self.part = part
+        self.source = source
+        self.number = number
+        self.cut = cut
 
     def run(self, state: State) -> None:
         """Write; the value is as wide as the region, or broadcasts to it."""
-        array = _array(state, self.register)
-        if any(not len(target) for target in self.targets):
+        array, part = _array(state, self.register), self.part
+        if part.is_empty:
             return
         value: Any
         if self.source is None:
             value = state.scalars[self.number]  # type: ignore[index]
         else:
-            whole = _array(state, self.source)
-            rows = self.rows[len(self.rows) - whole.ndim :]
-            picked = [
-                np.zeros(1, np.int64) if n == 1 else r
-                for n, r in zip(whole.shape, rows, strict=True)
-            ]
-            value = whole[np.ix_(*picked)] if picked else whole
-            value = np.broadcast_to(value, [len(r) for r in self.rows])
-            value = value.transpose(self.order).reshape([len(t) for t in self.targets])
-        array[np.ix_(*self.targets)] = value
+            value = _array(state, self.source)
+            if not self.cut:
+                rows = part.rows[len(part.rows) - value.ndim :]
+                picked = [
+                    np.zeros(1, np.int64) if n == 1 else r
+                    for n, r in zip(value.shape, rows, strict=True)
+                ]
+                value = value[np.ix_(*picked)] if picked else value
+            value = np.broadcast_to(value, [len(r) for r in part.rows])
+            value = value.transpose(part.order).reshape([len(t) for t in part.targets])
+        array[np.ix_(*part.targets)] = value
 
 
 def _array(state: State, register: int) -> np.ndarray[Any, Any]:
