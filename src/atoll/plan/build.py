@@ -415,7 +415,7 @@ class Planner:
             theirs = AssignedPart(node.place, node.params[0], rank).wanted(shape)
             return [Patch(mine.register, value, theirs)]
 
-        start = plan_exchange(of_rank, registers, self.world)
+        start = plan_exchange(of_rank, registers, self.world, range(self.world.size))
         assert start is not None
         self._add(start, start.uses())
         self._add(FinishExchange(start), start.uses())
