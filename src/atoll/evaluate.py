@@ -212,7 +212,18 @@ def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
     alive |= {id(n) for n in roots}
     small = config.small
     trace = Trace(list(order), roots, frozenset(alive), _kernels_can, min(256, small), scalar_of)
-    return Planner(trace, leaves, make).plan(config.fusion)
+    mark = 0
+    if any(node.place is not None for node in (*order, *leaves)):
+        from .plan.marks import mark_of
+
+        mark = mark_of(order, leaves, roots)
+    program = Planner(trace, leaves, make).plan(config.fusion)
+    if mark:
+        for step in program.steps:
+            sign = getattr(step, "sign", None)
+            if sign is not None:
+                sign(mark)
+    return program
 
 
 def _kernels_can(node: Node) -> bool:

@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
 from . import statistics
+from .agreement import gathered, tags_of
 from .arrays import allocate_array
 from .program import State
 
@@ -49,7 +50,7 @@ class Inside(NamedTuple):
 class StartExchange:
     """Post the receives, send, and copy what is here; :class:`FinishExchange` waits."""
 
-    __slots__ = ("allocate", "communicator", "halos", "incoming", "inside", "outgoing")
+    __slots__ = ("allocate", "communicator", "halos", "incoming", "inside", "outgoing", "tags")
 
     def __init__(
         self,
@@ -66,6 +67,11 @@ class StartExchange:
         self.outgoing = outgoing
         self.inside = inside
         self.halos = halos
+        self.tags = 0
+
+    def sign(self, mark: int) -> None:
+        """Let the messages of this program meet no others."""
+        self.tags = tags_of(mark, self.communicator.tag_limit)
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is over."""
@@ -96,7 +102,9 @@ class StartExchange:
                 direct = buffer.flags.c_contiguous
             if not direct:
                 buffer = np.empty(one.shape, patch.dtype)
-            request = communicator.irecv(buffer, one.peer, one.tag, "a halo or a piece of an array")
+            request = communicator.irecv(
+                buffer, one.peer, self.tags + one.tag, "a halo or a piece of an array"
+            )
             waiting.append((request, None if direct else (one, buffer)))
         sending = []
         moved = 0
@@ -104,7 +112,9 @@ class StartExchange:
             piece = np.ascontiguousarray(self._share(state, out.register)[out.key])
             moved += piece.nbytes
             sending.append(
-                communicator.isend(piece, out.peer, out.tag, "a halo or a piece of an array")
+                communicator.isend(
+                    piece, out.peer, self.tags + out.tag, "a halo or a piece of an array"
+                )
             )
         if sending:
             statistics.add("messages", len(sending))
@@ -138,17 +148,22 @@ class FinishExchange:
 class AcrossRanks:
     """Fold one value of each rank, in the order of the ranks, the same on all."""
 
-    __slots__ = ("communicator", "register", "ufunc")
+    __slots__ = ("communicator", "mark", "register", "ufunc")
 
     def __init__(self, register: int, ufunc: np.ufunc, communicator: Communicator) -> None:
         self.register = register
         self.ufunc = ufunc
         self.communicator = communicator
+        self.mark = 0
+
+    def sign(self, mark: int) -> None:
+        """Fold only with ranks that run the same program."""
+        self.mark = mark
 
     def run(self, state: State) -> None:
         """Gather and fold."""
         mine = _array(state, self.register)
-        every = self.communicator.allgather(np.ascontiguousarray(mine), "a reduction")
+        every = gathered(self.communicator, self.mark, mine, "a reduction")
         result = np.asarray(self.ufunc.reduce(every, axis=0, dtype=mine.dtype))
         if result.strides != mine.strides:
             copy = np.empty_like(mine)
@@ -160,7 +175,7 @@ class AcrossRanks:
 class PositionAcrossRanks:
     """The position of the extreme element of all ranks."""
 
-    __slots__ = ("communicator", "geometry", "name", "register")
+    __slots__ = ("communicator", "geometry", "mark", "name", "register")
 
     def __init__(
         self, register: int, name: str, communicator: Communicator, geometry: Geometry
@@ -169,13 +184,20 @@ class PositionAcrossRanks:
         self.name = name
         self.communicator = communicator
         self.geometry = geometry
+        self.mark = 0
+
+    def sign(self, mark: int) -> None:
+        """Search only with ranks that run the same program."""
+        self.mark = mark
 
     def run(self, state: State) -> None:
         """Gather and choose; a rank without elements has position -1."""
         position = int(_array(state, self.register).ravel()[0])
         extreme = np.asarray(state.extremes[self.register])
-        positions = self.communicator.allgather(np.array([position]), "a search").ravel()
-        extremes = self.communicator.allgather(extreme.reshape(1), "a search").ravel()
+        found = np.zeros((), [("position", np.int64), ("extreme", extreme.dtype)])
+        found["position"], found["extreme"] = position, extreme.reshape(())
+        every = gathered(self.communicator, self.mark, found, "a search")
+        positions, extremes = every["position"], every["extreme"]
         have = np.flatnonzero(positions >= 0)
         have = have[np.argsort(positions[have], kind="stable")]
         best = positions[have[getattr(np, self.name)(extremes[have])]]

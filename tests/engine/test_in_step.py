@@ -1,0 +1,69 @@
+"""Ranks that do different things get the same error, and never a wrong number."""
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll.errors import CommunicationError, DivergenceError
+from atoll.evaluate import look_up
+from atoll.plan.marks import mark_of
+from atoll.run.agreement import tags_of
+
+
+def grid():
+    a = atoll.arange(36.0).reshape(6, 6) + 0
+    atoll.sync()
+    return a
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2, 4)
+def test_different_reductions(rank, size):
+    a = grid()
+    with pytest.raises(DivergenceError, match=r"a reduction.*ranks do not compute the same"):
+        float(a.sum() if rank == 0 else a.max())
+    assert float(a.sum()) == 630  # and all is well again
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(3)
+def test_different_shapes(rank, size):
+    a = grid()
+    with pytest.raises(DivergenceError, match=r"test_in_step.py:\d+"):
+        (a[1:] if rank else a[:-2]).sum(axis=0).max().item()
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2)
+def test_a_search_among_different_things(rank):
+    a = grid()
+    with pytest.raises(DivergenceError, match="a search"):
+        int(a.argmax() if rank else (a * 2).argmin())
+    assert int(a.argmax()) == 35
+
+
+@pytest.mark.simulated(2, 3)
+def test_messages_of_different_programs_never_meet(rank, size):
+    a = grid()
+    other = a[1:] + a[:-1] if rank == 0 else a[1:] * a[:-1]
+    with pytest.raises(CommunicationError):  # the ranks wait for what never comes
+        np.asarray(other)
+
+
+@pytest.mark.ranks(2)
+def test_marks_are_equal_on_all_ranks(rank):
+    a = grid()
+    b = (a[1:] - a[:-1]) * 2 + a.T[:-1]
+    garbage = [atoll.ones((4, 4)) for _ in range(rank)]  # ranks number things differently
+    found = look_up((b._node(),))
+    mark = mark_of(found.order, found.leaves, [b._node()])
+    every = atoll.world.communicator.allgather_object(mark)
+    assert every == [mark] * 2
+    assert len(garbage) == rank
+
+
+def test_tags_stay_below_the_limit():
+    for limit in (32767, (1 << 23) - 1, 2**31 - 1):
+        found = {tags_of(mark, limit) for mark in range(10**5, 10**5 + 5000)}
+        assert max(found) + (1 << 16) - 1 <= limit or found == {0}
+    assert len({tags_of(mark, 2**31 - 1) for mark in range(30000)}) == 30000
