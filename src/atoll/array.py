@@ -7,7 +7,7 @@ way of its own there is NumPy's, run on the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from operator import getitem, setitem
+from operator import getitem
 from types import GenericAlias
 from typing import Any
 
@@ -214,8 +214,9 @@ class ndarray(Operators, Distributed):
     def __setitem__(self, key: Any, value: Any) -> None:
         try:
             indexing.put(self, key, value)
-        except DeferredValueError:
-            by_numpy(setitem, (self, key, value), {}, writes=(0,))
+        except DeferredValueError as error:
+            error.__traceback__ = None  # whose frames refer to the memory
+            deferred.put(self, key, value)
 
     def __delitem__(self, key: Any) -> None:
         raise ValueError("cannot delete array elements")

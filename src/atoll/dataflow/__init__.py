@@ -11,6 +11,9 @@ from ..errors import MissingRecvError as MissingRecvError
 from ..errors import MissingSendError as MissingSendError
 from ..errors import MixedArraysError as MixedArraysError
 from ..errors import PartitionInducedCycleError as PartitionInducedCycleError
+from .collectives import make_distributed_allgather as make_distributed_allgather
+from .collectives import make_distributed_allreduce as make_distributed_allreduce
+from .collectives import make_distributed_alltoall as make_distributed_alltoall
 from .execute import execute_distributed_partition as execute_distributed_partition
 from .nodes import AxesT as AxesT
 from .nodes import CommTagType as CommTagType

@@ -7,6 +7,7 @@ in the graph, or it is given to :func:`~.partition.find_distributed_partition` b
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
@@ -17,7 +18,7 @@ import numpy as np
 from ..array import ndarray
 from ..graph.geometry import dense, strided
 from ..graph.node import Node, Site
-from ..recording.cells import Cell, Handle, user_site
+from ..recording.cells import ROOT, Cell, Handle
 from ..recording.creation import asarray, dtype_of, shape_of
 from ..recording.deferred import captured_operand, deferred_node
 from ..recording.making import of_node, of_view
@@ -103,7 +104,11 @@ class DistributedSend:
         object.__setattr__(self, "data", snapshot(self.data))
         object.__setattr__(self, "dest_rank", rank_of(self.dest_rank, "dest_rank"))
         if self.site is None:
-            object.__setattr__(self, "site", user_site())
+            # frame 1 is the __init__ that dataclass wrote, in no file
+            frame = sys._getframe(2)
+            while frame.f_back is not None and frame.f_code.co_filename.startswith(ROOT):
+                frame = frame.f_back
+            object.__setattr__(self, "site", (frame.f_code, frame.f_lasti))
         hash(self.comm_tag)
 
 

@@ -464,6 +464,8 @@ def diag(v: Any, k: Any = 0) -> Any:
         return by_numpy(np.diag, (v, k), {}) if v.ndim != 2 or v._np is not None else v.diagonal(k)
     n = v.shape[0] + abs(k)
     result = creation.filled((n, n), 0, v.dtype)
+    if result._np is not None:
+        return by_numpy(np.diag, (v, k), {})
     cell = result._cell
     diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
     diagonal._geometry = cell.geometry.at(

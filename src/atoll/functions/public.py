@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..array import ndarray
-from ..errors import DeferredValueError
+from ..errors import DeferredValueError, MixedArraysError
 from ..recording.cells import Handle
 from ..recording.creation import asarray
 from ..recording.fallback import by_numpy, implementations
@@ -51,7 +51,10 @@ def declare(function: Callable[..., Any], original: Any, name: str) -> Callable[
                 return by_numpy(original, args, options)
         try:
             return function(*args, **options)
-        except DeferredValueError:  # it looked at values that are not there yet: NumPy can wait
+        except (
+            DeferredValueError,
+            MixedArraysError,
+        ):  # it looked at values that are not there yet: NumPy can wait
             return by_numpy(original, args, options)
 
     call.__name__ = call.__qualname__ = name

@@ -231,6 +231,8 @@ class Handle:
     scalar_type: ClassVar[Any]
     any_deferred: ClassVar[Callable[..., bool]]
     """Whether an array that waits for a value is among these."""
+    make_recorded: ClassVar[Callable[[Handle], None]]
+    """Make a small array one that is recorded."""
     captured: ClassVar[Callable[[Node], Node]]
     """A node that waits for a value, with the data that it reads taken as it is now."""
     call_later: ClassVar[Callable[..., Any]]

@@ -15,17 +15,22 @@ number is needed at the call, the answer is a :class:`~atoll.errors.DeferredValu
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from math import inf
+from operator import setitem
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from ..errors import DeferredValueError, MixedArraysError
 from ..evaluate import evaluate
-from ..graph.geometry import Geometry, dense
+from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, Site, source
+from . import indexing
 from .cells import Cell, Handle, user_site
 from .elementwise import assign
+from .fallback import by_numpy
 from .making import of_node, of_view
 
 Array = np.ndarray[Any, Any]
@@ -107,6 +112,33 @@ def tagged(handle: Handle, tags: Any) -> Any:
         handle._shape_of_view(), Mark(frozenset(found)), [captured_operand(handle._node())]
     )
     return of_view(Cell(node), node.geometry)
+
+
+_HOLDERS = 3
+"""Who refers to a small array that nobody else sees: its handle, a variable, the counting."""
+
+
+def recorded(handle: Handle) -> None:
+    """Make a small array one that is recorded, so that values may be written that come later."""
+    array = handle._np
+    assert array is not None
+    if array.base is not None or getrefcount(array) > _HOLDERS:
+        raise DeferredValueError(
+            "a dataflow array has no value yet that could be written into memory that others see; write into a copy"
+        )
+    handle._np = None
+    handle._cell = Cell(source(array, strided(array.shape, array.dtype, array.strides)))
+    handle._geometry = handle._cell.geometry
+
+
+def put(handle: Handle, key: Any, value: Any) -> None:
+    """``handle[key] = value``, where values come later."""
+    if handle._np is not None:
+        recorded(handle)
+        with suppress(DeferredValueError):  # of a key, say: then NumPy does it, later
+            indexing.put(handle, key, value)
+            return
+    by_numpy(setitem, (handle, key, value), {}, writes=(0,))
 
 
 class _Hole:
@@ -281,5 +313,6 @@ def _zeros(form: Geometry) -> Array:
 
 
 Handle.any_deferred = staticmethod(any_deferred)
+Handle.make_recorded = staticmethod(recorded)
 Handle.captured = staticmethod(captured)
 Handle.call_later = staticmethod(deferred_call)

@@ -401,6 +401,7 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             if kind is Handle.array_type and other._np is not None:
                 ufunc(small, other._np, out=small)
                 return self
+        del small  # nobody but the handle shall refer to the memory: see recording.deferred
         return in_place(ufunc, self, other, forward)
 
     return operate
@@ -424,6 +425,9 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
                     _assign_node(target, value)
                 return target
         del result
+    if target._np is not None and Handle.any_deferred(other):
+        Handle.make_recorded(target)
+        return in_place(ufunc, target, other, forward)
     other = plain(other)
     target._mutate(lambda out: ufunc(out, other, out=out))
     return target

@@ -1,0 +1,106 @@
+"""Collectives as nodes, made of messages.
+
+An MPI collective must be called by all ranks in one order, which a partial order of parts cannot
+promise. So these are graphs of sends and receives: they obey the rule of parts, overlap with
+whatever does not need them, and are verified like every other message. An allreduce doubles the
+distance of its partners in each of log2(P) rounds (ranks beyond a power of two lend theirs to a
+partner first); both partners compute the same sum, so all ranks get the same bits. The others send
+each rank its share directly. ``comm_tag`` tells collectives apart; all ranks give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from ..array import ndarray
+from ..functions import names
+from ..interchange.worlds import world_of
+from .nodes import make_distributed_recv, snapshot, staple_distributed_send
+
+OPERATIONS = {
+    "sum": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "land": "logical_and",
+    "lor": "logical_or",
+    "band": "bitwise_and",
+    "bor": "bitwise_or",
+}
+
+
+def make_distributed_allreduce(
+    data: Any, comm_tag: Hashable, op: str = "sum", *, mpi_communicator: Any = None
+) -> Any:
+    """The elementwise reduction of every rank's ``data``: an array on each rank.
+
+    ``op`` is one of sum, prod, max, min, land, lor, band, bor; shapes and dtypes agree.
+    """
+    if op not in OPERATIONS:
+        raise ValueError(f"op: {op!r} is none of {', '.join(OPERATIONS)}")
+    combine = names[OPERATIONS[op]]
+    world = world_of(mpi_communicator)
+    rank, size = world.rank, world.size
+    value = snapshot(data)
+    if op in ("land", "lor"):
+        value = value.astype(bool)
+    shape, dtype = value.shape, value.dtype
+    power = 1 << (size.bit_length() - 1)
+
+    def receive(source: int, step: int) -> Any:
+        return make_distributed_recv(source, (comm_tag, op, step), shape, dtype)
+
+    if rank >= power:
+        return staple_distributed_send(
+            value, rank - power, (comm_tag, op, -1), receive(rank - power, -2)
+        )
+    if rank + power < size:
+        value = combine(value, receive(rank + power, -1))
+    distance, step = 1, 0
+    while distance < power:
+        partner = rank ^ distance
+        other = receive(partner, step)
+        pair = (value, other) if rank < partner else (other, value)
+        value = staple_distributed_send(value, partner, (comm_tag, op, step), combine(*pair))
+        distance, step = 2 * distance, step + 1
+    if rank + power < size:
+        value = staple_distributed_send(value, rank + power, (comm_tag, op, -2), value)
+    return value
+
+
+def make_distributed_allgather(
+    data: Any, comm_tag: Hashable, *, mpi_communicator: Any = None
+) -> Any:
+    """Every rank's ``data``, stacked along a new first axis in the order of the ranks."""
+    world = world_of(mpi_communicator)
+    value = snapshot(data)
+    tag = (comm_tag, "allgather")
+    return _exchanged([value] * world.size, value, world.rank, tag)
+
+
+def make_distributed_alltoall(
+    data: Any, comm_tag: Hashable, *, mpi_communicator: Any = None
+) -> Any:
+    """Row ``p`` of ``data`` goes to rank ``p``; row ``p`` of the result came from rank ``p``."""
+    world = world_of(mpi_communicator)
+    value = snapshot(data)
+    if not value.shape or value.shape[0] != world.size:
+        raise ValueError(
+            f"make_distributed_alltoall: data has shape {value.shape}; there must be a row for each of the "
+            f"{world.size} ranks"
+        )
+    rows = [value[p, ...] for p in range(world.size)]
+    return _exchanged(rows, rows[world.rank], world.rank, (comm_tag, "alltoall"))
+
+
+def _exchanged(rows: list[Any], mine: Any, rank: int, tag: Hashable) -> Any:
+    """What arrives when each row goes to the rank of its number."""
+    arrived: list[ndarray] = []
+    for other, row in enumerate(rows):
+        if other == rank:
+            arrived.append(mine)
+        else:
+            got = make_distributed_recv(other, tag, mine.shape, mine.dtype)
+            arrived.append(staple_distributed_send(row, other, tag, got))
+    return names["stack"](arrived)
