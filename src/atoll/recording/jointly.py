@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import reductions, taking
+from . import ordering, reductions, taking
 from .cells import Handle
 from .creation import asarray
 from .sections import place_of
@@ -64,12 +64,38 @@ def _wide(a: Any, dtype: Any) -> Any:
     return np.cumsum(np.empty(1, a.dtype)).dtype if dtype is None else dtype
 
 
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """``a.sort``: the sorted elements are assigned, every rank keeps its share."""
+    if order is not None or not (a._cell.writeable and a._geometry.writeable):
+        return NotImplemented
+    result = ordering.sort(a, axis) if axis is not None else NotImplemented
+    if result is NotImplemented:
+        return result
+    a[...] = result
+    return None
+
+
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    """``a.argsort``."""
+    return ordering.argsort(a, axis) if order is None else NotImplemented
+
+
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    """``a.searchsorted``."""
+    return ordering.searchsorted(a, v, side, sorter)
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "take": take,
     "compress": compress,
     "nonzero": nonzero,
     "put": put,
     "cumsum": cumsum,
+    "sort": sort,
+    "argsort": argsort,
+    "searchsorted": searchsorted,
     "cumprod": cumprod,
 }
 

@@ -28,7 +28,7 @@ panels (``products.py``)
 
 order (``scans.py``, ``sorting.py``)
     ``accumulated`` scans along an axis: a local scan, joined with the prefix of the ranks before.
-    ``ordered`` sorts a line by samples.
+    ``ordered`` sorts a line by samples; ``starts`` marks where a new element begins in it.
 
 Which ranks a message joins, and how many there are, follows from layouts and from sizes that all
 ranks have been told. A function whose size depends on values (how many elements a mask keeps)
@@ -50,6 +50,7 @@ from .moving import (
 from .products import multiplied, product_layout
 from .scans import accumulated, in_blocks_along, whole_along
 from .section import Section
+from .sorting import ordered, starts
 
 __all__ = [
     "FoldPlan",
@@ -69,11 +70,13 @@ __all__ = [
     "folded",
     "in_blocks_along",
     "multiplied",
+    "ordered",
     "positions_under",
     "prefix",
     "product_layout",
     "redistributed",
     "reshaped",
+    "starts",
     "store",
     "uneven",
     "uneven_line",

@@ -1,0 +1,96 @@
+"""Sorting a line by samples.
+
+Each rank sorts its own interval and shows some of it, evenly spaced. From all samples the same
+splitters are chosen on every rank; between two of them lies what one rank is to have. A splitter is
+an element, not a value: of equal elements those that come first in the array lie before it. So the
+sort is stable, and a line of equal elements is divided as evenly as any other. With as many samples
+from each rank as there are ranks, nobody gets more than about twice an even share; then the line
+is dealt out again.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .messages import uneven
+from .moving import even_line, line_start, reshaped, uneven_line
+from .section import Section
+
+Array = np.ndarray[Any, Any]
+
+
+def ordered(line: Section) -> tuple[Section, Section]:
+    """The elements of a line in ascending order, NaN last, and where in the line each came from.
+
+    Both are in even blocks. Collective.
+    """
+    communicator, rank = line.communicator, line.rank
+    order = np.argsort(line.block, kind="stable")
+    values = line.block[order]
+    places = order + line_start(line.layout, rank)
+    cuts = _cuts(values, communicator)
+    pieces = {peer: values[a:b] for peer, (a, b) in enumerate(pairwise(cuts))}
+    came = {peer: places[a:b] for peer, (a, b) in enumerate(pairwise(cuts))}
+    arrived = uneven(communicator, pieces, values[:0], "elements in order")
+    from_where = uneven(communicator, came, places[:0], "where elements came from")
+    joined = np.concatenate([values[:0], *[arrived[peer] for peer in sorted(arrived)]])
+    origin = np.concatenate([places[:0], *[from_where[peer] for peer in sorted(from_where)]])
+    order = np.argsort(joined, kind="stable")  # those of lower ranks come first, each in order
+    counts = communicator.allgather(np.array([len(joined)], np.int64), "how many are here")
+    layout = uneven_line(counts.reshape(-1))
+    target = even_line(layout.size, communicator.size)
+    return (
+        reshaped(Section(joined[order], layout, communicator), target),
+        reshaped(Section(origin[order], layout, communicator), target),
+    )
+
+
+def _cuts(values: Array, communicator: Any) -> list[int]:
+    """Where a rank's sorted values are to be cut: the bounds of what each rank is to have."""
+    size, rank, count = communicator.size, communicator.rank, len(values)
+    shown = np.arange(min(size, count)) * count // max(min(size, count), 1)
+    samples = np.zeros(size, values.dtype)
+    samples[: len(shown)] = values[shown]
+    places = np.full(size, -1, np.int64)
+    places[: len(shown)] = shown
+    every = communicator.allgather(samples, "samples").reshape(-1)
+    where = communicator.allgather(places, "where samples are").reshape(-1)
+    owners = np.repeat(np.arange(size), size)
+    kept = where >= 0
+    every, where, owners = every[kept], where[kept], owners[kept]
+    order = np.argsort(every, kind="stable")  # equal ones by rank, and in a rank by place
+    chosen = order[np.arange(1, size) * len(order) // size] if len(order) else order
+    cuts = [0]
+    for k in chosen.tolist():
+        if owners[k] == rank:
+            cut = int(where[k])
+        else:
+            side: Any = "right" if rank < owners[k] else "left"
+            cut = int(np.searchsorted(values, every[k], side=side))
+        cuts.append(max(cut, cuts[-1]))
+    return [*cuts, *[count] * (size + 1 - len(cuts))]
+
+
+def starts(line: Section) -> Section:
+    """For each element of an ordered line, whether it differs from the one before. Collective."""
+    communicator, block = line.communicator, line.block
+    last = block[-1:] if len(block) else np.zeros(1, block.dtype)
+    every = communicator.allgather(np.ascontiguousarray(last), "the last element of each rank")
+    counts = communicator.allgather(np.array([len(block)]), "how many are here").reshape(-1)
+    found = np.ones(len(block), np.bool_)
+    found[1:] = _differ(block[1:], block[:-1])
+    before = np.flatnonzero(counts[: line.rank])
+    if len(before) and len(block):
+        found[:1] = _differ(block[:1], every[before[-1]])
+    return line.with_block(found)
+
+
+def _differ(one: Array, other: Array) -> Array:
+    """Elementwise; two NaN are alike."""
+    found: Array = one != other
+    if one.dtype.kind in "fc":
+        found &= ~(np.isnan(one) & np.isnan(other))
+    return found
