@@ -47,6 +47,10 @@ OPERATIONS = {
     "flipped": lambda np, a: np.flip(a) + 0,
     "tiled": lambda np, a: np.tile(a[: ROWS // 2], (2, 1)),
     "repeated": lambda np, a: np.repeat(a[: ROWS // 2], 2, 0),
+    "sorted line": lambda np, a: np.sort(a, None),
+    "order of a line": lambda np, a: np.argsort(a.ravel(), kind="stable"),
+    "sorted rows": lambda np, a: np.sort(a, 1),
+    "different elements": lambda np, a: np.unique(a),
     "random": lambda np, a: np.random.default_rng(3).random((ROWS, COLUMNS)),
     "real": lambda np, a: (a + 1j).real * 2,
 }

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import jointly, ordering, selecting, taking
+from ..recording import jointly, selecting
 from ..recording.cells import Handle
 from ..recording.elementwise import assign, value_for
 from ..recording.fallback import by_numpy
+from ..recording.late import ordering, taking
 from ..recording.reductions import NOTHING
-from ..recording.sections import place_of
+from ..recording.spread import place_of
 from .public import array_of, is_large, native, on_data
 
 

@@ -21,7 +21,7 @@ from ..recording.cells import Handle, user_site
 from ..recording.elementwise import eager
 from ..recording.fallback import by_numpy
 from ..recording.making import at_place, default_place, plain
-from ..recording.sections import place_of
+from ..recording.spread import place_of
 from .public import array_of, is_large, names, native, on_data, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 

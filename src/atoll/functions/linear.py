@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import contraction, products, selecting, shaping
+from ..recording import selecting, shaping
 from ..recording.cells import Handle
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
+from ..recording.late import contraction, products
 from ..recording.making import plain
 from .public import array_of, is_large, native, on_data
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import current_world
-from ..recording import drawing
 from ..recording.fallback import by_numpy
+from ..recording.late import drawing
 from .namespaces import Namespace
 from .public import numpy_function, publish
 

@@ -18,7 +18,7 @@ from . import products, reductions, shaping
 from .cells import Handle
 from .creation import asarray
 from .elementwise import general
-from .sections import world_of
+from .spread import world_of
 
 
 def einsum(operands: Sequence[Any]) -> Any:

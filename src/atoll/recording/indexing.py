@@ -12,10 +12,10 @@ from ..graph.geometry import Geometry
 from ..graph.node import view_of
 from ..ops.placement import crosses, placed_view
 from ..plan.exchange import gather
-from . import picking
 from .cells import Handle
 from .elementwise import assign
 from .fallback import Given, by_numpy
+from .late import picking
 from .making import of_small, of_view, plain
 from .masks import compressed, put_masked
 
@@ -112,8 +112,8 @@ def _put_through(handle: Handle, key: Any, value: Any) -> bool:
     """Assign through masks and index arrays; whether it was done or recorded."""
     place = handle._cell.node.place
     if place is not None and not place.layout.is_block:  # no loop runs over such shares
-        return picking.put(handle, key, value)
-    return put_masked(handle, key, value) or picking.put(handle, key, value)
+        return bool(picking.put(handle, key, value))
+    return put_masked(handle, key, value) or bool(picking.put(handle, key, value))
 
 
 def element(handle: Handle, geometry: Geometry) -> Any:

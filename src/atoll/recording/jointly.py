@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from . import ordering, reductions, taking
 from .cells import Handle
 from .creation import asarray
-from .sections import place_of
+from .late import folding, ordering, taking
+from .spread import place_of
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
@@ -51,12 +51,12 @@ def put(a: Any, indices: Any, values: Any, mode: Any = "raise") -> Any:
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """``a.cumsum``."""
-    return reductions.accumulate(np.add, a, axis, _wide(a, dtype), out)
+    return folding.accumulate(np.add, a, axis, _wide(a, dtype), out)
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """``a.cumprod``."""
-    return reductions.accumulate(np.multiply, a, axis, _wide(a, dtype), out)
+    return folding.accumulate(np.multiply, a, axis, _wide(a, dtype), out)
 
 
 def _wide(a: Any, dtype: Any) -> Any:

@@ -23,7 +23,8 @@ from . import shaping
 from .cells import Handle
 from .creation import asarray
 from .picking import small_or_spread
-from .sections import of_section, place_of, result_layout, section_of, world_of
+from .sections import of_section, result_layout, section_of
+from .spread import place_of, world_of
 
 
 def _usable(handle: Any, axis: Any) -> World | None:

@@ -39,7 +39,8 @@ from . import shaping
 from .cells import Cell, Handle
 from .creation import asarray
 from .making import of_small, of_view
-from .sections import block_of, of_section, place_of, result_layout, section_of, world_of
+from .sections import block_of, of_section, result_layout, section_of
+from .spread import place_of, world_of
 
 Array = np.ndarray[Any, Any]
 

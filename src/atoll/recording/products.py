@@ -18,8 +18,8 @@ from ..run.collective import multiplied, product_layout
 from . import shaping
 from .cells import Handle
 from .creation import asarray
-from .elementwise import together
-from .sections import of_section, section_of, world_of
+from .sections import of_section, section_of
+from .spread import world_of
 
 
 def _dtype(a: Any, b: Any) -> Any:
@@ -140,6 +140,3 @@ def tensordot(a: Any, b: Any, axes: Any) -> Any:
 
 def _as_ours(value: Any) -> Any:
     return value if isinstance(value, Handle) else asarray(value)
-
-
-together[np.matmul] = matmul

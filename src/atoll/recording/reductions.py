@@ -9,29 +9,26 @@ a dtype that NumPy would choose or that was asked for. ``initial`` joins the res
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..comm.world import World
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..layout import Layout
 from ..ops import reduction
 from ..ops.elementwise import cast, is_native
-from ..run.collective import accumulated, extreme_places, redistributed
 from . import shaping
 from .calling import assigned_to, methods, pins_of
 from .cells import Handle, user_site
 from .creation import recorded
 from .elementwise import binary, eager, general, operand_of
 from .fallback import by_numpy
+from .late import folding
 from .making import from_numpy, of_node, of_small, plain
-from .sections import of_section, place_of, result_layout, section_of, world_of
+from .spread import place_of, world_of
 
 NOTHING: Any = np._NoValue
 """NumPy's own mark of an argument that was not given."""
@@ -278,7 +275,7 @@ def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     keepdims = bool(keepdims) if keepdims is not NOTHING else False
     world = world_of([handle])
     if world is not None and (axis is not None or not _in_blocks(handle)):
-        return finished(handle, _position(name, handle, axis, keepdims, world), out)
+        return finished(handle, folding.position(name, handle, axis, keepdims, world), out)
     node = reduction.position(name, handle._node(), axes, keepdims, user_site())
     result = of_node(node)
     if handle._cell.pins:
@@ -291,51 +288,15 @@ def _in_blocks(handle: Any) -> bool:
     return place is None or place.layout.is_block
 
 
-def _position(name: str, handle: Any, axis: int | None, keepdims: bool, world: World) -> Any:
-    """``argmin`` or ``argmax`` by NumPy on each rank's block, joined by the owners of the result."""
-    section = section_of(handle, world)
-    if axis is None:
-        everywhere = Layout.replicated((), world.size)
-        found = extreme_places(section, name, None, everywhere).reshape(
-            (1,) * keepdims * handle.ndim
-        )
-        return from_numpy(found) if keepdims else found[()]
-    axis %= handle.ndim
-    shape = (*handle.shape[:axis], *handle.shape[axis + 1 :])
-    layout = result_layout(shape, world)
-    if section.layout.grid[axis] == 1 and not layout.is_replicated:
-        layout = section.layout.reduced(axis)
-    made = section.with_block(extreme_places(section, name, axis, layout))
-    result = of_section(replace(made, layout=layout), world)
-    return shaping.reshape(result, (*shape[:axis], 1, *shape[axis:])) if keepdims else result
-
-
-def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    """``ufunc.accumulate`` of an array on several ranks."""
-    world = world_of([handle])
-    if world is None or not is_native(handle.dtype) or not handle.size or out is not None:
-        return NotImplemented
-    if axis is None:
-        handle, axis = shaping.ravel(handle), 0
-    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
-        return NotImplemented
-    kind = np.dtype(dtype) if dtype is not None else None
-    if kind is None:
-        kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype
-    if not is_native(kind):
-        return NotImplemented
-    section = accumulated(section_of(handle, world), axis % handle.ndim, ufunc, kind)
-    layout = result_layout(handle.shape, world)
-    return of_section(redistributed(section, layout) if layout.is_replicated else section, world)
-
-
 def _accumulate(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
     if ufunc not in _IDENTITY or out not in (None, (None,)):  # parts are joined in any order
         return NotImplemented
     return (
-        accumulate(ufunc, array, axis, dtype, None) if isinstance(array, Handle) else NotImplemented
+        folding.accumulate(ufunc, array, axis, dtype, None)
+        if isinstance(array, Handle)
+        else NotImplemented
     )
 
 

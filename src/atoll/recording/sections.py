@@ -8,52 +8,24 @@ everywhere. Arrays that every rank has take part as replicated sections, without
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ..comm.world import World
-from ..errors import WorldError
 from ..graph.geometry import dense, strided
 from ..graph.node import source
 from ..layout import Layout
 from ..ops.elementwise import is_native
-from ..ops.placement import Place, is_permutation, placed_view
+from ..ops.placement import Place, is_permutation
 from ..run import statistics
 from ..run.collective import Section
 from ..run.collective.section import replicated
 from .cells import Cell, Handle
-from .elementwise import eager
 from .making import from_numpy, is_small, of_view
+from .spread import place_of
 
 Array = np.ndarray[Any, Any]
-
-
-def place_of(value: Any) -> Place | None:
-    """The place of an array, views included; ``None`` where every rank has it."""
-    if not isinstance(value, Handle) or value._np is not None:
-        return None
-    place = value._cell.node.place
-    if place is None or value._geometry.is_base:
-        return place  # type: ignore[no-any-return]
-    return placed_view(place, value._geometry)
-
-
-def world_of(values: Iterable[Any]) -> World | None:
-    """The world of several ranks on which one of the values lies, if there is one."""
-    found: World | None = None
-    for value in values:
-        place = place_of(value)
-        if place is None or place.world.size == 1:
-            continue
-        if found is not None and place.world is not found and place.world != found:
-            raise WorldError(
-                f"one operand lies on {found!r}, another on {place.world!r}; "
-                "arrays of different worlds do not mix"
-            )
-        found = place.world
-    return None if eager.depth else found
 
 
 def section_of(value: Any, world: World) -> Section:

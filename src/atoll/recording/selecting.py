@@ -10,11 +10,12 @@ import numpy as np
 from ..evaluate import evaluate
 from ..graph.node import Node
 from ..ops.elementwise import cast, is_native, result_geometry
-from . import creation, products, reductions, shaping
+from . import creation, reductions, shaping
 from .calling import call
 from .cells import Handle, user_site
-from .elementwise import eager, general, operand_of
+from .elementwise import eager, general, operand_of, together
 from .fallback import by_numpy
+from .late import products
 from .making import from_numpy
 
 _BOOL = np.dtype(np.bool_)
@@ -142,3 +143,10 @@ def resized(handle: Any, shape: Any) -> Any:
     n = min(made.size, array.size)
     made.reshape(-1)[:n] = array.reshape(-1)[:n]
     return from_numpy(made)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    return products.matmul(a, b)
+
+
+together[np.matmul] = _matmul

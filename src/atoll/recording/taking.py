@@ -27,7 +27,8 @@ from . import shaping
 from .creation import asarray
 from .elementwise import general
 from .picking import in_range, numbered, out_of_bounds, picked, small_or_spread, store_view
-from .sections import block_of, of_section, place_of, result_layout, section_of, world_of
+from .sections import block_of, of_section, result_layout, section_of
+from .spread import place_of, world_of
 
 Array = np.ndarray[Any, Any]
 

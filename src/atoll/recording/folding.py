@@ -1,0 +1,55 @@
+"""Positions of extreme elements, and scans, of arrays on several ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World
+from ..layout import Layout
+from ..ops.elementwise import is_native
+from ..run.collective import accumulated, extreme_places, redistributed
+from . import shaping
+from .making import from_numpy
+from .sections import of_section, result_layout, section_of
+from .spread import world_of
+
+
+def position(name: str, handle: Any, axis: int | None, keepdims: bool, world: World) -> Any:
+    """``argmin`` or ``argmax`` by NumPy on each rank's block, joined by the owners of the result."""
+    section = section_of(handle, world)
+    if axis is None:
+        everywhere = Layout.replicated((), world.size)
+        found = extreme_places(section, name, None, everywhere).reshape(
+            (1,) * keepdims * handle.ndim
+        )
+        return from_numpy(found) if keepdims else found[()]
+    axis %= handle.ndim
+    shape = (*handle.shape[:axis], *handle.shape[axis + 1 :])
+    layout = result_layout(shape, world)
+    if section.layout.grid[axis] == 1 and not layout.is_replicated:
+        layout = section.layout.reduced(axis)
+    made = section.with_block(extreme_places(section, name, axis, layout))
+    result = of_section(replace(made, layout=layout), world)
+    return shaping.reshape(result, (*shape[:axis], 1, *shape[axis:])) if keepdims else result
+
+
+def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    """``ufunc.accumulate`` of an array on several ranks."""
+    world = world_of([handle])
+    if world is None or not is_native(handle.dtype) or not handle.size or out is not None:
+        return NotImplemented
+    if axis is None:
+        handle, axis = shaping.ravel(handle), 0
+    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
+        return NotImplemented
+    kind = np.dtype(dtype) if dtype is not None else None
+    if kind is None:
+        kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype
+    if not is_native(kind):
+        return NotImplemented
+    section = accumulated(section_of(handle, world), axis % handle.ndim, ufunc, kind)
+    layout = result_layout(handle.shape, world)
+    return of_section(redistributed(section, layout) if layout.is_replicated else section, world)
