@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .comm.trail import passed
 from .config import config
 from .errors import DeferredValueError
 from .graph.node import Node, Value
@@ -179,6 +180,8 @@ def evaluate(roots: Sequence[Node]) -> None:
     del found
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
+    if program.mark:
+        passed(program.mark)
     state = program.begin(values, scalars)
     del values
     try:
@@ -218,6 +221,7 @@ def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
 
         mark = mark_of(order, leaves, roots)
     program = Planner(trace, leaves, make).plan(config.fusion)
+    program.mark = mark
     if mark:
         for step in program.steps:
             sign = getattr(step, "sign", None)

@@ -14,6 +14,7 @@ was dropped or its wait was interrupted.
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import sys
@@ -31,6 +32,7 @@ from .mpi_data import Datatypes, Native, Operations
 from .reduction import combine, contribution
 from .single import check_rows
 from .waiting import SPINS, Patience
+from .watch import Watch
 
 _BYTE = MPI.BYTE
 
@@ -139,9 +141,10 @@ class MpiCommunicator(Communicator):
         self.rank = own.rank
         self.size = own.size
         self.traffic = traffic
-        # The highest tag is ours: it announces who makes a group together.
+        # The highest tags are ours: one announces who makes a group together, one is the watch's.
         self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
-        self.tag_limit = self._own_tag
+        self.tag_limit = self._own_tag - 1
+        self.watch: Watch | None = None
         self._mpi = own
         self._made_here = made_here
         self._members: tuple[int, ...] | None = None
@@ -207,9 +210,12 @@ class MpiCommunicator(Communicator):
     def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
         if not requests:
             raise ValueError("waiting for some of no requests would never end")
-        patience = Patience(self._who, lambda: describe_all(requests), timeout)
+        patience = Patience(
+            self._who, lambda: describe_all(requests), timeout, self.watch, lambda: _peers(requests)
+        )
         while not (finished := self.test_some(requests)):
             patience.pause()
+        patience.end()
         return finished
 
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
@@ -246,6 +252,20 @@ class MpiCommunicator(Communicator):
                 pending[index].complete(status)
                 finished.append(positions[index])
         return finished
+
+    def post_record(self, peer: int, data: bytes) -> None:
+        """Send a record of the watch, without waiting for it."""
+        self._abandoned.append((self._mpi.Isend(data, peer, self._own_tag - 1), data))
+
+    def poll_records(self) -> list[tuple[int, bytes]]:
+        """The records that have come, and whose they are."""
+        found = []
+        status = MPI.Status()
+        while self._mpi.Iprobe(MPI.ANY_SOURCE, self._own_tag - 1, status):
+            buffer = bytearray(status.Get_count(_BYTE))
+            self._mpi.Recv(buffer, status.Get_source(), self._own_tag - 1)
+            found.append((status.Get_source(), bytes(buffer)))
+        return found
 
     def abandon(self, handle_and_memory: Any) -> None:
         """Keep the memory of an operation that nobody waits for any more."""
@@ -320,9 +340,10 @@ class MpiCommunicator(Communicator):
                 small.active = False
                 return
         words = f"allreduce({op})" + (f" ({what})" if what else "")
-        patience = Patience(self._who, lambda: words, None)
+        patience = Patience(self._who, lambda: words, None, self.watch)
         while not test():
             patience.pause()
+        patience.end()
         small.active = False
 
     def iallgather(self, array: Array, what: str = "") -> MpiRequest:
@@ -527,6 +548,14 @@ datatypes = Datatypes(MPI)
 operations = Operations(MPI)
 
 
+def _peers(requests: Sequence[Request]) -> set[int] | None:
+    """The ranks that operations are for; ``None`` if one is for all."""
+    pending = [request for request in requests if not request.done]
+    if any(request.peer is None for request in pending):
+        return None
+    return {request.peer for request in pending if request.peer is not None}
+
+
 def _unpack(packed: Array, array: Array) -> Array:
     array[...] = packed
     return array
@@ -599,8 +628,12 @@ def adopt(comm: Any) -> MpiCommunicator:
 
 
 def world_communicator() -> MpiCommunicator:
-    """The communicator of all ranks of the job."""
-    return adopt(MPI.COMM_WORLD)
+    """The communicator of all ranks of the job, whose waits are watched."""
+    found = adopt(MPI.COMM_WORLD)
+    if found.watch is None and found.size > 1:
+        found.watch = Watch(found.rank, found.size, found.post_record, found.poll_records)
+        atexit.register(found.watch.leave)
+    return found
 
 
 # Forks ----------------------------------------------------------------------------------------

@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ..config import config
 from ..errors import WaitTimeoutError
 from .launcher import detect
+from .watch import PATIENCE, PERIOD, Watch
 
 
 def _spins() -> int:
@@ -40,9 +41,32 @@ LONGEST_SLEEP = 1e-3
 class Patience:
     """The pauses of one wait. ``describe`` says in words what is waited for."""
 
-    __slots__ = ("_deadline", "_describe", "_next_report", "_pauses", "_start", "_timeout", "_who")
+    __slots__ = (
+        "_deadline",
+        "_describe",
+        "_needed",
+        "_next_look",
+        "_next_report",
+        "_pauses",
+        "_start",
+        "_timeout",
+        "_told",
+        "_watch",
+        "_who",
+    )
 
-    def __init__(self, who: str, describe: Callable[[], str], timeout: float | None) -> None:
+    def __init__(
+        self,
+        who: str,
+        describe: Callable[[], str],
+        timeout: float | None,
+        watch: Watch | None = None,
+        needed: Callable[[], Collection[int] | None] | None = None,
+    ) -> None:
+        self._watch = watch
+        self._needed = needed
+        self._told = False
+        self._next_look = 0.0
         self._who = who
         self._describe = describe
         self._timeout = timeout
@@ -63,6 +87,8 @@ class Patience:
             self._give_up(now)
         if now >= self._next_report:
             self._report(now)
+        if self._watch is not None and now >= self._next_look:
+            self._look(self._watch, now)
         if self._pauses < SPINS + YIELDS:
             give_way()
         else:
@@ -74,6 +100,22 @@ class Patience:
         limit = config.wait_abort if self._timeout is None else self._timeout
         self._deadline = now + limit
         self._next_report = now + config.wait_report
+        self._next_look = now + PATIENCE
+        if self._watch is not None:
+            self._watch.read(now)
+
+    def _look(self, watch: Watch, now: float) -> None:
+        self._next_look = now + PERIOD
+        what = self._describe()
+        if not self._told:
+            self._told = True
+            watch.begin(what)
+        watch.look(what, None if self._needed is None else self._needed(), now)
+
+    def end(self) -> None:
+        """The wait is over; who was told of it is told of this, too."""
+        if self._told and self._watch is not None:
+            self._watch.end()
 
     def _report(self, now: float) -> None:
         waited = now - self._start

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import passed
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
 from ..ops.placement import crosses, placed_view
@@ -126,7 +127,9 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     axes = geometry.axes
     if axes is None:
         return view_of(gather(cell.node), geometry)[()]
-    owner, local = place.layout.locate(tuple([first for first, _ in axes]))
+    where = tuple([first for first, _ in axes])
+    passed(hash((place.layout.shape, where)))  # hashes of integers are the same on all ranks
+    owner, local = place.layout.locate(where)
     found = np.empty((), geometry.dtype)
     if owner == place.world.rank:
         halo = place.layout.halo(owner)

@@ -10,14 +10,12 @@ the fold see it, say to each other which line of the user's they are at, and rai
 
 from __future__ import annotations
 
-import os
-import sys
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ..comm.communicator import Communicator
+from ..comm.trail import user_line
 from ..errors import DivergenceError
 
 ROOM = 48
@@ -26,17 +24,7 @@ ROOM = 48
 _PATCHES = 16
 """Bits of a tag that number the messages of one exchange; the others are the program's."""
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
 Array = np.ndarray[Any, Any]
-
-
-def user_line() -> str:
-    """Where the user's program is, as ``file:line``."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def tags_of(mark: int, limit: int) -> int:

@@ -240,7 +240,7 @@ class ByNumpy:
 class Program:
     """Steps, and which registers hold what was wanted."""
 
-    __slots__ = ("description", "kept", "leaves", "outputs", "size", "steps", "stored")
+    __slots__ = ("description", "kept", "leaves", "mark", "outputs", "size", "steps", "stored")
 
     def __init__(
         self,
@@ -260,6 +260,8 @@ class Program:
         """For each output, the number of its node among the pending nodes of the trace."""
         self.description = description
         """What ``atoll.explain`` says of it; see ``plan.description``."""
+        self.mark = 0
+        """What all ranks call this program; 0 if it concerns only one. See ``plan.marks``."""
         self.stored = stored
         """For each node that is stored: the step that completes it, its number, its register."""
 
