@@ -1,6 +1,6 @@
 """Ray on this machine, in a process tree of its own.
 
-    python -m tests.clusters.serve_ray
+    python -m tests.clusters.serve_ray FOLDER
 
 Prints the address and serves until standard input ends. Ray's processes share the fate of this
 one, and its folder is removed.
@@ -12,14 +12,12 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 
 
-def main() -> None:
+def main(folder: str) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
 
-    folder = tempfile.mkdtemp(prefix="ray-")
     try:
         with contextlib.redirect_stdout(sys.stderr):
             ray.init(
@@ -39,4 +37,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
+import shutil
 import subprocess
 import sys
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -29,8 +31,9 @@ class Cluster:
     """A cluster in processes of its own; ``address`` is where it is reached."""
 
     def __init__(self, module: str, *arguments: str) -> None:
+        self._folder = tempfile.mkdtemp(prefix="cluster-")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, "-m", module, self._folder, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -52,12 +55,14 @@ class Cluster:
         try:
             self._process.wait(15)
         except subprocess.TimeoutExpired:
-            self.kill()
+            self._process.kill()
+        self.kill()
 
     def kill(self) -> None:
         """End its head as a crash would; the workers notice and end, too."""
         self._process.kill()
         self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def dask_cluster(workers: int = 2) -> Cluster:
@@ -71,7 +76,12 @@ def shared_dask() -> Cluster:
     return dask_cluster()
 
 
+def ray_cluster() -> Cluster:
+    """Ray on this machine, for one test."""
+    return Cluster("tests.clusters.serve_ray")
+
+
 @lru_cache(maxsize=1)
 def shared_ray() -> Cluster:
-    """The same for Ray."""
-    return Cluster("tests.clusters.serve_ray")
+    """Ray on this machine, which lasts as long as this process does."""
+    return ray_cluster()

@@ -107,6 +107,21 @@ def test_a_client_or_an_address_can_be_given(cluster_address: str) -> None:
         assert client.compute(y.sum()).result() == 66
 
 
+def test_the_connections_of_a_call_are_closed(client: Any, cluster_address: str) -> None:
+    def connected() -> list[str]:
+        return client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.clients))
+
+    before = connected()
+    atoll.from_dask(da.ones(5, chunks=2), client=cluster_address)
+    with pytest.raises(ClusterError, match="ArithmeticError"):
+        bad = da.ones(5, chunks=2).map_blocks(failing, dtype=float, meta=np.empty(0))
+        atoll.from_dask(bad, client=cluster_address)
+    deadline = time.monotonic() + 10
+    while connected() != before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert connected() == before
+
+
 def test_the_wrapper_speaks_the_protocol(client: Any) -> None:
     x = da.from_array(np.arange(60.0).reshape(6, 10), chunks=((1, 3, 2), (4, 6)))
     shown = atoll.DaskPartitions(x).__partitioned__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from typing import Any
@@ -105,6 +106,35 @@ def test_without_a_cluster_each_rank_computes_its_part(rank: int, size: int) -> 
     np.testing.assert_array_equal(np.asarray(a), expected)
     with pytest.raises(ClusterError, match=r"to_dask: no rank has a distributed.Client"):
         atoll.to_dask(a)
+
+
+@pytest.mark.ranks(2, 3)
+def test_fewer_partitions_than_ranks_are_shared_out(rank: int, size: int) -> None:
+    address = atoll.world.communicator.bcast_object(on_root(rank, lambda: shared_dask().address))
+    for expected in (np.arange(20.0).reshape(10, 2), np.array(7), np.zeros((0, 3))):
+        x = on_root(rank, lambda value=expected: da.from_array(value, chunks=-1))
+        for where in ({"client": address}, {}):
+            a = atoll.from_dask(x, **where)
+            assert (a.shape, a.dtype) == (expected.shape, expected.dtype)
+            assert a.local.size < max(expected.size, 2)
+            np.testing.assert_array_equal(np.asarray(a), expected)
+            b = a + 1
+            np.testing.assert_array_equal(np.asarray(b), expected + 1)
+
+
+@pytest.mark.ranks(2, 3)
+def test_a_description_that_was_pickled_is_taken(rank: int, size: int) -> None:
+    address = atoll.world.communicator.bcast_object(on_root(rank, lambda: shared_dask().address))
+    expected = np.arange(60).reshape(12, 5)
+    with distributed.Client(address):
+        keeps = on_root(rank, lambda: atoll.DaskPartitions(da.from_array(expected, chunks=(3, 5))))
+        pickled = atoll.world.communicator.bcast_object(
+            on_root(rank, lambda: pickle.dumps(keeps.__partitioned__))
+        )
+        a = atoll.from_partitioned(pickle.loads(pickled))
+        assert 0 < a.local.size < 60
+        np.testing.assert_array_equal(np.asarray(a), expected)
+        atoll.world.barrier()
 
 
 def failing(block: Any) -> Any:

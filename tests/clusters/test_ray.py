@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -16,7 +17,7 @@ from atoll.config import config
 from atoll.errors import ClusterError, ProtocolError
 from atoll.interchange.ray import by_position, gather
 
-from .starting import shared_ray
+from .starting import ray_cluster, shared_ray
 
 ray = pytest.importorskip("ray")
 
@@ -158,6 +159,31 @@ def test_forms_that_are_no_grid() -> None:
         by_position({(0,): None}, (2,))
     with pytest.raises(ProtocolError, match=r"P4: position \(5,\) has a reference outside"):
         by_position({(0,): None, (5,): None}, (1,))
+
+
+def test_a_cluster_that_dies_is_noticed() -> None:
+    cluster = ray_cluster()
+    connect(cluster.address)
+    try:
+
+        @ray.remote(num_cpus=0)
+        def slow() -> None:
+            time.sleep(60)
+
+        refs, never = [ray.put(np.zeros(3))], [slow.remote()]
+        cluster.kill()
+        started = time.monotonic()
+        for call in (
+            lambda: atoll.from_ray(refs, (3,), (1,)),
+            lambda: atoll.from_ray(never, (3,), (1,)),
+            lambda: atoll.to_ray(np.ones(3)),
+            lambda: gather(refs),
+        ):
+            with pytest.raises(ClusterError, match=r"the head of the Ray cluster at .* is lost"):
+                call()
+        assert time.monotonic() - started < 10
+    finally:
+        ray.shutdown()
 
 
 @pytest.mark.ranks(2, 3)

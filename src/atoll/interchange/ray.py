@@ -13,6 +13,7 @@ blocks stay connected, because an object in Ray lives as long as the process tha
 from __future__ import annotations
 
 import os
+import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -179,6 +180,7 @@ class Inquiry:
 
     def look(self, seconds: float) -> Grid | None:
         """The grid if all is known, ``None`` if it is not after about so many seconds."""
+        _connected(self.name)
         if not self.answers and self._ready(list(self.waiting.values()), seconds):
             self._ask()
         if not self.answers or not self._ready(list(self.answers), seconds):
@@ -270,12 +272,21 @@ def _busy() -> bool:
 
 
 def _connected(name: str) -> str:
-    """The address of the cluster that this process is connected to."""
+    """The address of the cluster that this process is connected to, and that is still there."""
     import ray
 
     if not ray.is_initialized():
         raise ClusterError(f"{name}: this process is not connected to Ray; call ray.init()")
-    return str(ray.get_runtime_context().gcs_address)
+    address = str(ray.get_runtime_context().gcs_address)
+    # Ray's own calls wait for a lost head for a minute, and then end the process.
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except OSError as error:
+        raise ClusterError(
+            f"{name}: the head of the Ray cluster at {address} is lost ({error})"
+        ) from error
+    return address
 
 
 def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
@@ -313,6 +324,7 @@ def _exchanged(
     with ExitStack() as stack:
 
         def open_shelf() -> None:
+            _connected(name)
             if world.rank == root:
                 stack.enter_context(_shelf(label))
 
