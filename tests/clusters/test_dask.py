@@ -113,8 +113,8 @@ def test_the_connections_of_a_call_are_closed(client: Any, cluster_address: str)
 
     before = connected()
     atoll.from_dask(da.ones(5, chunks=2), client=cluster_address)
+    bad = da.ones(5, chunks=2).map_blocks(failing, dtype=float, meta=np.empty(0))
     with pytest.raises(ClusterError, match="ArithmeticError"):
-        bad = da.ones(5, chunks=2).map_blocks(failing, dtype=float, meta=np.empty(0))
         atoll.from_dask(bad, client=cluster_address)
     deadline = time.monotonic() + 10
     while connected() != before and time.monotonic() < deadline:
