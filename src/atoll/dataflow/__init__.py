@@ -35,6 +35,9 @@ from .nodes import make_placeholder as make_placeholder
 from .nodes import staple_distributed_send as staple_distributed_send
 from .numbering import number_distributed_tags as number_distributed_tags
 from .partition import find_distributed_partition as find_distributed_partition
+from .picture import get_dot_graph as get_dot_graph
+from .picture import show as show
+from .picture import show_dot_graph as show_dot_graph
 from .program import generate_code_for_partition as generate_code_for_partition
 from .records import CommunicationDepGraph as CommunicationDepGraph
 from .records import CommunicationOpIdentifier as CommunicationOpIdentifier

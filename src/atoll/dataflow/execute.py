@@ -158,6 +158,7 @@ class Plan:
         for plan, found in zip(self.parts, followers, strict=True):
             plan.followers = tuple(found)
         self.arriving = sorted(arriving, key=lambda e: self._first_use(e))
+        self.sends = sum(len(part.envelopes) for part in self.parts)
         self.results = {n: self._result(partition, n) for n in partition.overall_output_names}
         self.uses: dict[str, int] = {}
         for plan in self.parts:
@@ -321,6 +322,7 @@ class _Run:
     __slots__ = (
         "left",
         "missing",
+        "moved",
         "pending",
         "plan",
         "ready",
@@ -352,6 +354,7 @@ class _Run:
         self.ready = [part.priority for part in plan.parts if not part.waits]
         heapq.heapify(self.ready)
         self.left = len(plan.parts)
+        self.moved = 0
         self.pending: list[tuple[Request, Envelope | None]] = []
         self.to_post = iter(plan.arriving)
 
@@ -371,6 +374,9 @@ class _Run:
             else:
                 raise PartitionInducedCycleError("parts are left that nothing can make ready")
         communicator.wait_all([request for request, _ in self.pending])
+        if self.moved or self.plan.sends:
+            statistics.add("messages", self.plan.sends)
+            statistics.add("bytes_moved", self.moved)
         values = self.values
         return {
             name: values[where] if type(where) is str else where.copy()
@@ -437,16 +443,17 @@ class _Run:
     def _send(self, part: _PartPlan, outputs: dict[str, Array]) -> None:
         communicator = self.plan.communicator
         for envelope in part.envelopes:
-            array = envelope.pack(outputs)
-            if len(envelope.forms) == 1:
+            if len(envelope.forms) > 1:
+                array = envelope.pack(outputs)
+            else:
                 form = envelope.forms[0]
+                array = outputs[form.name]
                 if array.shape != form.shape or array.dtype != form.dtype:
                     raise ValueError(
                         f"part {part.part.pid!r} gave {array.shape} {array.dtype} for {form.name!r}, which is "
                         f"sent as {form.shape} {form.dtype}"
                     )
-            statistics.add("messages")
-            statistics.add("bytes_moved", array.nbytes)
+            self.moved += array.nbytes
             request = communicator.isend(array, envelope.peer, envelope.tag, envelope.what)
             if not request.done:
                 self.pending.append((request, None))

@@ -52,6 +52,7 @@ class PartProgram:
         self._data: list[tuple[int, Array]] = []
         self._call_results: dict[int, list[tuple[int, int]]] = {}
         self._stages: list[_Stage] | None = None
+        self._short: tuple[Any, ...] | None = None
         self._checks: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
 
     def _order(self) -> list[Node]:
@@ -171,11 +172,50 @@ class PartProgram:
 
     def prepare(self) -> None:
         """Sort out the stages, which is done once."""
-        if self._stages is None:
-            self._stages = self._make()
+        if self._stages is not None:
+            return
+        self._stages = self._make()
+        if len(self._stages) == 1 and not self._stages[0].calls:
+            self._prepare_short(self._stages[0])
+
+    def _prepare_short(self, stage: _Stage) -> None:
+        """Where each array comes from and goes to, if there is one program of the engine only."""
+        named = {id(node): name for name, nodes in self._inputs.items() for node in nodes}
+        data = dict(self._data)
+        results = {key: place for place, key in enumerate(stage.results)}
+        sources = [named.get(key, data.get(key)) for key in stage.sources]
+        outputs = []
+        for name, node in self.roots.items():
+            if id(node) not in results:
+                return
+            outputs.append((name, results[id(node)]))
+        bound = stage.bound
+        assert bound is not None
+        checks = [(s, *self._checks[s]) if type(s) is str else (None, (), s) for s in sources]
+        self._short = (bound.run, tuple(checks), tuple(outputs))
 
     def __call__(self, **inputs: Any) -> dict[str, Array]:
         self.prepare()
+        if self._short is not None:
+            run, checks, outputs = self._short
+            arrays = []
+            for name, shape, dtype in checks:
+                if name is None:
+                    arrays.append(dtype)
+                    continue
+                array = inputs.get(name)
+                if (
+                    type(array) is not np.ndarray
+                    or array.shape != shape
+                    or array.dtype != dtype
+                    or not array.flags.aligned
+                ):
+                    if name not in inputs:
+                        raise TypeError(f"part {self.pid!r} needs the input {name!r}")
+                    array = checked(name, array, shape, dtype)
+                arrays.append(array)
+            results = run(arrays)
+            return {name: results[place] for name, place in outputs}
         values: dict[int, Array] = dict(self._data)
         for name, nodes in self._inputs.items():
             try:
