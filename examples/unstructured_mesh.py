@@ -69,7 +69,9 @@ def step_graph(table, owner, rank):
             dataflow.make_distributed_recv(int(neighbour), "boundary", (len(wanted),), float)
         )
         theirs = numpy.flatnonzero(owner == neighbour)
-        given = numpy.intersect1d(table[theirs], mine)  # in the order of their numbers, on both sides
+        given = numpy.intersect1d(
+            table[theirs], mine
+        )  # in the order of their numbers, on both sides
         sends.append(dataflow.make_distributed_send(u[place[given]], int(neighbour), "boundary"))
 
     local = place[table[mine]]
