@@ -25,12 +25,13 @@ _places: dict[Any, Place] = {}
 class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
-    __slots__ = ("layout", "number", "world")
+    __slots__ = ("layout", "number", "padded", "world")
 
     def __init__(self, layout: Layout, world: World) -> None:
         self.layout = layout
         self.world = world
         self.number = next(_numbers)
+        self.padded = layout.is_padded
 
     @classmethod
     def of(cls, layout: Layout, world: World) -> Place | None:
@@ -157,8 +158,20 @@ def crosses(view: Geometry) -> bool:
 
 def place_of(node: Node) -> Place | None:
     """The place of a node whose operands have theirs; called when the node is made."""
+    kind = node.kind
+    shape = node.geometry.shape
+    first = node.args[0]
+    if kind == "read":
+        found = placed_view(first.place, node.params[0])
+        return _without_padding(found) if found is not None and found.padded else found
     placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
-    world: World = placed[0].place.world
+    place: Place = placed[0].place
+    world = place.world
+    if node.weight >= 0 and placed[0].geometry.shape == shape and shape:
+        # The common case: all operands lie alike.
+        alike = len(placed) == 1 or all(arg.place is place for arg in placed)
+        if alike and kind in ("call", "cast", "where"):
+            return _without_padding(place) if place.padded else place
     if node.weight < 0:
         raise MixedArraysError(
             f"{node.name or node.kind}: one operand is a dataflow array, local to its rank, another lies on "
@@ -171,12 +184,6 @@ def place_of(node: Node) -> Place | None:
                 f"{node.name or node.kind}: one operand lies on {world!r}, another on {arg.place.world!r}; "
                 "arrays of different worlds do not mix"
             )
-    kind = node.kind
-    shape = node.geometry.shape
-    first = node.args[0]
-    if kind == "read":
-        found = placed_view(first.place, node.params[0])
-        return None if found is None else _without_padding(found)
     if kind == "update":
         return first.place  # type: ignore[no-any-return]
     if kind in ("reduce", "arg"):
@@ -197,12 +204,20 @@ def place_of(node: Node) -> Place | None:
     whole = [arg for arg in placed if arg.geometry.shape == shape]
     if whole:
         return _without_padding(whole[0].place)
-    largest = max(placed, key=lambda arg: arg.geometry.size)
-    return Place.of(largest.place.layout.unpadded().broadcast(shape), world)
+    largest: Place = max(placed, key=lambda arg: arg.geometry.size).place
+    key = (largest.number, shape)
+    if key not in _broadcast:
+        if len(_broadcast) > 16384:
+            _broadcast.clear()
+        _broadcast[key] = Place.of(largest.layout.unpadded().broadcast(shape), world)
+    return _broadcast[key]
+
+
+_broadcast: dict[tuple[int, tuple[int, ...]], Place | None] = {}
 
 
 def _without_padding(place: Place) -> Place | None:
-    return Place.of(place.layout.unpadded(), place.world) if place.layout.is_padded else place
+    return Place.of(place.layout.unpadded(), place.world) if place.padded else place
 
 
 Node.placed = place_of

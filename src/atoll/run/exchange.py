@@ -50,7 +50,16 @@ class Inside(NamedTuple):
 class StartExchange:
     """Post the receives, send, and copy what is here; :class:`FinishExchange` waits."""
 
-    __slots__ = ("allocate", "communicator", "halos", "incoming", "inside", "outgoing", "tags")
+    __slots__ = (
+        "allocate",
+        "communicator",
+        "cuts",
+        "incoming",
+        "inside",
+        "outgoing",
+        "tags",
+        "viewed",
+    )
 
     def __init__(
         self,
@@ -66,8 +75,17 @@ class StartExchange:
         self.incoming = incoming
         self.outgoing = outgoing
         self.inside = inside
-        self.halos = halos
         self.tags = 0
+        self.cuts = {
+            register: tuple([slice(a, -b if b else None) for a, b in widths])
+            for register, widths in halos.items()
+            if any(map(any, widths))
+        }
+        """For arrays with communication padding, what cuts it off."""
+        self.viewed = frozenset(
+            [k for k, one in enumerate(incoming) if all(type(part) is slice for part in one.key)]
+        )
+        """The receives whose piece of the patch is a view of it."""
 
     def sign(self, mark: int) -> None:
         """Let the messages of this program meet no others."""
@@ -83,10 +101,8 @@ class StartExchange:
 
     def _share(self, state: State, register: int) -> np.ndarray[Any, Any]:
         array = _array(state, register)
-        halo = self.halos.get(register)
-        if halo is None or not any(any(widths) for widths in halo):
-            return array
-        return array[tuple([slice(a, n - b) for (a, b), n in zip(halo, array.shape, strict=True)])]
+        cut = self.cuts.get(register)
+        return array if cut is None else array[cut]
 
     def run(self, state: State) -> None:
         """Begin."""
@@ -94,10 +110,11 @@ class StartExchange:
         for register, geometry in self.allocate:
             state.registers[register] = allocate_array(geometry)
         waiting = []
-        for one in self.incoming:
+        viewed = self.viewed
+        for k, one in enumerate(self.incoming):
             patch = _array(state, one.register)
             direct = False
-            if all(type(part) is slice for part in one.key):  # a view, not a copy
+            if k in viewed:
                 buffer = patch[(*one.key, ...)]
                 direct = buffer.flags.c_contiguous
             if not direct:
