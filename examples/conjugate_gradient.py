@@ -1,0 +1,69 @@
+"""Poisson's equation on a square by conjugate gradients, without a matrix.
+
+A plain NumPy program. Only its import says which arrays it uses:
+
+    python examples/conjugate_gradient.py               one process, all cores
+    atoll run -n 2 examples/conjugate_gradient.py       two ranks
+    python examples/conjugate_gradient.py --numpy       NumPy itself, to compare
+"""
+
+import sys
+import time
+
+if "--numpy" in sys.argv:
+    import numpy as np
+else:
+    import atoll as np
+
+
+def applied(p):
+    """The discrete Laplacian, with the sign turned, of a grid that is zero outside."""
+    q = 4 * p
+    q[1:] -= p[:-1]
+    q[:-1] -= p[1:]
+    q[:, 1:] -= p[:, :-1]
+    q[:, :-1] -= p[:, 1:]
+    return q
+
+
+def heat_source(n):
+    """Two spots, one that heats and one that cools."""
+    x = np.linspace(0, 1, n)
+    y = x[:, None]
+    warm = np.exp(-((x - 0.3) ** 2 + (y - 0.3) ** 2) * 100)
+    cold = np.exp(-((x - 0.7) ** 2 + (y - 0.6) ** 2) * 100)
+    return (warm - cold) / (n + 1) ** 2
+
+
+def solve(b, tolerance=1e-8, most=1000):
+    """The solution, and how many steps it took."""
+    x = np.zeros_like(b)
+    r = b.copy()
+    p = r.copy()
+    rho = (r * r).sum()
+    enough = tolerance**2 * float(rho)
+    for step in range(most):
+        if rho <= enough:
+            return x, step
+        q = applied(p)
+        alpha = rho / (p * q).sum()
+        x += alpha * p
+        r -= alpha * q
+        before, rho = rho, (r * r).sum()
+        p = r + (rho / before) * p
+    return x, most
+
+
+def main():
+    n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 500)
+    b = heat_source(n)
+    began = time.perf_counter()
+    x, steps = solve(b)
+    seconds = time.perf_counter() - began
+    left = np.sqrt(((b - applied(x)) ** 2).sum() / (b**2).sum())
+    print(f"{np.__name__}: {n} x {n}, {steps} steps in {seconds:.2f} s, residual {left:.2e}")
+    print(f"warmest {x.max():.6e}, coldest {x.min():.6e}, in the middle {x[n // 2, n // 2]:.6e}")
+
+
+if __name__ == "__main__":
+    main()

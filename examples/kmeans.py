@@ -1,0 +1,66 @@
+"""k-means: points are gathered around the nearest of a few centers, and the centers move.
+
+A plain NumPy program. Only its import says which arrays it uses:
+
+    python examples/kmeans.py                   one process, all cores
+    atoll run -n 2 examples/kmeans.py           two ranks
+    python examples/kmeans.py --numpy           NumPy itself, to compare
+"""
+
+import sys
+import time
+
+if "--numpy" in sys.argv:
+    import numpy as np
+else:
+    import atoll as np
+
+
+def clouds(n, k, seed=1):
+    """``n`` points in the plane, in ``k`` clouds on a circle."""
+    generator = np.random.default_rng(seed)
+    angle = 2 * np.pi * np.floor(generator.random(n) * k) / k
+    noise = generator.random((n, 2)) + generator.random((n, 2)) - 1
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.4 * noise
+
+
+def nearest(points, centers):
+    """The number of the nearest center of each point, and the square of how far it is."""
+    distances = ((points[:, None, :] - centers) ** 2).sum(axis=2)
+    return distances.argmin(axis=1), distances.min(axis=1)
+
+
+def moved(points, labels, centers):
+    """The centers of those points that are nearest to them; without any, a center stays."""
+    k = len(centers)
+    belongs = labels[:, None] == np.arange(k)
+    counts = belongs.sum(axis=0)
+    sums = np.stack([(points * belongs[:, j : j + 1]).sum(axis=0) for j in range(k)])
+    return np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centers)
+
+
+def cluster(points, k, most=100):
+    """Centers, labels, the mean square of the distances, and how many rounds it took."""
+    centers = points[:: max(1, len(points) // k)][:k].copy()
+    for step in range(1, most + 1):
+        labels, squares = nearest(points, centers)
+        before, centers = centers, moved(points, labels, centers)
+        if np.abs(centers - before).max() < 1e-9:
+            break
+    return centers, labels, squares.mean(), step
+
+
+def main():
+    n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 200_000)
+    points = clouds(n, 7)
+    began = time.perf_counter()
+    centers, labels, spread, steps = cluster(points, 7)
+    seconds = time.perf_counter() - began
+    print(f"{np.__name__}: {n} points, {steps} rounds in {seconds:.2f} s, spread {spread:.6f}")
+    for j in range(len(centers)):
+        x, y = centers[j]
+        print(f"  {int((labels == j).sum()):8} around ({x:+.4f}, {y:+.4f})")
+
+
+if __name__ == "__main__":
+    main()
