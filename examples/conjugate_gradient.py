@@ -55,7 +55,7 @@ def solve(b, tolerance=1e-8, most=1000):
 
 
 def main():
-    n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 500)
+    n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 200)
     b = heat_source(n)
     began = time.perf_counter()
     x, steps = solve(b)

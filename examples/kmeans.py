@@ -42,11 +42,12 @@ def moved(points, labels, centers):
 def cluster(points, k, most=100):
     """Centers, labels, the mean square of the distances, and how many rounds it took."""
     centers = points[:: max(1, len(points) // k)][:k].copy()
-    for step in range(1, most + 1):
+    step, change = 0, np.inf
+    while step < most and change >= 1e-9:
+        step += 1
         labels, squares = nearest(points, centers)
         before, centers = centers, moved(points, labels, centers)
-        if np.abs(centers - before).max() < 1e-9:
-            break
+        change = np.abs(centers - before).max()
     return centers, labels, squares.mean(), step
 
 
