@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -280,5 +281,26 @@ def test_a_cluster_where_nothing_moves_is_given_up() -> None:
                 atoll.from_dask(da.ones(6, chunks=2))
             with pytest.raises(ClusterError, match="has no workers"):
                 atoll.to_dask(np.ones(3))
+    finally:
+        cluster.close()
+
+
+def test_a_worker_that_dies_is_made_up_for_where_dask_can() -> None:
+    cluster = dask_cluster(1)
+    try:
+        with distributed.Client(cluster.address) as client, config(wait_abort=40):
+            computed = client.persist(da.arange(20, chunks=5))
+            sent = atoll.to_dask(np.arange(20))
+            distributed.wait([computed, sent])
+            (process,) = client.run(os.getpid).values()
+            os.kill(process, signal.SIGKILL)
+            (lost,) = distributed.futures_of(sent)
+            deadline = time.monotonic() + 10
+            while lost.status == "finished" and time.monotonic() < deadline:
+                time.sleep(0.02)
+            with pytest.raises(ClusterError, match=r"cancelled, or its only copy|CancelledError"):
+                atoll.from_dask(sent)
+            # The nanny starts another worker, and the scheduler has the chunks made again.
+            np.testing.assert_array_equal(np.asarray(atoll.from_dask(computed)), np.arange(20))
     finally:
         cluster.close()
