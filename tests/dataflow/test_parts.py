@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+import weakref
 from enum import Enum
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from atoll.comm.simulated import Simulation, run
 from atoll.config import config
 from atoll.dataflow.partition import classes_of
 from atoll.dataflow.tags import tag_bytes
+
+from .test_random_graphs import play
 
 
 def exchange(rank: int, size: int, n: int = 6):
@@ -150,6 +153,8 @@ facts = [(p.pid, sorted(p.needed_pids), sorted(p.output_names), sorted(p.partiti
           [(n, [s.comm_tag for s in found]) for n, found in p.name_to_send_nodes.items()])
          for p in numbered.parts.values()]
 from atoll.dataflow.tags import tag_bytes
+
+from .test_random_graphs import play
 print(facts, following, [tag_bytes(tag) for tag in tags])
 """
 
@@ -347,3 +352,55 @@ def test_functions_that_numpy_runs() -> None:
     numpy.testing.assert_array_equal(found["sorted"], numpy.sort(values, axis=0))
     numpy.testing.assert_allclose(found["median"], numpy.median(values, axis=0))
     numpy.testing.assert_allclose(found["cumsum"], numpy.cumsum(values, axis=0))
+
+
+def test_memory_is_let_go_when_it_was_read() -> None:
+    """A long chain of exchanges holds a few of its values at a time."""
+    n, rounds = 100_000, 12
+    value, sends = df.make_placeholder("x", (n,)), []
+    for k in range(rounds):
+        sends.append(df.make_distributed_send(value * 0.5, 0, k))
+        value = df.make_distributed_recv(0, k, (n,), float) + 1
+    partition = df.find_distributed_partition(None, {"y": value}, sends=sends)
+    program = df.generate_code_for_partition(partition)
+    alive: list[weakref.ref] = []
+    most = 0
+
+    def watched(call):
+        def run_it(**inputs):
+            nonlocal most
+            found = call(**inputs)
+            alive.extend(weakref.ref(array) for array in found.values())
+            most = max(most, sum(one() is not None for one in alive))
+            return found
+
+        return run_it
+
+    watched_programs = {pid: watched(call) for pid, call in program.items()}
+    found = df.execute_distributed_partition(
+        partition, watched_programs, None, None, input_args={"x": numpy.zeros(n)}
+    )
+    expected = 0.0
+    for _ in range(rounds):
+        expected = expected * 0.5 + 1
+    assert found["y"][0] == expected
+    assert len(alive) >= rounds
+    assert most <= 3
+
+
+def test_sends_that_wait_for_their_receives() -> None:
+    """No order of ranks, and no MPI that keeps large messages back, makes a graph wait for ever."""
+
+    def program() -> None:
+        rank, size = np.world.rank, np.world.size
+        given, sends, _, kept = play(11, rank, size, 60)
+        outputs = {name: value.node for name, value in kept.items()}
+        partition = df.find_distributed_partition(None, outputs, sends=sends)
+        found = df.execute_distributed_partition(
+            partition, None, None, None, input_args={"x": given}
+        )
+        for name, value in kept.items():
+            numpy.testing.assert_allclose(found[name], value.number, rtol=1e-12)
+
+    for seed in range(3):
+        Simulation(4, rendezvous=True, seed=seed).run(program)
