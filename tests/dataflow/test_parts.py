@@ -153,8 +153,6 @@ facts = [(p.pid, sorted(p.needed_pids), sorted(p.output_names), sorted(p.partiti
           [(n, [s.comm_tag for s in found]) for n, found in p.name_to_send_nodes.items()])
          for p in numbered.parts.values()]
 from atoll.dataflow.tags import tag_bytes
-
-from .test_random_graphs import play
 print(facts, following, [tag_bytes(tag) for tag in tags])
 """
 
