@@ -36,6 +36,7 @@ class Settings:
     cache_depth: int = 4
     cache_bytes: int = 1 << 30
     kernel_cache: str = "auto"
+    wait_check: float = 1.0
     wait_report: float = 30.0
     wait_abort: float = 300.0
     debug: bool = False
@@ -117,6 +118,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "cache_depth": (_integer(0), "an integer >= 0 (buffers kept per size)"),
     "cache_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
     "kernel_cache": (_path, "'auto', 'off', or a folder"),
+    "wait_check": (_seconds, "a number of seconds > 0"),
     "wait_report": (_seconds, "a number of seconds > 0"),
     "wait_abort": (_seconds, "a number of seconds > 0"),
     "debug": (_flag, "true or false"),

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .comm.trail import passed
+from .comm.trail import site_text
 from .config import config
 from .errors import DeferredValueError
 from .graph.node import Node, Value
-from .graph.words import site_text
 from .kernels.flags import report
 from .kernels.launch import make_launch, supported
+from .ops.fingerprint import of_trace
 from .run.program import Program
+from .run.replicated import compare_replicated
 
 if TYPE_CHECKING:
     from .plan.build import LaunchMaker
@@ -178,10 +179,12 @@ def evaluate(roots: Sequence[Node]) -> None:
             kept.popitem(last=False)
         kept[found.key] = program
     del found
+    if program.communicator is not None:
+        program.announce()
+        if config.debug:
+            compare_replicated(program.communicator, scalars, leaves)
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
-    if program.mark:
-        passed(program.mark)
     state = program.begin(values, scalars)
     del values
     try:
@@ -215,18 +218,13 @@ def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
     alive |= {id(n) for n in roots}
     small = config.small
     trace = Trace(list(order), roots, frozenset(alive), _kernels_can, min(256, small), scalar_of)
-    mark = 0
-    if any(node.place is not None for node in (*order, *leaves)):
-        from .plan.marks import mark_of
-
-        mark = mark_of(order, leaves, roots)
-    program = Planner(trace, leaves, make).plan(config.fusion)
-    program.mark = mark
-    if mark:
-        for step in program.steps:
-            sign = getattr(step, "sign", None)
-            if sign is not None:
-                sign(mark)
+    planner = Planner(trace, leaves, make)
+    if planner.world is None or planner.world.size == 1:
+        return planner.plan(config.fusion)
+    fingerprint = of_trace(order, roots)
+    program = planner.plan(config.fusion)
+    program.communicator = planner.world.communicator
+    program.fingerprint = fingerprint
     return program
 
 

@@ -108,6 +108,7 @@ class Ender:
         if self.ending or os.getpid() != self.process:
             return
         self.ending = True
+        launcher.ending.append(True)
         started = time.monotonic()
         watch_over(EXIT_FUNCTIONS + 2 * PAUSE, report.code)
         flush()

@@ -3,91 +3,109 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 
 import pytest
 
-from atoll.comm import watch as watching
-from atoll.comm.trail import apart
-from atoll.comm.watch import GRACE, Watch
+from atoll.comm.trail import Trail, difference
+from atoll.comm.watch import Watch
 from atoll.errors import DivergenceError
 
 from ..cli.commands import atoll
 
 
+class Done:
+    """The handle of a note that is there at once."""
+
+    def Test(self):
+        return True
+
+
 class Post:
-    """Mailboxes of ranks in one process."""
+    """One rank's mailbox, and the way to those of others."""
 
-    def __init__(self, size):
-        self.boxes = [[] for _ in range(size)]
-        self.watches = [self.watch(rank, size) for rank in range(size)]
+    def __init__(self, rank, boxes):
+        self.rank, self.size, self.boxes = rank, len(boxes), boxes
+        self.trail = Trail(rank, 1 << 22)
+        self.watch = Watch(self)
 
-    def watch(self, rank, size):
-        def poll():
-            letters, self.boxes[rank] = self.boxes[rank], []
-            return letters
+    def post_note(self, peer, data):
+        self.boxes[peer].append(data)
+        return Done()
 
-        return Watch(rank, size, lambda peer, data: self.boxes[peer].append((rank, data)), poll)
-
-
-@pytest.fixture
-def places(monkeypatch):
-    """Where each of two ranks is; the watch asks for one at a time."""
-    marks = deque([1, 2, 3])
-    monkeypatch.setattr(watching, "trail", marks)
-    return marks
+    def notes(self):
+        letters, self.boxes[self.rank] = self.boxes[self.rank], []
+        return iter(letters)
 
 
-def test_who_is_apart():
-    behind, ahead = (5, 6), deque([5, 6, 7, 8])
-    assert not apart(ahead, behind)
-    assert not apart(deque(behind), tuple(ahead))
-    assert not apart(deque([5, 6]), (5, 6))
-    assert not apart(deque(), (5,))
-    assert apart(deque([5, 7]), (5, 6))
+class Wait:
+    """A wait for one rank, or for all."""
+
+    def __init__(self, peer=None):
+        self.peer, self.done = peer, False
+
+    def test(self):
+        return False
+
+    def describe(self):
+        return "a message"
 
 
-def test_ranks_at_the_same_operation_wait_on(places):
-    first, second = Post(2).watches
-    first.begin("a halo")
-    second.begin("a halo")
-    for now in (0.0, 100.0):
-        first.look("a halo", None, now)
-        second.look("a halo", None, now)
+def posts(size):
+    boxes = [[] for _ in range(size)]
+    return [Post(rank, boxes) for rank in range(size)]
 
 
-def test_ranks_at_different_operations_part(places):
-    first, second = Post(2).watches
-    places.append(6)
-    first.begin("a halo")
-    places[-1] = 8
-    with pytest.raises(DivergenceError, match=r"rank 1 waits .* for: a sum; rank 0 waits .*a halo"):
-        second.look("a sum", None, 0.0)
+def test_where_two_trails_part():
+    first, second = Trail(0, 1 << 22), Trail(1, 1 << 22)
+    for trail in (first, second):
+        trail.step(5, "a sum")
+    assert not difference(first.record(), second.record())
+    first.step(6, "an element")
+    assert not difference(first.record(), second.record())  # rank 1 is behind
+    second.step(7, "a look")
+    for one, other in ((first, second), (second, first)):
+        said = difference(one.record(), other.record())
+        assert "as step 2, rank 0 came to an element" in said
+        assert "rank 1 to a look" in said
 
 
-def test_a_rank_that_goes_on_is_believed(places):
-    first, second = Post(2).watches
-    places.append(6)
-    first.begin("a halo")
-    first.end()
-    places[-1] = 8
-    second.look("a sum", None, 0.0)
+def test_ranks_at_the_same_operation_wait_on():
+    here, there = posts(2)
+    for post in (here, there):
+        post.trail.step(1, "a halo")
+    for _ in range(100):
+        here.watch.check([Wait(1)])
+        there.watch.check([Wait()])
 
 
-def test_a_rank_that_has_left(places):
-    first, second, third = Post(3).watches
-    first.leave()
-    second.look("receive from rank 2", {2}, 0.0)
-    second.look("receive from rank 2", {2}, 10.0 + GRACE)
-    third.look("a sum", None, 0.0)
-    with pytest.raises(DivergenceError, match=r"rank 0 has come to the end of its program"):
-        third.look("a sum", None, GRACE + 0.1)
+def test_ranks_at_different_operations_part():
+    here, there = posts(2)
+    here.trail.step(1, "a halo")
+    there.trail.step(2, "a sum")
+    here.watch.check([Wait(1)])
+    for post in (there, here):
+        with pytest.raises(DivergenceError, match="rank 0 came to a halo at .*, rank 1 to a sum"):
+            post.watch.check([Wait()])
 
 
-def test_many_ranks_tell_a_few(places):
-    post = Post(1000)
-    post.watches[3].leave()
-    told = [rank for rank, box in enumerate(post.boxes) if box]
+def test_a_rank_that_has_left():
+    here, there, other = posts(3)
+    for post in (here, there, other):
+        post.trail.step(1, "a halo")
+    here.trail.step(2, "a sum")
+    other.trail.gone = True
+    here.watch.check([Wait()])
+    other.watch.listen()
+    with pytest.raises(DivergenceError, match="rank 2 has come to its end, its last step was a halo"):
+        here.watch.check([Wait()])
+    with pytest.raises(DivergenceError, match="rank 2 has come to its end"):
+        there.watch.check([Wait(0)])  # it is told, though it waits for another
+
+
+def test_many_ranks_ask_a_few():
+    many = posts(1000)
+    many[3].watch.check([Wait()])
+    told = [rank for rank, box in enumerate(many[0].boxes) if box]
     assert {2, 4, 5, 7, 515} <= set(told)
     assert len(told) < 25
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import atoll
+from atoll.comm.trail import PATCHES, Trail
 from atoll.errors import CommunicationError, DivergenceError
 from atoll.evaluate import look_up
-from atoll.plan.marks import mark_of
-from atoll.run.agreement import tags_of
+from atoll.ops.fingerprint import of_trace
 
 
 def grid():
@@ -26,9 +26,8 @@ def apart():
 def test_different_reductions(rank, size):
     with apart():
         a = grid()
-        with pytest.raises(DivergenceError, match=r"a reduction.*ranks do not compute the same"):
+        with pytest.raises(DivergenceError, match="ranks have parted"):
             float(a.sum() if rank == 0 else a.max())
-        assert float(a.sum()) == 630  # and all is well again
 
 
 @pytest.mark.ranks(2, 3)
@@ -45,9 +44,8 @@ def test_different_shapes(rank, size):
 def test_a_search_among_different_things(rank):
     with apart():
         a = grid()
-        with pytest.raises(DivergenceError, match="a search"):
+        with pytest.raises(DivergenceError, match="ranks have parted"):
             int(a.argmax() if rank else (a * 2).argmin())
-        assert int(a.argmax()) == 35
 
 
 @pytest.mark.simulated(2, 3)
@@ -59,19 +57,23 @@ def test_messages_of_different_programs_never_meet(rank, size):
 
 
 @pytest.mark.ranks(2)
-def test_marks_are_equal_on_all_ranks(rank):
+def test_fingerprints_are_equal_on_all_ranks(rank):
     a = grid()
     b = (a[1:] - a[:-1]) * 2 + a.T[:-1]
     garbage = [atoll.ones((4, 4)) for _ in range(rank)]  # ranks number things differently
     found = look_up((b._node(),))
-    mark = mark_of(found.order, found.leaves, [b._node()])
+    mark = of_trace(found.order, [b._node()])
     every = atoll.world.communicator.allgather_object(mark)
     assert every == [mark] * 2
     assert len(garbage) == rank
 
 
 def test_tags_stay_below_the_limit():
-    for limit in (32767, (1 << 23) - 1, 2**31 - 1):
-        found = {tags_of(mark, limit) for mark in range(10**5, 10**5 + 5000)}
-        assert max(found) + (1 << 16) - 1 <= limit or found == {0}
-    assert len({tags_of(mark, 2**31 - 1) for mark in range(30000)}) == 30000
+    for limit in (32766, 1 << 22, (1 << 23) - 1, 2**31 - 1):
+        trail = Trail(0, limit)
+        found = set()
+        for k in range(5000):
+            trail.step(k, "a test")
+            found.add(trail.tag)
+        assert max(found) + (1 << PATCHES) <= limit
+        assert len(found) > min(4900, (limit >> PATCHES) // 4)

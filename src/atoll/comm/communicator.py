@@ -26,12 +26,15 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CommunicationError, WorldError
+
+if TYPE_CHECKING:
+    from .trail import Trail
 
 Array = NDArray[Any]
 PLAIN = frozenset("?bBhHiIlLqQefdgFDG")
@@ -147,6 +150,9 @@ class Communicator(ABC):
     traffic: Traffic
     universe: object
     """Two communicators can be compared by ``members`` if this is the same for both."""
+
+    trail: Trail
+    """What this rank has done together with the others."""
 
     comm: Any = None
     """The mpi4py communicator of the same ranks that the program may use, if there is one."""
@@ -277,6 +283,10 @@ class Communicator(ABC):
     @abstractmethod
     def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
         """Value ``p`` goes to rank ``p``; value ``p`` of the result came from rank ``p``."""
+
+    def find_difference(self) -> str:
+        """Where the trails of the ranks part, in words, asking the others; else nothing."""
+        return ""
 
     # Groups -------------------------------------------------------------------------------
 

@@ -19,6 +19,10 @@ _FIRST_RESERVED_STEP = 0xFFFFFFF0
 """Slurm numbers the steps that are no launches (batch, interactive, extern) from here on."""
 
 
+ending: list[bool] = []
+"""Not empty once this process ends because of a failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """How a launcher started this process. ``None`` where the launcher does not say."""

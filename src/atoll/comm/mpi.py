@@ -18,8 +18,9 @@ import atexit
 import os
 import pickle
 import sys
+import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -27,10 +28,12 @@ import numpy as np
 from mpi4py import MPI
 
 from ..errors import CommunicationError, WorldError
+from . import launcher
 from .communicator import PLAIN, Array, Communicator, Request, Traffic, check_array, describe_all
 from .mpi_data import Datatypes, Native, Operations
 from .reduction import combine, contribution
 from .single import check_rows
+from .trail import Trail
 from .waiting import SPINS, Patience
 from .watch import Watch
 
@@ -141,10 +144,13 @@ class MpiCommunicator(Communicator):
         self.rank = own.rank
         self.size = own.size
         self.traffic = traffic
-        # The highest tags are ours: one announces who makes a group together, one is the watch's.
+        # The highest tag is ours: it announces who makes a group together.
         self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
-        self.tag_limit = self._own_tag - 1
-        self.watch: Watch | None = None
+        # The one below tells the others about the trail.
+        self._trail_tag = self._own_tag - 1
+        self.tag_limit = self._trail_tag
+        self.trail = Trail(self.rank, self.tag_limit)
+        self.watch = Watch(self)
         self._mpi = own
         self._made_here = made_here
         self._members: tuple[int, ...] | None = None
@@ -211,12 +217,33 @@ class MpiCommunicator(Communicator):
         if not requests:
             raise ValueError("waiting for some of no requests would never end")
         patience = Patience(
-            self._who, lambda: describe_all(requests), timeout, self.watch, lambda: _peers(requests)
+            self._who,
+            lambda: describe_all(requests) + self.watch.at(),
+            timeout,
+            lambda: self.watch.check(requests),
         )
         while not (finished := self.test_some(requests)):
             patience.pause()
-        patience.end()
         return finished
+
+    # Being in step ---------------------------------------------------------------------------
+
+    def post_note(self, peer: int, data: bytes) -> Any:
+        """Send some bytes beside all messages; the handle of the operation."""
+        return self._mpi.Isend((data, len(data), _BYTE), peer, self._trail_tag)
+
+    def notes(self) -> Iterator[bytes]:
+        """The notes that have come."""
+        status = MPI.Status()
+        while self._mpi.Iprobe(MPI.ANY_SOURCE, self._trail_tag, status):
+            data = bytearray(status.Get_elements(_BYTE))
+            handle = self._mpi.Irecv((data, len(data), _BYTE), status.source, self._trail_tag)
+            while not handle.Test():
+                time.sleep(0)
+            yield bytes(data)
+
+    def find_difference(self) -> str:
+        return self.watch.find()
 
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
         pending = requests
@@ -252,20 +279,6 @@ class MpiCommunicator(Communicator):
                 pending[index].complete(status)
                 finished.append(positions[index])
         return finished
-
-    def post_record(self, peer: int, data: bytes) -> None:
-        """Send a record of the watch, without waiting for it."""
-        self._abandoned.append((self._mpi.Isend(data, peer, self._own_tag - 1), data))
-
-    def poll_records(self) -> list[tuple[int, bytes]]:
-        """The records that have come, and whose they are."""
-        found = []
-        status = MPI.Status()
-        while self._mpi.Iprobe(MPI.ANY_SOURCE, self._own_tag - 1, status):
-            buffer = bytearray(status.Get_count(_BYTE))
-            self._mpi.Recv(buffer, status.Get_source(), self._own_tag - 1)
-            found.append((status.Get_source(), bytes(buffer)))
-        return found
 
     def abandon(self, handle_and_memory: Any) -> None:
         """Keep the memory of an operation that nobody waits for any more."""
@@ -340,10 +353,16 @@ class MpiCommunicator(Communicator):
                 small.active = False
                 return
         words = f"allreduce({op})" + (f" ({what})" if what else "")
-        patience = Patience(self._who, lambda: words, None, self.watch)
+        waited = MpiRequest(self, small.handle, f"allreduce({op})", None, None, what, None, small)
+        patience = Patience(
+            self._who,
+            lambda: words + self.watch.at(),
+            None,
+            lambda: self.watch.check((waited,)),
+        )
         while not test():
             patience.pause()
-        patience.end()
+        waited._done = True
         small.active = False
 
     def iallgather(self, array: Array, what: str = "") -> MpiRequest:
@@ -497,6 +516,7 @@ class MpiCommunicator(Communicator):
         for small in self._small.values():
             small.handle.Free()
         self._small.clear()
+        _communicators.discard(self)
         self._mpi.Free()
         if self._made_here:
             self.comm.Free()
@@ -546,14 +566,6 @@ _persistent = _has_persistent_reductions()
 
 datatypes = Datatypes(MPI)
 operations = Operations(MPI)
-
-
-def _peers(requests: Sequence[Request]) -> set[int] | None:
-    """The ranks that operations are for; ``None`` if one is for all."""
-    pending = [request for request in requests if not request.done]
-    if any(request.peer is None for request in pending):
-        return None
-    return {request.peer for request in pending if request.peer is not None}
 
 
 def _unpack(packed: Array, array: Array) -> Array:
@@ -628,12 +640,20 @@ def adopt(comm: Any) -> MpiCommunicator:
 
 
 def world_communicator() -> MpiCommunicator:
-    """The communicator of all ranks of the job, whose waits are watched."""
-    found = adopt(MPI.COMM_WORLD)
-    if found.watch is None and found.size > 1:
-        found.watch = Watch(found.rank, found.size, found.post_record, found.poll_records)
-        atexit.register(found.watch.leave)
-    return found
+    """The communicator of all ranks of the job."""
+    communicator = adopt(MPI.COMM_WORLD)
+    process = os.getpid()
+
+    def leave() -> None:
+        alive = os.getpid() == process and MPI.Is_initialized() and not MPI.Is_finalized()
+        failed = launcher.ending or getattr(sys, "last_value", None) is not None
+        if alive and not failed:
+            others = [other.watch for other in _communicators if other is not communicator]
+            communicator.watch.leave(others)
+
+    if communicator.size > 1:
+        atexit.register(leave)
+    return communicator
 
 
 # Forks ----------------------------------------------------------------------------------------

@@ -30,11 +30,13 @@ from ..config import config
 from ..errors import (
     CommunicationError,
     DeadlockError,
+    DivergenceError,
     RankFailedError,
     WaitTimeoutError,
     WorldError,
 )
 from .communicator import Request, Traffic, describe_all
+from .trail import Trail, parted
 
 
 class Dropped(BaseException):
@@ -90,6 +92,7 @@ class Rank:
         "thread",
         "ticket",
         "traffic",
+        "trails",
         "waiting",
         "wake",
     )
@@ -111,6 +114,8 @@ class Rank:
         self.error: BaseException | None = None
         self.failure: BaseException | None = None
         self.traffic = Traffic()
+        self.trails: dict[int, Trail] = {}
+        """What it has done together with others, by communicator."""
 
 
 class Scheduler:
@@ -227,8 +232,23 @@ class Scheduler:
             if gone:
                 lines.append(f"already {words}: rank {', '.join(gone[:64])}")
         report = "deadlock: every rank that is left waits\n  " + "\n  ".join(lines)
+        contexts = sorted({context for rank in waiting for context in rank.trails})
+        apart = next(filter(None, map(self.difference, contexts)), "")
         for rank in waiting:
-            self._interrupt(rank, DeadlockError(report))
+            self._interrupt(
+                rank,
+                DivergenceError(f"{apart}\n{report}") if apart else DeadlockError(report),
+            )
+
+    def difference(self, context: int) -> str:
+        """Where the trails of the ranks on a communicator part, in words; else nothing."""
+        records = []
+        for rank in self.ranks:
+            trail = rank.trails.get(context)
+            if trail is not None:
+                trail.gone = rank.state == "ended" and rank.failure is None
+                records.append(trail.record())
+        return parted(records) if records else ""
 
     # Called by the rank that has the turn ---------------------------------------------------
 

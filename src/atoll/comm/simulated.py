@@ -31,6 +31,7 @@ from .communicator import Array, Communicator, Request, Traffic, check_array
 from .reduction import combine, contribution
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
 from .single import check_rows, deliver
+from .trail import Trail
 from .world import World
 
 Latency = float | Callable[[int, int, int], float]
@@ -285,6 +286,7 @@ class SimulatedCommunicator(Communicator):
         self.size = len(members)
         self.tag_limit = 1 << 22
         self.traffic = rank.traffic
+        self.trail = rank.trails.setdefault(context, Trail(self.rank, self.tag_limit))
         self._rank = rank
         self._scheduler = simulation.scheduler
         self._context = context
@@ -375,7 +377,8 @@ class SimulatedCommunicator(Communicator):
             others = [r for r, there in enumerate(collective.requests) if there is not None]
             raise DivergenceError(
                 f"rank {self.rank} calls {name} as collective number {number + 1} of this "
-                f"communicator, where rank {others[0]} called {collective.name}"
+                f"communicator, where rank {others[0]} called {collective.name}; "
+                f"{self.find_difference()}".rstrip("; ")
             )
         collective.given[self.rank] = given
         collective.times[self.rank] = self.clock
@@ -542,6 +545,9 @@ class SimulatedCommunicator(Communicator):
             what=what,
         )
         return list(request.wait())
+
+    def find_difference(self) -> str:
+        return self._scheduler.difference(self._context)
 
     # Groups -------------------------------------------------------------------------------
 

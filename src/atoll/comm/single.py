@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import CommunicationError, DeadlockError
 from .communicator import Array, Communicator, Request, Traffic, check_array, describe_all
 from .reduction import contribution
+from .trail import Trail
 
 
 class SingleRequest(Request):
@@ -59,6 +60,7 @@ class SingleCommunicator(Communicator):
         self.size = 1
         self.tag_limit = 1 << 30
         self.traffic = Traffic()
+        self.trail = Trail(0, self.tag_limit)
         self._sent: dict[int, deque[Array]] = {}
         self._wanted: dict[int, deque[tuple[SingleRequest, Array]]] = {}
 

@@ -1,36 +1,274 @@
-"""Where this rank's program is: the line, and the marks of what it has done on ranks of late.
+"""The trail of a rank: what it has done together with the others, as one rolling hash.
 
-A mark is a number that all ranks give to the same operation (see ``run.agreement``). In a program
-whose ranks keep together, of any two ranks one is not behind the other: so what the one is at, the
-other has done, or is at, too.
+Each event that ranks must reach alike (a window, an element that is read, a collective of array
+code) is a *step*. A step mixes the fingerprint of what happens, which is the same on all ranks that
+do the same, into a rolling hash, and notes the number of the step and the line of the program.
+That costs about a microsecond and no message.
+
+The hash travels with what is sent anyway. Messages between two ranks carry some of its bits in
+their tag, so that messages of different plans never meet; small collectives carry all of it in
+front of their data, and who finds another one than his own does not use the data. What
+never meets waits: a rank that waits for longer than ``config.wait_check`` seconds sends a
+:class:`Record` of its last steps to those that it waits for and reads theirs. The first number
+at which two records differ names the lines of both, and is a :class:`DivergenceError` on all.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import zlib
 from collections import deque
-from types import FrameType
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
 
-KEPT = 256
+import numpy as np
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+from ..errors import CommunicationError, DivergenceError
+from .communicator import Array, Communicator
 
-trail: deque[int] = deque(maxlen=KEPT)
-"""The marks, the newest last."""
+Site = tuple[CodeType, int]
 
-passed = trail.append
-"""Note that this rank has come to an operation."""
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+KEPT = 1000
+"""How many steps a rank remembers."""
+
+SHOWN = 100
+"""How many of them it tells the others."""
+
+PATCHES = 7
+"""The bits of a tag that tell the messages of one window apart."""
+
+IN_FRONT = 1 << 16
+"""Up to how many bytes of data the hash travels in front of them; else it goes ahead."""
+
+_MASK = (1 << 64) - 1
+_ODD = 0x9E3779B97F4A7C15
 
 
-def user_line() -> str:
-    """Where the user's program is, as ``file:line``."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+def user_site() -> Site | None:
+    """Where the user's program called atoll."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(ROOT):
+            return code, frame.f_lasti
         frame = frame.f_back
-    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return None
 
 
-def apart(mine: deque[int], theirs: tuple[int, ...]) -> bool:
-    """Whether two ranks are at operations that the other knows nothing of."""
-    return bool(mine and theirs) and theirs[-1] not in mine and mine[-1] not in theirs
+def line_of(code: Any, instruction: int) -> int:
+    """The line of an instruction in a code object."""
+    for start, stop, line in code.co_lines():
+        if start <= instruction < stop and line is not None:
+            return int(line)
+    return int(code.co_firstlineno)
+
+
+def site_text(site: Site | None) -> str:
+    """A place in the user's program: file and line."""
+    if site is None:
+        return ""
+    code, instruction = site
+    return f"{os.path.basename(code.co_filename)}:{line_of(code, instruction)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one rank tells the others of its trail."""
+
+    rank: int
+    number: int
+    """How many steps it has made."""
+    steps: dict[int, tuple[int, str]] = field(repr=False)
+    """The last ones: hash, and what happened where."""
+    gone: bool = False
+    """Whether it has come to its end."""
+    answer: bool = False
+    """Whether this answers another record."""
+    verdict: str = ""
+    """The divergence that it knows of."""
+
+    @property
+    def last(self) -> str:
+        """What happened last, in words."""
+        return self.steps[self.number][1] if self.number in self.steps else "nothing yet"
+
+
+class Trail:
+    """The steps of one rank on one communicator."""
+
+    __slots__ = ("_bits", "_steps", "gone", "hash", "number", "rank")
+
+    def __init__(self, rank: int, tag_limit: int) -> None:
+        self.rank = rank
+        self.number = 0
+        self.hash = 0
+        self.gone = False
+        self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1
+        self._steps: deque[tuple[int, int, Site | None, str]] = deque(maxlen=KEPT)
+
+    def step(self, fingerprint: int, what: str) -> None:
+        """Something that all ranks must do alike begins here."""
+        self.number = number = self.number + 1
+        self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK
+        self._steps.append((number, rolled, user_site(), what))
+
+    @property
+    def tag(self) -> int:
+        """What to add to the tags, below ``2**PATCHES``, of the messages of this step."""
+        return ((self.hash >> 40) & self._bits) << PATCHES
+
+    def where(self) -> str:
+        """The last step in words: ``a window at program.py:7``."""
+        return _words(*self._steps[-1][2:]) if self._steps else ""
+
+    def record(self, *, answer: bool = False, verdict: str = "") -> Record:
+        """What to tell others."""
+        latest = list(self._steps)[-SHOWN:]
+        steps = {number: (rolled, _words(site, what)) for number, rolled, site, what in latest}
+        return Record(self.rank, self.number, steps, self.gone, answer, verdict)
+
+
+def _words(site: Site | None, what: str) -> str:
+    return f"{what} at {site_text(site)}" if site else what
+
+
+def difference(one: Record, other: Record) -> str:
+    """Where two ranks have parted, in words; nothing where both are on one way."""
+    if one.rank > other.rank:
+        one, other = other, one
+    for number in sorted(one.steps.keys() & other.steps.keys()):
+        if one.steps[number][0] != other.steps[number][0]:
+            return (
+                f"ranks have parted: as step {number}, rank {one.rank} came to "
+                f"{one.steps[number][1]}, rank {other.rank} to {other.steps[number][1]}. What "
+                "involves distributed arrays must be reached by all ranks alike, with the same "
+                "shapes and layouts; is it under a condition that differs by rank?"
+            )
+    for gone, here in ((one, other), (other, one)):
+        if gone.gone and not here.gone and gone.number < here.number:
+            missed = here.steps.get(gone.number + 1)
+            return (
+                f"ranks have parted: rank {gone.rank} has come to its end, its last step was "
+                f"{gone.last}; rank {here.rank} went on to {missed[1] if missed else here.last}, "
+                "which all ranks must reach"
+            )
+    return ""
+
+
+def parted(records: Iterable[Record]) -> str:
+    """The first difference between the first record and any other."""
+    first, *others = records
+    return next(filter(None, (difference(first, other) for other in others)), "")
+
+
+# Collectives of array code ------------------------------------------------------------------
+
+_names: dict[str, int] = {}
+
+
+def _step(communicator: Communicator, operation: str, what: str, detail: int) -> Trail:
+    name = _names.get(what)
+    if name is None:
+        name = _names[what] = zlib.crc32(f"{operation} {what}".encode())
+    trail = communicator.trail
+    trail.step(name ^ hash((len(operation), detail)) & _MASK, what)
+    return trail
+
+
+def allgather(communicator: Communicator, array: Array, what: str) -> Array:
+    """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
+    trail = _step(communicator, "allgather", what, array.nbytes)
+    mine = np.ascontiguousarray(array).reshape(array.shape)
+    if mine.nbytes > IN_FRONT:
+        _ahead(communicator, trail, what)
+        return _carried(communicator, lambda: communicator.allgather(mine, what))
+    row = _row(trail, mine)
+    rows = _carried(communicator, lambda: communicator.allgather(row, what))
+    _compare(communicator, trail, rows)
+    found = np.empty((communicator.size, *mine.shape), mine.dtype)
+    _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
+    return found
+
+
+def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
+    """Row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it; ranks in step."""
+    trail = _step(communicator, "alltoall", what, array.nbytes)
+    given = np.ascontiguousarray(array)
+    if given.nbytes > IN_FRONT:
+        _ahead(communicator, trail, what)
+        return _carried(communicator, lambda: communicator.alltoall(given, what))
+    data = _bytes(given.reshape(communicator.size, -1))
+    rows = np.empty((communicator.size, 8 + data.shape[1]), np.uint8)
+    rows[:, :8] = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    rows[:, 8:] = data
+    rows = _carried(communicator, lambda: communicator.alltoall(rows, what))
+    _compare(communicator, trail, rows)
+    found = np.empty_like(given)
+    _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8:]
+    return found
+
+
+def bcast(communicator: Communicator, array: Array, root: int, what: str) -> Array:
+    """Fill ``array`` by that of ``root``, and return it; ranks in step."""
+    trail = _step(communicator, "bcast", what, array.nbytes)
+    if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
+        _ahead(communicator, trail, what)
+        return _carried(communicator, lambda: communicator.bcast(array, root, what))
+    row = _row(trail, array)
+    _carried(communicator, lambda: communicator.bcast(row, root, what))
+    _compare(communicator, trail, row[None], root)
+    if communicator.rank != root:
+        _bytes(array.reshape(1, -1))[0] = row[8:]
+    return array
+
+
+def _bytes(rows: Array) -> Array:
+    """The elements of contiguous rows as bytes, whatever the dtype."""
+    count, length = rows.shape
+    nbytes = length * rows.itemsize
+    return rows.view(np.uint8) if nbytes else np.empty((count, 0), np.uint8)
+
+
+def _row(trail: Trail, array: Array) -> Array:
+    row = np.empty(8 + array.nbytes, np.uint8)
+    row[:8] = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    row[8:] = _bytes(array.reshape(1, -1))[0]
+    return row
+
+
+def _ahead(communicator: Communicator, trail: Trail, what: str) -> None:
+    """Compare before much data moves."""
+    row = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    _compare(communicator, trail, _carried(communicator, lambda: communicator.allgather(row, what)))
+
+
+def _compare(communicator: Communicator, trail: Trail, rows: Array, first: int = 0) -> None:
+    mine = trail.hash.to_bytes(8, sys.byteorder)
+    for rank, row in enumerate(rows, first):
+        if row[:8].tobytes() != mine:
+            _tell(communicator, f"rank {rank} sent data of another step")
+
+
+def _carried(communicator: Communicator, carry: Callable[[], Array]) -> Array:
+    """What a collective gives; where MPI refuses it, ranks may have met with different ones."""
+    try:
+        return carry()
+    except DivergenceError:
+        raise
+    except CommunicationError as error:
+        found = communicator.find_difference()
+        if not found:
+            raise
+        raise DivergenceError(found) from error
+
+
+def _tell(communicator: Communicator, why: str) -> None:
+    trail = communicator.trail
+    raise DivergenceError(
+        communicator.find_difference()
+        or f"ranks have parted: rank {trail.rank} is at {trail.where()}, and {why}"
+    )

@@ -6,7 +6,8 @@ whoever wants it, so that more ranks than cores still get on; later ones sleep, 
 of the time waited so far and at most a millisecond. No pause is long or blocks a signal, so
 Ctrl-C works, and so do the limits: after ``config.wait_report`` seconds a line on standard
 error says who waits for whom, again each time the wait has doubled; after
-``config.wait_abort`` seconds it is an error.
+``config.wait_abort`` seconds it is an error. Each ``config.wait_check`` seconds whoever
+waits may look whether the others are still on the same way.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from ..config import config
 from ..errors import WaitTimeoutError
 from .launcher import detect
-from .watch import PATIENCE, PERIOD, Watch
 
 
 def _spins() -> int:
@@ -42,16 +42,14 @@ class Patience:
     """The pauses of one wait. ``describe`` says in words what is waited for."""
 
     __slots__ = (
+        "_check",
         "_deadline",
         "_describe",
-        "_needed",
-        "_next_look",
+        "_next_check",
         "_next_report",
         "_pauses",
         "_start",
         "_timeout",
-        "_told",
-        "_watch",
         "_who",
     )
 
@@ -60,13 +58,9 @@ class Patience:
         who: str,
         describe: Callable[[], str],
         timeout: float | None,
-        watch: Watch | None = None,
-        needed: Callable[[], Collection[int] | None] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
-        self._watch = watch
-        self._needed = needed
-        self._told = False
-        self._next_look = 0.0
+        self._check = check
         self._who = who
         self._describe = describe
         self._timeout = timeout
@@ -74,6 +68,7 @@ class Patience:
         self._start = 0.0
         self._deadline = 0.0
         self._next_report = 0.0
+        self._next_check = 0.0
 
     def pause(self) -> None:
         """Called after each look in vain."""
@@ -85,10 +80,11 @@ class Patience:
             self._begin(now)
         if now >= self._deadline:
             self._give_up(now)
+        if self._check is not None and now >= self._next_check:
+            self._next_check = now + config.wait_check
+            self._check()
         if now >= self._next_report:
             self._report(now)
-        if self._watch is not None and now >= self._next_look:
-            self._look(self._watch, now)
         if self._pauses < SPINS + YIELDS:
             give_way()
         else:
@@ -100,22 +96,7 @@ class Patience:
         limit = config.wait_abort if self._timeout is None else self._timeout
         self._deadline = now + limit
         self._next_report = now + config.wait_report
-        self._next_look = now + PATIENCE
-        if self._watch is not None:
-            self._watch.read(now)
-
-    def _look(self, watch: Watch, now: float) -> None:
-        self._next_look = now + PERIOD
-        what = self._describe()
-        if not self._told:
-            self._told = True
-            watch.begin(what)
-        watch.look(what, None if self._needed is None else self._needed(), now)
-
-    def end(self) -> None:
-        """The wait is over; who was told of it is told of this, too."""
-        if self._told and self._watch is not None:
-            self._watch.end()
+        self._next_check = now + config.wait_check
 
     def _report(self, now: float) -> None:
         waited = now - self._start

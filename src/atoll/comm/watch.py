@@ -1,104 +1,170 @@
-"""Ranks that wait in vain tell each other where they are, and find out that they have parted.
+"""The watch: ranks that wait for long find out whether the others are still on the same way.
 
-A wait that takes longer than :data:`PATIENCE` sends a small record to the other ranks: what is
-waited for, at which line, and the marks of what was done last (see :mod:`.trail`). It reads what the
-others sent, and ends with a :class:`~atoll.errors.DivergenceError` on two occasions: the ranks that
-it needs have come to the end of their program; or another rank waits, too, and neither has ever met
-what the other is at. In a program whose ranks keep together neither can happen, however slow one of them
-is. Short waits send nothing.
+A rank whose wait takes longer than ``config.wait_check`` seconds sends the record of its trail to
+those that it waits for, again after twice the time each time, and reads what has come for it. Who
+reads a record answers it with his own and compares the two. A rank that has come to its end stays,
+and goes on answering, until all have come to theirs. So ranks that have parted, with one of them
+waiting, find the place where they did within about two checks. Whoever finds it tells all.
+
+Nothing here is sent while nobody waits, and nothing is posted: notes are looked for when a rank waits.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection
-from typing import NamedTuple, NoReturn
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
+from ..config import config
 from ..errors import DivergenceError
-from .trail import apart, trail, user_line
+from .communicator import Request, describe_all
+from .trail import Record, Trail, difference
 
-PATIENCE = 1.0
-"""Seconds of a wait without a word."""
+_FEW = 64
+"""Up to how many ranks all are asked where a wait is for all."""
 
-PERIOD = 0.1
-"""Seconds between two looks at what the others say."""
-
-GRACE = 1.0
-"""Seconds that a message of a rank that has left may still take."""
-
-_MOST_PEERS = 64
+_LONGEST = 64
+"""The most checks between two questions."""
 
 
-class Record(NamedTuple):
-    """What a rank says of itself: ``kind`` is ``waits``, ``goes`` or ``left``."""
+class Postal(Protocol):
+    """What the watch needs of a communicator."""
 
-    kind: str
-    what: str
-    line: str
-    trail: tuple[int, ...]
+    rank: int
+    size: int
+    trail: Trail
+
+    def post_note(self, peer: int, data: bytes) -> Any:
+        """Send some bytes beside all messages; the handle of the operation."""
+
+    def notes(self) -> Iterator[bytes]:
+        """The notes that have come."""
 
 
 class Watch:
-    """The records of one world; ``post`` sends one to a rank, ``poll`` gives those that came."""
+    """One rank's watch over the waits on one communicator."""
 
-    def __init__(
-        self,
-        rank: int,
-        size: int,
-        post: Callable[[int, bytes], None],
-        poll: Callable[[], list[tuple[int, bytes]]],
-    ) -> None:
-        self.rank, self.size = rank, size
-        self._post, self._poll = post, poll
-        self._known: dict[int, Record] = {}
-        self._left: dict[int, float] = {}
-        if size <= _MOST_PEERS:
-            self._peers = [peer for peer in range(size) if peer != rank]
-        else:  # each rank hears of logarithmically many others
-            steps = [1 << k for k in range((size - 1).bit_length())]
-            self._peers = sorted(
-                {(rank + s) % size for s in steps} | {(rank - s) % size for s in steps}
-            )
+    __slots__ = ("_asked", "_communicator", "_curious", "_ended", "_posted", "_rounds")
 
-    def _tell(self, record: Record) -> None:
-        data = pickle.dumps(tuple(record))
-        for peer in self._peers:
-            if peer not in self._left:
-                self._post(peer, data)
+    def __init__(self, communicator: Postal) -> None:
+        self._communicator = communicator
+        self._posted: list[tuple[Any, bytes]] = []
+        self._asked = (0, 0, 1)
+        """The step of the last question, checks since then, and checks until the next."""
+        self._curious: set[int] = set()
+        self._ended: dict[int, int] = {}
+        """Who has come to his end: for how many checks that has been known."""
+        self._rounds: set[int] = set()
 
-    def read(self, now: float) -> None:
-        """Take in what the others have sent."""
-        for peer, data in self._poll():
-            record = Record(*pickle.loads(data))
-            if record.kind == "left":
-                self._left[peer] = now
-            self._known[peer] = record
+    def at(self) -> str:
+        """Where the program is, as far as the trail knows."""
+        where = self._communicator.trail.where()
+        return f", in {where}" if where else ""
 
-    def begin(self, what: str) -> None:
-        """Say that this rank waits."""
-        self._tell(Record("waits", what, user_line(), tuple(trail)))
+    def check(self, requests: Sequence[Request]) -> None:
+        """A wait takes long: ask those whom it is for, and read what has come."""
+        mine = self._communicator
+        peers: set[int] = set()
+        for request in requests:
+            if not request.done:
+                peers |= self._some() if request.peer is None else {request.peer}
+        number, since, interval = self._asked
+        if number != mine.trail.number:
+            since, interval = 0, 1
+        if since == 0:
+            for peer in sorted(peers - {mine.rank}):
+                self._tell(peer, mine.trail.record())
+        since += 1
+        if since >= interval:
+            since, interval = 0, min(_LONGEST, 2 * interval)
+        self._asked = mine.trail.number, since, interval
+        self.listen()
+        # What a rank sent before its end has had the time to arrive.
+        gone = {peer for peer, checks in self._ended.items() if checks > 1}
+        for request in requests:
+            if request.peer in gone and not request.test():
+                raise DivergenceError(
+                    f"rank {request.peer} has come to its end, and rank {mine.rank} waits for: "
+                    f"{describe_all(requests)}{self.at()}"
+                )
+        for peer in self._ended:
+            self._ended[peer] += 1
 
-    def look(self, what: str, needed: Collection[int] | None, now: float) -> None:
-        """Raise if this wait can have no end; ``needed`` are the ranks that it is for, or all."""
-        self.read(now)
-        for peer, since in self._left.items():
-            if (needed is None or peer in needed) and now - since > GRACE:
-                self._raise(what, f"rank {peer} has come to the end of its program")
-        for peer, record in self._known.items():
-            if record.kind == "waits" and apart(trail, record.trail):
-                self._raise(what, f"rank {peer} waits at {record.line} for: {record.what}")
+    def _some(self) -> set[int]:
+        """Whom to ask where a wait is for all: all of few, or those at powers of two."""
+        rank, size = self._communicator.rank, self._communicator.size
+        if size <= _FEW:
+            return set(range(size))
+        steps = [1 << k for k in range((size - 1).bit_length())]
+        return {(rank + sign * step) % size for step in steps for sign in (1, -1)}
 
-    def end(self) -> None:
-        """Say that the wait is over."""
-        self._tell(Record("goes", "", "", ()))
+    def _tell(self, peer: int, content: Record | int) -> None:
+        data = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+        self._sweep()
+        self._posted.append((self._communicator.post_note(peer, data), data))
 
-    def leave(self) -> None:
-        """Say that this rank's program has come to its end."""
-        if self.size > 1:
-            self._tell(Record("left", "", "", ()))
+    def _sweep(self) -> None:
+        self._posted = [kept for kept in self._posted if not kept[0].Test()]
 
-    def _raise(self, what: str, other: str) -> NoReturn:
-        raise DivergenceError(
-            f"the ranks have parted: rank {self.rank} waits at {user_line()} for: {what}; {other}. What "
-            "arrays on ranks are part of must be done by all ranks, in the same order"
-        )
+    def listen(self) -> None:
+        """Read what has come, answer, and compare."""
+        trail = self._communicator.trail
+        for data in self._communicator.notes():
+            content = pickle.loads(data)
+            if isinstance(content, int):
+                self._rounds.add(content)
+                continue
+            record: Record = content
+            mine = trail.record(answer=True)
+            verdict = record.verdict or difference(mine, record)
+            if record.gone:
+                self._ended.setdefault(record.rank, 1)
+            if not record.answer and not record.verdict:
+                self._curious.add(record.rank)
+                self._tell(record.rank, mine)
+            if verdict and not trail.gone:
+                if not record.verdict:
+                    told = trail.record(answer=True, verdict=verdict)
+                    for peer in range(self._communicator.size):
+                        if peer != self._communicator.rank:
+                            self._tell(peer, told)
+                raise DivergenceError(verdict)
+
+    def find(self) -> str:
+        """Something came that does not belong to this step: ask where the ranks have parted."""
+        for peer in sorted(self._some() - {self._communicator.rank}):
+            self._tell(peer, self._communicator.trail.record())
+        until = time.monotonic() + 5 * config.wait_check
+        while time.monotonic() < until:
+            try:
+                self.listen()
+            except DivergenceError as error:
+                return str(error)
+            time.sleep(1e-3)
+        return ""
+
+    def leave(self, others: Sequence[Watch]) -> None:
+        """The end of this rank's program: answer until all have come to theirs.
+
+        ``others`` are the watches of its other communicators. MPI's own end waits for all as
+        well, but would leave whoever still waits for this rank without a word.
+        """
+        for watch in (self, *others):
+            trail = watch._communicator.trail
+            trail.gone = True
+            for peer in sorted(watch._curious):
+                watch._tell(peer, trail.record(answer=True))
+        rank, size = self._communicator.rank, self._communicator.size
+        distance = 1
+        while distance < size:
+            self._tell((rank + distance) % size, distance)
+            pause = 1e-5
+            while distance not in self._rounds:
+                for watch in (self, *others):
+                    watch.listen()
+                time.sleep(pause)
+                pause = min(5e-3, 1.5 * pause)
+            distance *= 2
+        while self._posted:
+            self._sweep()

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
+from ..comm.trail import ROOT
 from ..graph.geometry import dense, strided
 from ..graph.node import Node, Site
-from ..recording.cells import ROOT, Cell, Handle
+from ..recording.cells import Cell, Handle
 from ..recording.creation import asarray, dtype_of, shape_of
 from ..recording.deferred import captured_operand, deferred_node
 from ..recording.making import of_node, of_view

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from ..comm.trail import site_text
 from ..graph.geometry import Geometry
 from ..graph.picture import letters
-from ..graph.words import key_text, site_text, slice_text
+from ..graph.words import key_text, slice_text
 from ..kernels.compile import is_compiled
 from ..kernels.launch import threads_of
 from ..plan import lower

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import user_site
 from ..graph.geometry import dense, kept_order
 from ..graph.node import Node
 from ..ops.elementwise import cast, is_native, update
 from ..recording import creation, shaping
-from ..recording.cells import Handle, user_site
+from ..recording.cells import Handle
 from ..recording.elementwise import eager
 from ..recording.fallback import by_numpy
 from ..recording.making import at_place, default_place, plain

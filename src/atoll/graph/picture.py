@@ -14,9 +14,10 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
+from ..comm.trail import site_text
 from .geometry import shape_text
 from .node import Node
-from .words import label, scalar_text, site_text
+from .words import label, scalar_text
 
 _DEEPEST = 24
 """How far the text is indented before it goes on further below."""

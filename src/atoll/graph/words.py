@@ -7,7 +7,6 @@ in terms of the view's, ``i, j, ...``.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -15,26 +14,10 @@ from typing import Any
 import numpy as np
 
 from .geometry import AxisReads, Geometry, shape_text
-from .node import Node, Site
+from .node import Node
 
 _LETTERS = "ijklmnpqrstuvw"
 _MOST_CHOICES = 6
-
-
-def line_of(code: Any, instruction: int) -> int:
-    """The line of an instruction in a code object."""
-    for start, stop, line in code.co_lines():
-        if start <= instruction < stop and line is not None:
-            return int(line)
-    return int(code.co_firstlineno)
-
-
-def site_text(site: Site | None) -> str:
-    """Where the user's program recorded something: file and line."""
-    if site is None:
-        return ""
-    code, instruction = site
-    return f"{os.path.basename(code.co_filename)}:{line_of(code, instruction)}"
 
 
 def slice_text(first: int, count: int, step: int, n: int) -> str:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import kernels
+from ..comm.trail import line_of
 from ..graph.node import Operation
-from ..graph.words import line_of
 
 if TYPE_CHECKING:
     from .spec import KernelSpec

@@ -19,6 +19,7 @@ from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
 from ..layout import IndexSet, Layout, Range, needed
 from ..layout.transfer import region_key
+from ..ops.fingerprint import of_move
 from ..run.exchange import FinishExchange, Incoming, Inside, Outgoing, StartExchange
 from ..run.program import State
 
@@ -112,6 +113,9 @@ def _collected(
     )
     assert start is not None
     state = State([node.value, None], ())
+    shown = target if target is not None else node.place.layout
+    what = "the gathering of an array" if target is None else "a redistribution"
+    world.communicator.trail.step(of_move(node.geometry.shape, shown), what)
     start.run(state)
     FinishExchange(start).run(state)
     value = state.registers[number]

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import user_site
 from ..ops.elementwise import is_native
 from . import shaping
-from .cells import Handle, user_site
+from .cells import Handle
 from .elementwise import apply, assign, operand_of
 from .fallback import by_numpy
 from .flat import flatiter

@@ -11,12 +11,10 @@ assignments land in it at the call, and operations read it as of the call.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import weakref
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,19 +26,7 @@ from ..graph.node import Node, Site, Value, source, view_of
 from ..ops.elementwise import read, update
 from ..plan.exchange import gather
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 WEIGHT_LIMIT = 600
-
-
-def user_site() -> Site | None:
-    """Where the user's program called atoll."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(ROOT):
-            return code, frame.f_lasti
-        frame = frame.f_back
-    return None
 
 
 class _Cells(threading.local):

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import user_site
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
 from ..layout import Layout
 from ..ops.elementwise import cast, is_native
 from ..run.arrays import allocate_array
 from . import shaping
-from .cells import Cell, Handle, user_site
+from .cells import Cell, Handle
 from .fallback import by_numpy
 from .making import (
     at_place,

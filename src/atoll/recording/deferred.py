@@ -23,12 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import user_site
 from ..errors import DeferredValueError, MixedArraysError
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, Site, source
 from . import indexing
-from .cells import Cell, Handle, user_site
+from .cells import Cell, Handle
 from .elementwise import assign
 from .fallback import by_numpy
 from .making import of_node, of_view

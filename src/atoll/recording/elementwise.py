@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import ROOT, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, source
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read
-from .cells import ROOT, WEIGHT_LIMIT, Cell, Handle, user_site
+from .cells import WEIGHT_LIMIT, Cell, Handle
 from .fallback import by_numpy
 from .making import is_small, of_node, of_small, plain
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import ROOT
 from ..errors import FallbackWarning
-from .cells import ROOT, Handle
+from .cells import Handle
 from .making import from_numpy, of_array, of_small, of_view
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.trail import passed
+from ..comm.trail import bcast
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
 from ..ops.placement import crosses, placed_view
@@ -134,4 +134,4 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     if owner == place.world.rank:
         halo = place.layout.halo(owner)
         found[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
-    return place.world.communicator.bcast(found, owner, "an element")[()]
+    return bcast(place.world.communicator, found, owner, "an element")[()]

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import user_site
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..ops.elementwise import is_native
-from .cells import Handle, user_site
+from .cells import Handle
 from .elementwise import assign, operand_of
 from .making import of_view
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import allgather
 from ..comm.world import World
 from ..graph.geometry import Geometry, shape_text
 from ..layout import Layout
@@ -434,7 +435,9 @@ def _put_masked(handle: Any, mask: Any, value: Any, world: World) -> bool:
         ).reshape(())
         return True
     numbers = numbered(base.with_block(chosen), world)
-    total = int(world.communicator.allgather(np.array([_count(base, chosen)])).sum())
+    total = int(
+        allgather(world.communicator, np.array([_count(base, chosen)]), "how many are picked").sum()
+    )
     if value.shape != (total,):
         _refuse(value, total)
     found = fetch(section_of(value, world), (numbers.block[chosen],))
@@ -465,7 +468,9 @@ def _refuse(value: Any, count: int) -> None:
 def numbered(mask: Section, world: World) -> Section:
     """For each true element of a mask, how many true elements come before it in C order."""
     line = mask if is_line(mask.layout) else reshaped(mask, even_line(mask.layout.size, world.size))
-    counts = world.communicator.allgather(np.array([np.count_nonzero(line.block)])).reshape(-1)
+    counts = allgather(
+        world.communicator, np.array([np.count_nonzero(line.block)]), "how many are chosen"
+    ).reshape(-1)
     before = int(counts[: world.rank].sum())
     numbers = np.cumsum(line.block.reshape(-1), dtype=np.int64).reshape(line.block.shape)
     numbers += before - 1

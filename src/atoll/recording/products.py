@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import bcast
 from ..config import config
 from ..ops.elementwise import is_native
 from ..run.collective import multiplied, product_layout
@@ -68,7 +69,7 @@ def _number(result: Any, world: Any) -> Any:
     if result.rank == owner:
         value[...] = result.block[0, 0]
     if not result.layout.is_replicated:
-        world.communicator.bcast(value, owner, "a product")
+        bcast(world.communicator, value, owner, "a product")
     return value[()]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
 from ..graph.node import Node
@@ -22,7 +23,7 @@ from ..ops import reduction
 from ..ops.elementwise import cast, is_native
 from . import shaping
 from .calling import assigned_to, methods, pins_of
-from .cells import Handle, user_site
+from .cells import Handle
 from .creation import recorded
 from .elementwise import binary, eager, general, operand_of
 from .fallback import by_numpy

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..ops.elementwise import result_geometry
-from .cells import Handle, user_site
+from .cells import Handle
 from .making import of_node, of_small, of_view
 
 Array = np.ndarray[Any, Any]

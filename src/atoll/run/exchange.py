@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comm.communicator import Communicator
+from ..comm.trail import PATCHES, allgather
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
 from . import statistics
-from .agreement import gathered, tags_of
 from .arrays import allocate_array
 from .program import State
 
 Key = tuple[Any, ...]
+
+MESSAGES = 1 << PATCHES
+"""How many patches of one step have tags of their own; others match in the order of posting."""
 
 
 class Incoming(NamedTuple):
@@ -57,7 +60,6 @@ class StartExchange:
         "incoming",
         "inside",
         "outgoing",
-        "tags",
         "viewed",
     )
 
@@ -75,7 +77,6 @@ class StartExchange:
         self.incoming = incoming
         self.outgoing = outgoing
         self.inside = inside
-        self.tags = 0
         self.cuts = {
             register: tuple([slice(a, -b if b else None) for a, b in widths])
             for register, widths in halos.items()
@@ -86,10 +87,6 @@ class StartExchange:
             [k for k, one in enumerate(incoming) if all(type(part) is slice for part in one.key)]
         )
         """The receives whose piece of the patch is a view of it."""
-
-    def sign(self, mark: int) -> None:
-        """Let the messages of this program meet no others."""
-        self.tags = tags_of(mark, self.communicator.tag_limit)
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is over."""
@@ -107,6 +104,7 @@ class StartExchange:
     def run(self, state: State) -> None:
         """Begin."""
         communicator = self.communicator
+        tag = communicator.trail.tag
         for register, geometry in self.allocate:
             state.registers[register] = allocate_array(geometry)
         waiting = []
@@ -120,7 +118,7 @@ class StartExchange:
             if not direct:
                 buffer = np.empty(one.shape, patch.dtype)
             request = communicator.irecv(
-                buffer, one.peer, self.tags + one.tag, "a halo or a piece of an array"
+                buffer, one.peer, tag + one.tag % MESSAGES, "a halo or a piece of an array"
             )
             waiting.append((request, None if direct else (one, buffer)))
         sending = []
@@ -130,7 +128,7 @@ class StartExchange:
             moved += piece.nbytes
             sending.append(
                 communicator.isend(
-                    piece, out.peer, self.tags + out.tag, "a halo or a piece of an array"
+                    piece, out.peer, tag + out.tag % MESSAGES, "a halo or a piece of an array"
                 )
             )
         if sending:
@@ -165,22 +163,17 @@ class FinishExchange:
 class AcrossRanks:
     """Fold one value of each rank, in the order of the ranks, the same on all."""
 
-    __slots__ = ("communicator", "mark", "register", "ufunc")
+    __slots__ = ("communicator", "register", "ufunc")
 
     def __init__(self, register: int, ufunc: np.ufunc, communicator: Communicator) -> None:
         self.register = register
         self.ufunc = ufunc
         self.communicator = communicator
-        self.mark = 0
-
-    def sign(self, mark: int) -> None:
-        """Fold only with ranks that run the same program."""
-        self.mark = mark
 
     def run(self, state: State) -> None:
         """Gather and fold."""
         mine = _array(state, self.register)
-        every = gathered(self.communicator, self.mark, mine, "a reduction")
+        every = allgather(self.communicator, mine, "a reduction")
         result = np.asarray(self.ufunc.reduce(every, axis=0, dtype=mine.dtype))
         if result.strides != mine.strides:
             copy = np.empty_like(mine)
@@ -192,7 +185,7 @@ class AcrossRanks:
 class PositionAcrossRanks:
     """The position of the extreme element of all ranks."""
 
-    __slots__ = ("communicator", "geometry", "mark", "name", "register")
+    __slots__ = ("communicator", "geometry", "name", "register")
 
     def __init__(
         self, register: int, name: str, communicator: Communicator, geometry: Geometry
@@ -201,11 +194,6 @@ class PositionAcrossRanks:
         self.name = name
         self.communicator = communicator
         self.geometry = geometry
-        self.mark = 0
-
-    def sign(self, mark: int) -> None:
-        """Search only with ranks that run the same program."""
-        self.mark = mark
 
     def run(self, state: State) -> None:
         """Gather and choose; a rank without elements has position -1."""
@@ -213,7 +201,7 @@ class PositionAcrossRanks:
         extreme = np.asarray(state.extremes[self.register])
         found = np.zeros((), [("position", np.int64), ("extreme", extreme.dtype)])
         found["position"], found["extreme"] = position, extreme.reshape(())
-        every = gathered(self.communicator, self.mark, found, "a search")
+        every = allgather(self.communicator, found, "a search")
         positions, extremes = every["position"], every["extreme"]
         have = np.flatnonzero(positions >= 0)
         have = have[np.argsort(positions[have], kind="stable")]

@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..comm.communicator import Communicator
+from ..comm.trail import site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
-from ..graph.words import site_text
 from .arrays import allocate_array
 
 
@@ -240,7 +241,17 @@ class ByNumpy:
 class Program:
     """Steps, and which registers hold what was wanted."""
 
-    __slots__ = ("description", "kept", "leaves", "mark", "outputs", "size", "steps", "stored")
+    __slots__ = (
+        "communicator",
+        "description",
+        "fingerprint",
+        "kept",
+        "leaves",
+        "outputs",
+        "size",
+        "steps",
+        "stored",
+    )
 
     def __init__(
         self,
@@ -260,15 +271,22 @@ class Program:
         """For each output, the number of its node among the pending nodes of the trace."""
         self.description = description
         """What ``atoll.explain`` says of it; see ``plan.description``."""
-        self.mark = 0
-        """What all ranks call this program; 0 if it concerns only one. See ``plan.marks``."""
         self.stored = stored
         """For each node that is stored: the step that completes it, its number, its register."""
+        self.communicator: Communicator | None = None
+        """Who runs it together; ``None`` where each rank computes for itself."""
+        self.fingerprint = 0
+        """The same on all ranks that run it together."""
 
     def begin(self, leaves: list[Value | None], scalars: Sequence[Any]) -> State:
         """What a run starts with. ``leaves`` is used up: a leaf that dies is let go when it is not needed."""
         leaves.extend([None] * (self.size - len(leaves)))
         return State(leaves, scalars)
+
+    def announce(self) -> None:
+        """Note that this is what the ranks do next."""
+        if self.communicator is not None:
+            self.communicator.trail.step(self.fingerprint, "a look, or the turn of a loop,")
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...comm.trail import allgather
 from ...layout import Layout
 from .messages import exchange, uneven
 from .moving import by_parts, even_line, is_line, line_start, redistributed, reshaped, uneven_line
@@ -147,8 +148,8 @@ def _in_line(section: Section) -> Section:
 
 def _dealt(pieces: Array, section: Section) -> Section:
     """What the ranks have, one after the other, in even blocks."""
-    counts = section.communicator.allgather(
-        np.array([len(pieces)], np.int64), "how many elements are kept"
+    counts = allgather(
+        section.communicator, np.array([len(pieces)], np.int64), "how many elements are kept"
     ).reshape(-1)
     joined = Section(pieces, uneven_line(counts), section.communicator)
     return reshaped(joined, even_line(joined.layout.size, len(counts)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...comm.communicator import Communicator
+from ...comm.trail import allgather, alltoall
 from .. import statistics
 
 Array = np.ndarray[Any, Any]
@@ -23,7 +24,7 @@ def exchange(
     if outgoing:
         statistics.add("messages", len(outgoing))
         statistics.add("bytes_moved", sum(piece.nbytes for piece in outgoing.values()))
-    communicator.exchange(outgoing, incoming, 0, what)
+    communicator.exchange(outgoing, incoming, communicator.trail.tag, what)
 
 
 def uneven(
@@ -36,7 +37,7 @@ def uneven(
     counts = np.zeros((communicator.size, 1), np.int64)
     for peer, piece in pieces.items():
         counts[peer] = len(piece)
-    arriving = communicator.alltoall(counts, what)[:, 0]
+    arriving = alltoall(communicator, counts, what)[:, 0]
     outgoing = {
         peer: np.ascontiguousarray(piece)
         for peer, piece in pieces.items()
@@ -98,7 +99,7 @@ def agree(
     if place is not None:
         mine[:2] = 1, place
         mine[2:] = values
-    found = communicator.allgather(mine, "whether all indices are in range")
+    found = allgather(communicator, mine, "whether all indices are in range")
     found = found[found[:, 0] == 1]
     if len(found):
         first = found[np.argmin(found[:, 1])]

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from ...comm.trail import allgather
 from ...layout import BlockAxis, Layout
 from .messages import exchange
 from .moving import even_line, redistributed
@@ -214,7 +215,7 @@ def _by_parts(a: Section, b: Section, target: Layout) -> Section:
     right = redistributed(b, _operand_layout(b.shape, split, size, 0)).block
     dtype = a.dtype
     if target.is_replicated:
-        every = communicator.allgather(np.matmul(left, right), "partial products")
+        every = allgather(communicator, np.matmul(left, right), "partial products")
         total = np.add.reduce(every, axis=0, dtype=dtype)
         return Section(total, target, communicator)
     total = np.zeros(target.local_shape(rank), dtype)
