@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import allgather
 from ..comm.world import World
 from ..ops.elementwise import is_native
 from ..run.collective import (
@@ -92,8 +93,10 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
         found.append(small_or_spread(compressed(places, first), world))
     if counts:
         begins = positions_under(first)
-        every = world.communicator.allgather(
-            np.array([begins.block[0] if begins.block.size else -1]), "where counts begin"
+        every = allgather(
+            world.communicator,
+            np.array([begins.block[0] if begins.block.size else -1]),
+            "where counts begin",
         ).reshape(-1)
         later = every[world.rank + 1 :]
         later = later[later >= 0]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...comm.trail import allgather
 from .messages import uneven
 from .moving import even_line, line_start, reshaped, uneven_line
 from .section import Section
@@ -39,7 +40,7 @@ def ordered(line: Section) -> tuple[Section, Section]:
     joined = np.concatenate([values[:0], *[arrived[peer] for peer in sorted(arrived)]])
     origin = np.concatenate([places[:0], *[from_where[peer] for peer in sorted(from_where)]])
     order = np.argsort(joined, kind="stable")  # those of lower ranks come first, each in order
-    counts = communicator.allgather(np.array([len(joined)], np.int64), "how many are here")
+    counts = allgather(communicator, np.array([len(joined)], np.int64), "how many are here")
     layout = uneven_line(counts.reshape(-1))
     target = even_line(layout.size, communicator.size)
     return (
@@ -56,8 +57,8 @@ def _cuts(values: Array, communicator: Any) -> list[int]:
     samples[: len(shown)] = values[shown]
     places = np.full(size, -1, np.int64)
     places[: len(shown)] = shown
-    every = communicator.allgather(samples, "samples").reshape(-1)
-    where = communicator.allgather(places, "where samples are").reshape(-1)
+    every = allgather(communicator, samples, "samples").reshape(-1)
+    where = allgather(communicator, places, "where samples are").reshape(-1)
     owners = np.repeat(np.arange(size), size)
     kept = where >= 0
     every, where, owners = every[kept], where[kept], owners[kept]
@@ -78,8 +79,8 @@ def starts(line: Section) -> Section:
     """For each element of an ordered line, whether it differs from the one before. Collective."""
     communicator, block = line.communicator, line.block
     last = block[-1:] if len(block) else np.zeros(1, block.dtype)
-    every = communicator.allgather(np.ascontiguousarray(last), "the last element of each rank")
-    counts = communicator.allgather(np.array([len(block)]), "how many are here").reshape(-1)
+    every = allgather(communicator, np.ascontiguousarray(last), "the last element of each rank")
+    counts = allgather(communicator, np.array([len(block)]), "how many are here").reshape(-1)
     found = np.ones(len(block), np.bool_)
     found[1:] = _differ(block[1:], block[:-1])
     before = np.flatnonzero(counts[: line.rank])
