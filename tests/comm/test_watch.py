@@ -84,7 +84,7 @@ def test_ranks_at_different_operations_part():
     there.trail.step(2, "a sum")
     here.watch.check([Wait(1)])
     for post in (there, here):
-        with pytest.raises(DivergenceError, match="rank 0 came to a halo at .*, rank 1 to a sum"):
+        with pytest.raises(DivergenceError, match=r"rank 0 came to a halo at .*, rank 1 to a sum"):
             post.watch.check([Wait()])
 
 
@@ -96,7 +96,9 @@ def test_a_rank_that_has_left():
     other.trail.gone = True
     here.watch.check([Wait()])
     other.watch.listen()
-    with pytest.raises(DivergenceError, match="rank 2 has come to its end, its last step was a halo"):
+    with pytest.raises(
+        DivergenceError, match="rank 2 has come to its end, its last step was a halo"
+    ):
         here.watch.check([Wait()])
     with pytest.raises(DivergenceError, match="rank 2 has come to its end"):
         there.watch.check([Wait(0)])  # it is told, though it waits for another

@@ -212,9 +212,9 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     return found
 
 
-def bcast(communicator: Communicator, array: Array, root: int, what: str) -> Array:
-    """Fill ``array`` by that of ``root``, and return it; ranks in step."""
-    trail = _step(communicator, "bcast", what, array.nbytes)
+def bcast(communicator: Communicator, array: Array, root: int, what: str, which: int = 0) -> Array:
+    """Fill ``array`` by that of ``root``, and return it; ranks in step, ``which`` being the same."""
+    trail = _step(communicator, "bcast", what, hash((array.nbytes, root, which)))
     if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
         _ahead(communicator, trail, what)
         return _carried(communicator, lambda: communicator.bcast(array, root, what))

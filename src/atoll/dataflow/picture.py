@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from ..comm.trail import site_text
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.picture import Drawing
-from ..graph.words import label, site_text
+from ..graph.words import label
 from ..interchange.worlds import world_of
 from .messages import received, sent
 from .partition import origin_of

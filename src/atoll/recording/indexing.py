@@ -128,10 +128,10 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     if axes is None:
         return view_of(gather(cell.node), geometry)[()]
     where = tuple([first for first, _ in axes])
-    passed(hash((place.layout.shape, where)))  # hashes of integers are the same on all ranks
+    which = hash((place.layout.shape, where))  # hashes of integers are the same on all ranks
     owner, local = place.layout.locate(where)
     found = np.empty((), geometry.dtype)
     if owner == place.world.rank:
         halo = place.layout.halo(owner)
         found[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
-    return bcast(place.world.communicator, found, owner, "an element")[()]
+    return bcast(place.world.communicator, found, owner, "an element", which)[()]
