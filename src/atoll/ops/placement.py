@@ -58,11 +58,20 @@ def placed_view(place: Place, view: Geometry) -> Place | None:
     try:
         layout = _layout_of_view(place.layout, view)
     except _NoRuleError:
-        layout = Layout.default(view.shape, place.world.size)
+        layout = _layout_of_reshape(place.layout, view)
     if len(_views) > 16384:
         _views.clear()
     found = _views[key] = Place.of(layout, place.world)
     return found
+
+
+def _layout_of_reshape(layout: Layout, view: Geometry) -> Layout:
+    """Even blocks; of rows, where the base lies in rows in the order of the ranks."""
+    size = layout.processes
+    rows = layout.grid[:1] == (size,) and layout.copies == 1 and layout.is_row_major
+    if rows and layout.axes[0].kind == "b" and view.is_whole and view.shape[:1] >= (size,):
+        return Layout(view.shape, "b" + "n" * (view.ndim - 1), size=size)
+    return Layout.default(view.shape, size)
 
 
 _views: dict[tuple[int, int], Place | None] = {}

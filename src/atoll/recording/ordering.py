@@ -13,6 +13,7 @@ from ..run.collective import (
     Section,
     compressed,
     even_line,
+    in_order,
     ordered,
     positions_under,
     redistributed,
@@ -45,7 +46,8 @@ def _line(handle: Any, world: World) -> Section:
 def _sorted(handle: Any, axis: int, world: World, function: Any, *, places: bool) -> Any:
     """Sorted along an axis that one rank has whole, or that can be made so, or a line by samples."""
     if handle.ndim == 1:
-        return small_or_spread(ordered(_line(handle, world))[places], world)
+        line = _line(handle, world)
+        return small_or_spread(ordered(line)[1] if places else in_order(line), world)
     section = section_of(handle, world)
     layout = section.layout
     if not layout.axes[axis].is_undistributed:
@@ -86,7 +88,10 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
     world = _usable(line, 0)
     if world is None:
         return NotImplemented
-    values, places = ordered(_line(line, world))
+    if index:
+        values, places = ordered(_line(line, world))
+    else:
+        values = places = in_order(_line(line, world))
     first = starts(values)
     found = [small_or_spread(compressed(values, first), world)]
     if index:

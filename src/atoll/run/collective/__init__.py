@@ -50,7 +50,7 @@ from .moving import (
 from .products import multiplied, product_layout
 from .scans import accumulated, in_blocks_along, whole_along
 from .section import Section
-from .sorting import ordered, starts
+from .sorting import in_order, ordered, starts
 
 __all__ = [
     "FoldPlan",
@@ -69,6 +69,7 @@ __all__ = [
     "fold_plan",
     "folded",
     "in_blocks_along",
+    "in_order",
     "multiplied",
     "ordered",
     "positions_under",

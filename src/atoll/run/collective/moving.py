@@ -1,7 +1,8 @@
 """Sections moved to other layouts: of the same shape, or of another shape in the same C order.
 
 A reshape is a transfer of flat indices. Where both layouts are *lines* (each rank holds one
-interval of the flattened array) the intervals are intersected by arithmetic. Otherwise each rank
+interval of the flattened array) the intervals are intersected by arithmetic, and what is no line is
+brought into even rows first. Where there are not rows enough for that, each rank
 lists the flat indices that it has and looks up who wants them, and lists those that it wants and
 looks up who has them. Elements travel in ascending order of flat index, so that both ends agree.
 """
@@ -20,6 +21,8 @@ from .messages import exchange
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
+_FEW = 16
+"""Up to how many ranks looking for each of them is quicker than sorting."""
 
 
 def even_line(length: int, size: int) -> Layout:
@@ -78,6 +81,9 @@ def reshaped(section: Section, target: Layout) -> Section:
     if target.shape == source.shape and (target.is_dense and source.is_dense):
         return redistributed(section, target)
     rank, communicator = section.rank, section.communicator
+    by_rows = _by_rows(section, target)
+    if by_rows is not None:
+        return by_rows
     made = empty(target, section.dtype, communicator)
     into = made.block.reshape(-1)
     if source.is_replicated:
@@ -112,6 +118,25 @@ def reshaped(section: Section, target: Layout) -> Section:
     return made
 
 
+def _by_rows(section: Section, target: Layout) -> Section | None:
+    """A reshape with rows in between where a layout is no line: three moves without lists.
+
+    ``None`` where there are not enough rows for all ranks.
+    """
+    size = target.processes
+    if target.is_replicated or section.layout.is_replicated:
+        return None
+    if is_line(section.layout) and is_line(target):
+        return None
+    for layout in (section.layout, target):
+        if not is_line(layout) and layout.shape[:1] < (size,):
+            return None
+    if not is_line(section.layout):
+        section = redistributed(section, even_rows(section.shape, size))
+    rows = target if is_line(target) else even_rows(target.shape, size)
+    return redistributed(reshaped(section, rows), target)
+
+
 def flat_indices(region: Region, shape: tuple[int, ...]) -> Array:
     """The C-order positions of a region's elements in the flattened array, in the block's order."""
     total: Array = np.zeros((1,) * len(shape), np.int64)
@@ -144,6 +169,13 @@ def _holders(layout: Layout, flat: Array) -> Array:
 def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:
     """The places of each rank in an array of ranks, ascending."""
     if not ranks.size:
+        return
+    low, high = int(ranks.min()), int(ranks.max())
+    if high - low < _FEW:
+        for rank in range(low, high + 1):
+            part = np.flatnonzero(ranks == rank)
+            if part.size:
+                yield rank, part
         return
     order = np.argsort(ranks, kind="stable")
     grouped = ranks[order]

@@ -23,29 +23,43 @@ from .section import Section
 Array = np.ndarray[Any, Any]
 
 
+def in_order(line: Section) -> Section:
+    """The elements of a line in ascending order, NaN last, in even blocks. Collective."""
+    values = np.sort(line.block)
+    cuts = _cuts(values, line.communicator)
+    joined = _arrived(values, cuts, line, "elements in order")
+    joined.sort()
+    return _dealt_out(joined, line)
+
+
 def ordered(line: Section) -> tuple[Section, Section]:
     """The elements of a line in ascending order, NaN last, and where in the line each came from.
 
-    Both are in even blocks. Collective.
+    Equal elements stay in their order. Both are in even blocks. Collective.
     """
-    communicator, rank = line.communicator, line.rank
     order = np.argsort(line.block, kind="stable")
     values = line.block[order]
-    places = order + line_start(line.layout, rank)
-    cuts = _cuts(values, communicator)
-    pieces = {peer: values[a:b] for peer, (a, b) in enumerate(pairwise(cuts))}
-    came = {peer: places[a:b] for peer, (a, b) in enumerate(pairwise(cuts))}
-    arrived = uneven(communicator, pieces, values[:0], "elements in order")
-    from_where = uneven(communicator, came, places[:0], "where elements came from")
-    joined = np.concatenate([values[:0], *[arrived[peer] for peer in sorted(arrived)]])
-    origin = np.concatenate([places[:0], *[from_where[peer] for peer in sorted(from_where)]])
+    cuts = _cuts(values, line.communicator)
+    joined = _arrived(values, cuts, line, "elements in order")
+    places = order + line_start(line.layout, line.rank)
+    origin = _arrived(places, cuts, line, "where elements came from")
     order = np.argsort(joined, kind="stable")  # those of lower ranks come first, each in order
-    counts = allgather(communicator, np.array([len(joined)], np.int64), "how many are here")
+    return _dealt_out(joined[order], line), _dealt_out(origin[order], line)
+
+
+def _arrived(values: Array, cuts: list[int], line: Section, what: str) -> Array:
+    """What all ranks have for this one, in the order of the ranks."""
+    pieces = {peer: values[a:b] for peer, (a, b) in enumerate(pairwise(cuts))}
+    arrived = uneven(line.communicator, pieces, values[:0], what)
+    return np.concatenate([values[:0], *[arrived[peer] for peer in sorted(arrived)]])
+
+
+def _dealt_out(values: Array, line: Section) -> Section:
+    communicator = line.communicator
+    counts = allgather(communicator, np.array([len(values)], np.int64), "how many are here")
     layout = uneven_line(counts.reshape(-1))
-    target = even_line(layout.size, communicator.size)
-    return (
-        reshaped(Section(joined[order], layout, communicator), target),
-        reshaped(Section(origin[order], layout, communicator), target),
+    return reshaped(
+        Section(values, layout, communicator), even_line(layout.size, communicator.size)
     )
 
 
