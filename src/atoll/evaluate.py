@@ -219,6 +219,7 @@ def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
     small = config.small
     trace = Trace(list(order), roots, frozenset(alive), _kernels_can, min(256, small), scalar_of)
     planner = Planner(trace, leaves, make)
+    trace.together = planner.world is not None and planner.world.size > 1
     if planner.world is None or planner.world.size == 1:
         return planner.plan(config.fusion)
     fingerprint = of_trace(order, roots)

@@ -71,13 +71,14 @@ class Node:
 
     ``weight`` counts the pending nodes below it; ``code`` is what identifies the operation in
     the key of a plan, operands aside; ``place`` says how the value lies on ranks, ``None`` where
-    every rank has all of it.
+    every rank has all of it; ``holders`` counts the arrays that have ever had this value.
     """
 
     __slots__ = (
         "args",
         "code",
         "geometry",
+        "holders",
         "kind",
         "name",
         "params",
@@ -110,6 +111,7 @@ class Node:
         self.value: Value | None = None
         self.code = code
         self.place: Any = None
+        self.holders = 0
         weight: float = 1
         scattered = False
         for arg in args:

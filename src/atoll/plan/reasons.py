@@ -25,6 +25,8 @@ class Chosen(dict[int, str]):
 WANTED = "its value is wanted"
 REDUCTION = "it is a reduction"
 SEEN = "it is assigned, and the array is still seen"
+ASSIGNED = "it is assigned, and other ranks may still see the array"
+EVERYWHERE = "every rank has it, and may have it already"
 SHIFTED = "it is read at several shifts"
 REPEATED = "it is repeated by broadcasting"
 UNMAPPED = "it is read through a view that a loop's index cannot follow"
@@ -46,6 +48,7 @@ NO_LOOP = "loops over a rank's share cannot do it"
 ACROSS = "its elements are brought together from other ranks"
 
 # Where an assignment goes.
+SHARED = "into a new buffer, since another array has had the old version"
 IN_PLACE = "in place: nobody needs the old version"
 COPIED = "into a copy of the old version, which is still needed"
 NEW_VERSION = "into a new buffer, since the old version is still needed"

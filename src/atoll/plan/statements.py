@@ -42,6 +42,9 @@ class Trace:
     numpy_below: int
     scalar_of: dict[tuple[int, int], int]
     """Number of the run-time scalar that is an argument: by id of the node and place."""
+    together: bool = False
+    """Whether ranks compute it together. Then which loops there are, and so which messages, must
+    not depend on what is alive: garbage is collected at different times on different ranks."""
 
 
 @dataclass(slots=True, eq=False)
@@ -251,8 +254,9 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
         shape = node.geometry.shape
         if node.kind in ("reduce", "arg"):
             stored.add(id(node), reasons.REDUCTION)
-        elif node.kind == "update" and id(node) in trace.alive:
-            stored.add(id(node), reasons.SEEN)
+        elif node.kind == "update" and (trace.together or id(node) in trace.alive):
+            seen = id(node) in trace.alive
+            stored.add(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
         size = max([prod(shape), *[prod(a.geometry.shape) for a in node.args if type(a) is Node]])
         numpy = ""
         if not shape and size == 1:
@@ -355,7 +359,19 @@ def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -
 
 def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
     """What several ranks need in memory besides: operands of a view that no axis map describes,
-    and, where shares are no intervals, updates, index values, and what they are made of."""
+    and, where shares are no intervals, updates, index values, and what they are made of; and what
+    every rank computes for itself, since one may have looked at it already."""
+    alone: dict[int, bool] = {}
+    for node in trace.order:
+        used = [arg for arg in node.args if type(arg) is Node]
+        alone[id(node)] = node.place is None and all(
+            alone.get(id(arg), arg.place is None) for arg in used
+        )
+        for arg in used if not alone[id(node)] else ():
+            while arg.kind == "read" and alone.get(id(arg), False):
+                arg = arg.args[0]
+            if alone.get(id(arg), False):
+                stored.add(id(arg), reasons.EVERYWHERE)
     for node in trace.order:
         place: Place | None = node.place
         scattered = place is not None and not place.layout.is_block
@@ -489,6 +505,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         for source in statement.reads:
             last_read[source] = k
     inserted: list[tuple[int, Statement]] = []
+    roots = {id(root) for root in trace.roots}
     for k, statement in enumerate(statements):
         node = statement.node
         if node.kind != "update" or statement.style != "map":
@@ -506,14 +523,12 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
             boxable = False
         has_memory = base.value is not None or id(base) in stored
         pinned = base.value is not None and base.value.pinned
-        mine = (
-            has_memory
-            and id(base) not in trace.alive
-            and last_read.get(id(base), k) <= k
-            and not pinned
-        )
+        seen = id(base) in trace.alive
+        needed = base.holders > 1 or id(base) in roots if trace.together else seen
+        mine = has_memory and not needed and last_read.get(id(base), k) <= k and not pinned
         if boxable and not mine:
-            still = reasons.NEW_PINNED if pinned else reasons.NEW_VERSION
+            still = reasons.NEW_VERSION if seen else reasons.SHARED
+            still = reasons.NEW_PINNED if pinned else still
             statement.remark = still if has_memory else reasons.NEW_BUFFER
             continue
         reads = Reads(stored, region.shape)
@@ -533,7 +548,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         statement.style = "place"
         statement.domain = region.shape
         statement.place = None if node.place is None else placed_view(node.place, region)
-        statement.copies_base = not mine
+        statement.copies_base = seen or not mine
         if entangled and mine:
             for arg in node.args[1:]:
                 if type(arg) is Node and arg.value is None and id(arg) not in stored:

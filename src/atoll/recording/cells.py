@@ -19,11 +19,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..comm.world import current_world
-from ..evaluate import evaluate
+from ..comm.world import World, current_world
+from ..evaluate import evaluate, look_up
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..ops.elementwise import read, update
+from ..ops.fingerprint import of_trace
 from ..plan.exchange import gather
 
 WEIGHT_LIMIT = 600
@@ -51,21 +52,53 @@ _cells = _Cells()
 def sync() -> None:
     """Evaluate everything that is pending and that this thread has made.
 
-    What lies on the same ranks is evaluated together, so that common work is done once.
+    What lies on the ranks of the current world is evaluated by all of them, one value after the
+    other; they agree on what that is, so garbage that only some have yet to collect stays as it is.
+    What each rank computes by itself is evaluated together, so that common work is done once. What
+    lies on other worlds stays.
     """
-    together: dict[int, list[Cell]] = {}
+    here = current_world()
+    shared: list[Cell] = []
+    alone: list[Cell] = []
     for known in list(_cells.known):
         cell = known()
         if cell is not None and cell.node.value is None and cell.node.weight >= 0:
-            place = cell.node.place
-            if place is None and current_world().size > 1:
-                cell.settle()
-            else:
-                together.setdefault(0 if place is None else id(place.world), []).append(cell)
-    for cells in together.values():
-        evaluate([cell.node for cell in cells])
-        for cell in cells:
-            cell.sites = None
+            world = world_of(cell.node)
+            if world is None or world.size == 1:
+                alone.append(cell)
+            elif world == here:
+                shared.append(cell)
+    evaluate([cell.node for cell in alone])
+    for cell in alone:
+        cell.sites = None
+    if here.size > 1:
+        for cell in _agreed(here, shared):
+            cell.settle()
+
+
+def world_of(node: Node) -> World | None:
+    """The ranks that compute a pending value together; ``None`` where each does for itself."""
+    stack, seen = [node], {id(node)}
+    while stack:
+        one = stack.pop()
+        if one.place is not None:
+            world: World = one.place.world
+            return world
+        for arg in one.args:
+            if type(arg) is Node and id(arg) not in seen:
+                seen.add(id(arg))
+                stack.append(arg)
+    return None
+
+
+def _agreed(world: World, cells: list[Cell]) -> list[Cell]:
+    """The pending arrays that all ranks have, in the same order on each. Collective."""
+    mine: dict[int, Cell] = {}
+    for cell in cells:
+        mine.setdefault(of_trace(look_up((cell.node,)).order, (cell.node,)), cell)
+    every = world.communicator.allgather_object(list(mine), "sync()")
+    common = set(every[0]).intersection(*every[1:])
+    return [mine[fingerprint] for fingerprint in every[0] if fingerprint in common]
 
 
 class Cell:
@@ -75,6 +108,7 @@ class Cell:
 
     def __init__(self, node: Node) -> None:
         self.node = node
+        node.holders += 1
         self.geometry = node.geometry
         self.pins = 0
         self.sites: set[Site | None] | None = None
@@ -109,6 +143,7 @@ class Cell:
         # self.node, the local variable, and getrefcount's own argument make three
         if not value.pinned and sys.getrefcount(node) > 3:
             self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
+            self.node.holders = node.holders  # who shares it may be known to this rank alone
             assert self.node.value is not None
             value = self.node.value
         return value
@@ -137,7 +172,9 @@ class Cell:
         holder = exported
         while isinstance(holder.base, np.ndarray):
             holder = holder.base
-        weakref.finalize(holder, self.unpin).atexit = False
+        # Ranks may collect the same garbage at different times: there a pin is for good.
+        if current_world().size == 1:
+            weakref.finalize(holder, self.unpin).atexit = False
         return exported
 
     def write(self, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> None:
@@ -171,6 +208,7 @@ class Cell:
             self.node = value
         else:
             self.node = update(self.node, region, value, mask, site)
+        self.node.holders += 1
         if self.node.weight > WEIGHT_LIMIT:
             self.settle()
 

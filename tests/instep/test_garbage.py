@@ -1,0 +1,120 @@
+"""What ranks send each other does not depend on when they collect garbage."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+import atoll as np
+from atoll.comm.simulated import run
+
+
+class Holder:
+    """A garbage cycle that has arrays."""
+
+    def __init__(self, *arrays: object) -> None:
+        self.arrays = arrays
+        self.me = self
+
+
+def cycles(rank: int) -> float:
+    """Cycles hold old versions, views and pending values; each rank collects them when it likes."""
+    a = np.zeros((24, 5))
+    a[0] = 1.0
+    total = 0.0
+    for step in range(12):
+        temporary = np.zeros((24, 5))
+        temporary[2:-2] = a[4:] - a[:-4]
+        shifted = temporary[1:] + temporary[:-1]
+        Holder(temporary, shifted, a[1:], a * step)
+        a[1:-1] = (a[2:] + a[:-2]) / 2 + shifted[1:]
+        Holder(a.copy() if step % 3 == 0 else a, [a.T])
+        if rank == step % 3:
+            gc.collect()
+        a[-1] = step
+        del temporary, shifted
+        total += float(a.sum())
+    return total
+
+
+def shared(rank: int) -> float:
+    """One array that a cycle and a variable hold: it dies of the one on some ranks, of the other on others."""
+    total = 0.0
+    for step in range(6):
+        a = np.ones((16, 4))
+        a[3:5] = step
+        b = a[1:] * a[:-1]
+        Holder(a)
+        if rank % 2 == 0:
+            gc.collect()
+        del a
+        if rank % 2:
+            gc.collect()
+        a = b + 1
+        a[2:4] = b[:2]
+        Holder(a)
+        a[5] = 0
+        total += float((a[1:] - a[:-1]).max()) + float(b.sum())
+    return total
+
+
+def allocating(rank: int) -> float:
+    """Ranks make different numbers of Python objects, so automatic collections come at different times."""
+    kept = []
+    a = np.arange(40.0)
+    total = 0.0
+    for step in range(30):
+        Holder(a, a[1:])
+        kept += [[k] for k in range(400 * rank)]
+        old = a.copy()
+        a[1:-1] = (a[2:] + a[:-2]) / 2 + step
+        total += float(abs(a - old).max())
+    return total + 0.0 * len(kept)
+
+
+def synchronised(rank: int) -> float:
+    """sync() computes what all ranks have, not what only one has yet to collect."""
+    total = 0.0
+    for step in range(6):
+        a = np.arange(30.0) + step
+        Holder(a[1:] * 2, a + 5)
+        if rank == 1:
+            gc.collect()
+        b = a[1:] - a[:-1]
+        a[2] = 7
+        np.sync()
+        total += float(b.sum() + a.sum())
+    return total
+
+
+PROGRAMS = [cycles, shared, allocating, synchronised]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2, 4)
+def test_collecting_at_different_times_changes_nothing(program, rank, size):
+    automatic = gc.isenabled()
+    if program is not allocating:
+        gc.disable()
+    try:
+        found = program(rank)
+    finally:
+        if automatic:
+            gc.enable()
+    with np.world.split(rank):
+        assert found == pytest.approx(program(0), rel=1e-12)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_plans_are_the_same(program):
+    def noted():
+        with np.config(small=0):
+            value = program(np.world.rank)
+            trail = np.world.communicator.trail
+            return trail.hash, trail.number, value
+
+    found = run(3, noted)
+    assert found[0][:2] == found[1][:2] == found[2][:2]
+    assert found[0][1] > 5
