@@ -69,6 +69,8 @@ def bodies_of(
     sets = None
     if place is None:
         whole: Box = tuple([(0, n) for n in group.domain])
+    elif place.layout.coordinates(rank) is None:  # one number, which another rank has
+        return [], needs
     else:
         owned = intervals_of(place, rank)
         if not place.layout.is_block or owned is None:
