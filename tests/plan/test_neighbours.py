@@ -135,3 +135,33 @@ def test_an_imagined_rank_talks_to_nobody():
         u = atoll.ones((80, 4))
         with pytest.raises(CommunicationError, match="rank 3 of 8 is imagined"):
             float((u[1:] - u[:-1]).sum())
+
+
+@pytest.mark.parametrize(("letters", "neighbours"), [("bn", 2), ("bb", 4)])
+def test_a_neighbour_gets_one_message_from_an_array(letters, neighbours):
+    shape = (120, 120)
+    with config(small=0), imagined_world(4, 9):
+        u = atoll.zeros(shape, layout=Layout(shape, letters, size=9))
+        u[0] = 1.0
+        atoll.sync()
+        u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+        messages = atoll.explain(u).messages
+    for sends in (True, False):
+        peers = [message.peer for message in messages if message.sends is sends]
+        assert len(peers) == len(set(peers)) == neighbours
+
+
+def test_edges_that_meet_are_one_patch_each():
+    shape = (60, 60)
+    with config(small=0), imagined_world(1, 3):
+        u = atoll.zeros(shape, layout=Layout(shape, "bn", size=3))
+        u[0] = 1.0
+        atoll.sync()
+        around = atoll.roll(u, 1, 0) + atoll.roll(u, -1, 0) + atoll.roll(u, 1, 1)
+        messages = atoll.explain(around).messages
+    assert sorted((m.peer, m.sends, m.nbytes) for m in messages) == [
+        (0, False, 480),
+        (0, True, 480),
+        (2, False, 480),
+        (2, True, 480),
+    ]

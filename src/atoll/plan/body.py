@@ -59,6 +59,8 @@ class Memory:
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
     access: str = "r"
+    outer: AxisMap | None = None
+    """For a patch, the map under which it is read; with it, a larger patch can be read as well."""
 
 
 def intervals_of(place: Place, rank: int) -> Intervals | None:
@@ -296,7 +298,9 @@ class Body:
         geometry = dense(tuple([high - low for low, high in wanted]), dtype)
         patch = self.needs.patch(node, region, geometry)
         offset, strides = self.strided(geometry.strides, outer, [low for low, _ in wanted])
-        return self.load(patch.register, offset, strides, dtype)
+        number = self.load(patch.register, offset, strides, dtype)
+        self.memories[int(self.instructions[number].args[0].real)].outer = outer
+        return number
 
     def reached(self, outer: AxisMap) -> Intervals:
         """The least and the greatest index of each axis that the box leads to."""

@@ -21,6 +21,7 @@ from ..graph.node import Node, Operation
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
 from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, intervals_of
 from .groups import Group
+from .patches import join_patches
 from .statements import Statement, identity, through_view
 
 CHUNK_ELEMENTS = 1 << 15
@@ -94,6 +95,7 @@ def bodies_of(
                 pending.append((*box[: split.axis], part, *box[split.axis + 1 :]))
             continue
         done.append(body)
+    join_patches(done, needs)
     return done, needs
 
 

@@ -1,0 +1,87 @@
+"""Fewer and larger patches, so that a neighbour sends one message where it would send several.
+
+Boxes ask for patches one by one, and a box that is cut again has asked in vain. What nobody reads
+is dropped; then patches of one node are joined as long as the box around two of them holds no more
+elements than both together: a row that was asked for in three pieces, corners and middle, is a
+row again. It follows from the boxes alone, so the owners of the elements join them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from ..graph.geometry import dense
+from ..layout import IndexSet, Range
+from .body import Body, Intervals, Needs, Patch
+
+
+def join_patches(bodies: Sequence[Body], needs: Needs) -> None:
+    """Drop patches that no body reads, and join others; the bodies read the joined ones."""
+    read = {memory.register for body in bodies for memory in body.memories}
+    patches = [patch for patch in needs.patches if patch.register in read]
+    fixed = {memory.register for body in bodies for memory in body.memories if memory.outer is None}
+    kept: list[Patch] = []
+    moved: dict[int, Patch] = {}
+    by_node: dict[int, list[Patch]] = {}
+    for patch in patches:
+        if patch.register in fixed:
+            kept.append(patch)
+        else:
+            by_node.setdefault(id(patch.node), []).append(patch)
+    for together in by_node.values():
+        for intervals, members in _joined(together):
+            first = members[0]
+            if len(members) > 1:
+                first.region = tuple([Range(low, high) for low, high in intervals])
+                shape = tuple([high - low for low, high in intervals])
+                geometry = dense(shape, first.node.geometry.dtype)
+                needs.registers.geometry[first.register] = geometry
+                moved.update((member.register, first) for member in members)
+            kept.append(first)
+    if moved:
+        _read_from(bodies, moved, needs)
+    order = {patch.register: k for k, patch in enumerate(patches)}
+    needs.patches[:] = sorted(kept, key=lambda patch: order[patch.register])
+
+
+def _joined(patches: list[Patch]) -> list[tuple[Intervals, list[Patch]]]:
+    """Boxes around patches of one node, each with the patches in it."""
+    found: list[tuple[Intervals, list[Patch]]] = []
+    for patch in patches:
+        box, members = _intervals(patch.region), [patch]
+        again = True
+        while again:
+            again = False
+            for k, (other, inside) in enumerate(found):
+                around = tuple(
+                    [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(box, other, strict=True)]
+                )
+                if _volume(around) <= _volume(box) + _volume(other):
+                    box, members = around, inside + members
+                    del found[k]
+                    again = True
+                    break
+        found.append((box, members))
+    return found
+
+
+def _intervals(region: tuple[IndexSet, ...]) -> Intervals:
+    return tuple([(part.lowest, part.highest + 1) for part in region])
+
+
+def _volume(box: Intervals) -> int:
+    return prod([high - low for low, high in box])
+
+
+def _read_from(bodies: Sequence[Body], moved: dict[int, Patch], needs: Needs) -> None:
+    """Let loops find in the joined patches what they read."""
+    for body in bodies:
+        for memory in body.memories:
+            patch = moved.get(memory.register)
+            if patch is None or memory.outer is None:
+                continue
+            strides = needs.registers.geometry[patch.register].strides
+            corner = [part.lowest for part in patch.region]
+            memory.register = patch.register
+            memory.offset, memory.strides = body.strided(strides, memory.outer, corner)
