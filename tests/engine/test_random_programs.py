@@ -34,11 +34,12 @@ def neighbour(name, *folders):
 
 
 programs = neighbour("programs")
+richer = neighbour("richer")
 reference = neighbour("reference", "..", "plan")
 
 
 def random_layout(rng, shape, size):
-    if size == 1 or rng.random() < 0.2:
+    if size == 1 or not shape or rng.random() < 0.2:
         return None
     maps = [rng.choice(["b", "b", "c", "n", Cyclic(2)]) for _ in shape]
     if all(m == "n" for m in maps):
@@ -68,15 +69,46 @@ def maker(seed):
 def compare(seed, statements=12):
     with atoll.config(small=0), np.errstate(all="ignore"):
         pairs, text = programs.run(seed, maker(seed), lambda n: getattr(atoll, n), statements)
-        for number, pair in enumerate(pairs):
-            got = pair.ours._array()
-            report = f"seed {seed}, array {number}\n" + "\n".join(text)
-            assert (got.dtype, got.shape) == (pair.theirs.dtype, pair.theirs.shape), report
-            assert np.array_equal(got, pair.theirs, equal_nan=True), report
-            if got.size > 1:
-                ours, theirs = pair.ours.strides, pair.theirs.strides
-                long = [k for k, n in enumerate(got.shape) if n > 1]
-                assert [ours[k] for k in long] == [theirs[k] for k in long], report
+        agree(seed, pairs, text)
+
+
+def compare_richer(seed, statements=10, *, exports=False):
+    """A program of folds, masks, outputs and exports, on arrays that may be empty or 0-d."""
+    with atoll.config(small=0), np.errstate(all="ignore"):
+        rng, make = random.Random(seed), maker(seed)
+        pairs = []
+        for _ in range(3):
+            values = richer.data(rng)
+            pairs.append(programs.Pair(make(values.copy()), values))
+        text = [
+            f"a{k} = array({p.theirs.tolist()}, '{p.theirs.dtype.str}', {p.theirs.shape})"
+            for k, p in enumerate(pairs)
+        ]
+        steps = richer.Statements(
+            rng, pairs, text, make, lambda n: getattr(atoll, n), programs.Pair, exports=exports
+        )
+        for _ in range(rng.randint(2, statements)):
+            try:
+                steps.one()
+            except AssertionError:
+                raise
+            except Exception as error:
+                raise AssertionError(f"seed {seed}\n" + "\n".join(text)) from error
+        steps.finish()
+        agree(seed, pairs, text, strides=False)
+
+
+def agree(seed, pairs, text, *, strides=True):
+    """Compare all arrays: dtypes, shapes, values, and strides where they are said to be NumPy's."""
+    for number, pair in enumerate(pairs):
+        got = pair.ours._array()
+        report = f"seed {seed}, array {number}\n" + "\n".join(text)
+        assert (got.dtype, got.shape) == (pair.theirs.dtype, pair.theirs.shape), report
+        assert np.array_equal(got, pair.theirs, equal_nan=True), report
+        if strides and got.size > 1:
+            ours, theirs = pair.ours.strides, pair.theirs.strides
+            long = [k for k, n in enumerate(got.shape) if n > 1]
+            assert [ours[k] for k in long] == [theirs[k] for k in long], report
 
 
 @pytest.fixture
@@ -120,3 +152,30 @@ def test_ranks(rank, by_numpy):
 def test_ranks_with_kernels(rank):
     for seed in range(9100, 9106):
         compare(seed, 8)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("block", range(4))
+def test_richer_programs_on_one_process(block, by_numpy):
+    for seed in range(block * 150, block * 150 + 150):
+        compare_richer(seed, exports=True)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_richer_programs_with_kernels():
+    for seed in range(5000, 5010):
+        compare_richer(seed, exports=True)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.simulated(2, 3, 5)
+def test_richer_programs_on_simulated_ranks(by_numpy):
+    for seed in range(30):
+        compare_richer(seed, 6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.ranks(2, 3)
+def test_richer_programs_on_ranks(rank, by_numpy):
+    for seed in range(9000, 9025):
+        compare_richer(seed, 6)

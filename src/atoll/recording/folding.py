@@ -20,7 +20,7 @@ from .spread import world_of
 def position(name: str, handle: Any, axis: int | None, keepdims: bool, world: World) -> Any:
     """``argmin`` or ``argmax`` by NumPy on each rank's block, joined by the owners of the result."""
     section = section_of(handle, world)
-    if axis is None:
+    if axis is None or handle.ndim == 1:  # the position is a number
         everywhere = Layout.replicated((), world.size)
         found = extreme_places(section, name, None, everywhere).reshape(
             (1,) * keepdims * handle.ndim
