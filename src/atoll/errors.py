@@ -8,10 +8,16 @@ message states the rule, the value and the place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class AtollError(Exception):
     """The root of atoll's own errors."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Said in full, since some libraries replace how exceptions that say nothing are pickled by
+        # one that does not know those with two bases.
+        return type(self), self.args, self.__dict__ or None
 
 
 class ConfigError(AtollError, ValueError):
