@@ -93,7 +93,7 @@ PROGRAMS = [cycles, shared, allocating, synchronised]
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.ranks(2, 3)
-@pytest.mark.simulated(2, 4)
+@pytest.mark.simulated(3)
 def test_collecting_at_different_times_changes_nothing(program, rank, size):
     automatic = gc.isenabled()
     if program is not allocating:
