@@ -82,7 +82,10 @@ def test_out_and_in_again_over_the_same_memory(size):
         a = atoll.array(WHOLE).redistribute(layout)
         shown = a.__partitioned__
         assert atoll.check_partitioned(shown) == []
+        before = atoll.stats()
         b = atoll.from_partitioned(shown, copy=False)
+        after = atoll.stats()
+        assert (after.created, after.bytes_moved) == (before.created, before.bytes_moved)
         np.testing.assert_array_equal(np.asarray(b), WHOLE)
         assert b.local.size == 0 or np.shares_memory(a.local, b.local)
         b += 1
