@@ -348,6 +348,7 @@ def test_what_is_wrong_on_one_rank_only(rank, size):
         (lambda: partition(given, (1, 0), data=FULL[:2].astype("f4")), "P7"),
         (lambda: partition(given, (1, 0), data=None), "P14"),
         (lambda: partition(given, (1, 0), data=np.array([["a"]], object)), "D1"),
+        (lambda: {**given, "locals": [[[0], 0]]}, "P1.*unhashable"),
     ):
         with pytest.raises(ProtocolError, match=words):
             atoll.from_partitioned(change() if rank == 1 else given)

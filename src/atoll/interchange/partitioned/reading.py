@@ -54,6 +54,12 @@ class Reader:
             return self._container(self._dictionary(source))
         except _StopReading:
             return None
+        except Exception as error:  # the other ranks wait for this one's digest, whatever it met
+            kind = type(error).__name__
+            self.wrong(
+                "P1", None, kind_name(source), f"the description cannot be read ({kind}: {error})"
+            )
+            return None
 
     # The parts of a dictionary
 
