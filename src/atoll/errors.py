@@ -119,10 +119,6 @@ class PartitionInducedCycleError(AtollError, RuntimeError):
     """Parts wait for each other in a circle that the user's graph does not have."""
 
 
-class PendingError(AtollError, RuntimeError):
-    """A process-local call met pending work that needs the other ranks."""
-
-
 class ClusterError(AtollError, RuntimeError):
     """A cluster (Dask, Ray) is gone, does not answer, or failed at a task."""
 

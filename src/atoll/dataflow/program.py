@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import Bound
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from ..recording.deferred import Call
 from .nodes import Data, Input, Receive
 from .partition import origin_of
@@ -57,27 +57,7 @@ class PartProgram:
 
     def _order(self) -> list[Node]:
         """The nodes of this part that wait for values, operands first."""
-        order = []
-        seen: set[int] = set()
-        for root in self.roots.values():
-            if id(root) in seen or root.weight >= 0:
-                continue
-            seen.add(id(root))
-            stack = [(root, 0)]
-            while stack:
-                node, place = stack.pop()
-                args = node.args
-                while place < len(args):
-                    arg = args[place]
-                    place += 1
-                    if type(arg) is Node and arg.weight < 0 and id(arg) not in seen:
-                        seen.add(id(arg))
-                        stack.append((node, place))
-                        stack.append((arg, 0))
-                        break
-                else:
-                    order.append(node)
-        return order
+        return in_order(self.roots.values(), lambda node: node.weight < 0)
 
     def _make(self) -> list[_Stage]:
         """Sort nodes into stages: a result of a call is one stage above what the call reads."""

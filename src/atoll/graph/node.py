@@ -183,12 +183,12 @@ def source(
     return node
 
 
-def pending_in_order(roots: Iterable[Node]) -> list[Node]:
-    """All nodes that the roots need and that have no value, operands first (no recursion)."""
+def in_order(roots: Iterable[Node], wanted: Callable[[Node], bool]) -> list[Node]:
+    """The roots and all that they need, as far as it is ``wanted``, operands first (no recursion)."""
     order: list[Node] = []
     done: set[int] = set()
     for root in roots:
-        if root.value is not None or id(root) in done:
+        if id(root) in done or not wanted(root):
             continue
         stack: list[tuple[Node, int]] = [(root, 0)]
         done.add(id(root))
@@ -198,7 +198,7 @@ def pending_in_order(roots: Iterable[Node]) -> list[Node]:
             while place < len(args):
                 arg = args[place]
                 place += 1
-                if type(arg) is Node and arg.value is None and id(arg) not in done:
+                if type(arg) is Node and id(arg) not in done and wanted(arg):
                     done.add(id(arg))
                     stack.append((node, place))
                     stack.append((arg, 0))

@@ -55,8 +55,3 @@ def position(
     """``argmin`` or ``argmax`` over one axis or over all."""
     shape = reduced_shape(operand.geometry.shape, axes, keepdims)
     return Node("arg", (operand,), dense(shape, np.dtype(np.intp)), (axes, keepdims), name, site)
-
-
-def all_axes(geometry: Geometry) -> tuple[int, ...]:
-    """Every axis of the operand."""
-    return tuple(range(geometry.ndim))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...comm.world import World
 from ...errors import AtollError, ClusterError, ProtocolError
 from .data import RefusedError, as_array, is_data, shares
 from .description import Position, Shape
@@ -63,11 +62,12 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
     """By one call for all, or, if ``get`` knows single handles only, by one for each."""
     try:
         found = get(handles)
+    except AtollError:
+        raise
     except (TypeError, AttributeError, LookupError) as error:
-        try:
-            return [get(handle) for handle in handles]
-        except Exception:
-            raise error from None
+        found = _one_by_one(get, handles, error)
+    except Exception as error:
+        raise _failed(error) from error
     try:
         count = len(found)
     except TypeError:
@@ -80,23 +80,15 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
     return found  # type: ignore[no-any-return]
 
 
-def agree(world: World, name: str, error: Exception | None, what: Any) -> list[Any]:
-    """``what`` of every rank, or the error of the first rank that has one, on all. Collective."""
-    report = None
-    if error is not None:
-        known = isinstance(error, (ProtocolError, ClusterError)) or (
-            isinstance(error, AtollError) and len(type(error).__mro__) > 1
-        )
-        kind = type(error) if known else ClusterError
-        text = str(error) if known else f"{type(error).__name__}: {error}"
-        report = (kind, text)
-    reports: list[Any] = (
-        [(report, what)]
-        if world.size == 1
-        else world.communicator.allgather_object((report, what), name)
-    )
-    for rank, (found, _) in enumerate(reports):
-        if found is not None:
-            place = f"rank {rank}: " if world.size > 1 else ""
-            raise found[0](f"{name}: {place}{found[1]}") from error
-    return [value for _, value in reports]
+def _one_by_one(get: Callable[[Any], Any], handles: list[Any], first: Exception) -> list[Any]:
+    """By a call for each handle; ``first`` is why one call for all did not work."""
+    try:
+        return [get(handle) for handle in handles]
+    except AtollError:
+        raise
+    except Exception:
+        raise _failed(first) from first
+
+
+def _failed(error: Exception) -> ClusterError:
+    return ClusterError(f"get raised {type(error).__name__}: {error}")

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from ...comm.world import World
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Layout, Range
+from ..clusters import everywhere
 from ..worlds import world_of
 from .arranging import Owners, arranged, dealt
 from .checking import Examination, examine, warn
 from .data import joined
 from .description import Container, Extents, Position, Violation
-from .fetching import agree, fetch
+from .fetching import fetch
 
 Array = npt.NDArray[Any]
 
@@ -116,7 +117,12 @@ def _owners(examination: Examination) -> dict[Position, tuple[int, ...]]:
 
 def _may_copy(name: str, world: World, refused: bool, why: str) -> None:
     """Raise on all ranks if one of them would have to copy and must not."""
-    agree(world, name, BufferTypeError(f"copy=False: {why}") if refused else None, None)
+
+    def check() -> None:
+        if refused:
+            raise BufferTypeError(f"{name}: copy=False: {why}")
+
+    everywhere(world, name, check)
 
 
 def _block(
@@ -209,7 +215,11 @@ def _fetched(
     owners = dealt(container.tiling, container.locations, processes)
     arrays: dict[Position, Array] = {}
     direct: list[bool] = []
-    error: Exception | None = None
+    mine = [
+        (position, container.handles[position], _shape(container.extents, position))
+        for position, ranks in owners.items()
+        if ranks[0] == world.rank
+    ]
 
     def take(position: Position, array: Array, own: bool) -> None:
         if arrays:
@@ -222,17 +232,11 @@ def _fetched(
         arrays[position] = array
         direct.append(own)
 
-    try:
-        mine = [
-            (position, container.handles[position], _shape(container.extents, position))
-            for position, ranks in owners.items()
-            if ranks[0] == world.rank
-        ]
+    def bring() -> Any:
         fetch(container.get, mine, take)
-    except Exception as raised:
-        error = raised
-    own = next(iter(arrays.values())).dtype if arrays else None
-    dtypes = [dtype for dtype in agree(world, name, error, own) if dtype is not None]
+        return next(iter(arrays.values())).dtype if arrays else None
+
+    dtypes = [dtype for dtype in everywhere(world, name, bring) if dtype is not None]
     if any(dtype != dtypes[0] for dtype in dtypes):
         listed = ", ".join(sorted({str(dtype) for dtype in dtypes}))
         raise ProtocolError(f"{name}: P7: the partitions have dtypes {listed}; an array has one")
