@@ -8,7 +8,6 @@ broken dictionary on one of them cannot make the others wait.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ...comm.communicator import Communicator
-from ...errors import ProtocolWarning
+from ..findings import noted, warn
 from ..worlds import world_of
 from .description import Dimension, Section, Violation
 from .reading import read
@@ -34,7 +33,7 @@ def check_distarray(source: object, *, strict: bool = True, comm: Any = None) ->
     communicator, of the processes that hold the array.
     """
     examination = examine(source, world_of(comm).communicator, strict)
-    warn(examination.notes, stacklevel=2)
+    warn("distarray", examination.notes, stacklevel=2)
     return list(examination.violations)
 
 
@@ -82,7 +81,7 @@ def examine(source: object, communicator: Communicator, strict: bool) -> Examina
 
 def judge(sections: Sequence[Section], block: npt.NDArray[Any] | None, strict: bool) -> Examination:
     """Run the rules across processes on gathered digests. No communication."""
-    notes = _noted(sections)
+    notes = noted(sections)
     if not strict:
         sections, words = repaired(sections)
         notes += words
@@ -109,22 +108,3 @@ def _tolerated(
         notes += [str(v) for v in violations if v.rule == "X5"]
         violations = [v for v in violations if v.rule != "X5"]
     return violations, notes
-
-
-def _noted(sections: Sequence[Section]) -> list[str]:
-    """The notes of all processes, each once, with the ranks that met it."""
-    ranks: dict[str, list[int]] = {}
-    for section in sections:
-        for note in section.notes:
-            ranks.setdefault(note, []).append(section.rank)
-    everywhere = len(sections)
-    return [
-        note if len(where) == everywhere else f"{note} (rank {', '.join(map(str, where))})"
-        for note, where in ranks.items()
-    ]
-
-
-def warn(notes: Sequence[str], stacklevel: int) -> None:
-    """Show each note as a :class:`ProtocolWarning` at the caller's line."""
-    for note in notes:
-        warnings.warn(f"distarray: {note}", ProtocolWarning, stacklevel=stacklevel + 1)

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from ...comm.world import World
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis, listed
+from ..findings import refusal, warn
 from ..worlds import world_of
-from .checking import examine, warn
+from .checking import examine
 from .description import Dimension, Section, Violation
 from .rules import coordinates, is_replicated, representatives
 
@@ -44,23 +45,12 @@ def import_distarray(
         raise _refusal(examination.violations)
     assert examination.block is not None
     layout = layout_of(examination.sections)
-    warn(examination.notes, stacklevel=stacklevel + 1)
+    warn("distarray", examination.notes, stacklevel=stacklevel + 1)
     return Imported(examination.block, layout, world)
 
 
 def _refusal(violations: Sequence[Violation]) -> ProtocolError:
-    if len(violations) == 1:
-        message = f"from_distarray: {violations[0]}"
-    else:
-        shown = [f"  {violation}" for violation in violations[:20]]
-        if len(violations) > len(shown):
-            shown.append(f"  and {len(violations) - len(shown)} more")
-        message = "\n".join(
-            [
-                f"from_distarray: the Distributed Array Protocol is broken in {len(violations)} places",
-                *shown,
-            ]
-        )
+    message = refusal("from_distarray", "the Distributed Array Protocol", violations)
     kind = BufferTypeError if any(v.rule == "T3" for v in violations) else ProtocolError
     return kind(message, violations)
 

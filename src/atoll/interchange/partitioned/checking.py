@@ -7,14 +7,13 @@ broken on one of them cannot make the others wait.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from ...comm.communicator import Communicator
-from ...errors import ProtocolWarning
+from ..findings import noted, warn
 from ..worlds import world_of
 from .description import Container, Extents, Position, Section, Shape, Violation
 from .reading import LISTED, read
@@ -29,7 +28,7 @@ def check_partitioned(source: object, *, strict: bool = True, comm: Any = None) 
     the mpi4py communicator, of the ranks that hold the container.
     """
     examination = examine(source, world_of(comm).communicator, strict)
-    warn(examination.notes, stacklevel=2)
+    warn("partitioned", examination.notes, stacklevel=2)
     return list(examination.violations)
 
 
@@ -49,7 +48,7 @@ def examine(source: object, communicator: Communicator, strict: bool) -> Examina
     """Read on every rank, exchange the digests, and judge them. Collective."""
     mine, container = read(source, communicator.rank, strict)
     sections = [mine] if communicator.size == 1 else communicator.allgather_object(mine)
-    notes = _noted(sections)
+    notes = noted(sections)
     violations = _merged([v for section in sections for v in section.violations], len(sections))
     extents = sections[0].extents
     if all(section.readable for section in sections):
@@ -189,21 +188,3 @@ def _dtypes(sections: Sequence[Section]) -> list[Violation]:
         for kind, other, place in every
         if kind != dtype
     ][:LISTED]
-
-
-def _noted(sections: Sequence[Section]) -> list[str]:
-    """The notes of all ranks, each once, with the ranks that met it."""
-    ranks: dict[str, list[int]] = {}
-    for section in sections:
-        for note in section.notes:
-            ranks.setdefault(note, []).append(section.rank)
-    return [
-        note if len(where) == len(sections) else f"{note} (rank {', '.join(map(str, where))})"
-        for note, where in ranks.items()
-    ]
-
-
-def warn(notes: Sequence[str], stacklevel: int) -> None:
-    """Show each note as a :class:`ProtocolWarning` at the caller's line."""
-    for note in notes:
-        warnings.warn(f"partitioned: {note}", ProtocolWarning, stacklevel=stacklevel + 1)

@@ -13,9 +13,10 @@ from ...comm.world import World
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Layout, Range
 from ..clusters import everywhere
+from ..findings import refusal, warn
 from ..worlds import world_of
 from .arranging import Owners, arranged, dealt
-from .checking import Examination, examine, warn
+from .checking import Examination, examine
 from .data import joined
 from .description import Container, Extents, Position, Violation
 from .fetching import fetch
@@ -55,19 +56,12 @@ def import_partitioned(
         block, layout = _held(name, examination, world, copy)
     else:
         block, layout = _fetched(name, examination.container, examination, world, copy)
-    warn(examination.notes, stacklevel=stacklevel + 1)
+    warn("partitioned", examination.notes, stacklevel=stacklevel + 1)
     return Imported(block, layout, world)
 
 
 def _refusal(name: str, violations: Sequence[Violation]) -> ProtocolError:
-    if len(violations) == 1:
-        message = f"{name}: {violations[0]}"
-    else:
-        shown = [f"  {violation}" for violation in violations[:20]]
-        if len(violations) > len(shown):
-            shown.append(f"  and {len(violations) - len(shown)} more")
-        head = f"{name}: the __partitioned__ protocol is broken in {len(violations)} places"
-        message = "\n".join([head, *shown])
+    message = refusal(name, "the __partitioned__ protocol", violations)
     kind = BufferTypeError if any(v.rule == "D1" for v in violations) else ProtocolError
     return kind(message, violations)
 
