@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+import atoll
+from atoll.config import config
+
 from .oracle import SMALL, arrays, check_line, lines
 
 JOINS = """
@@ -53,3 +56,24 @@ r = np.resize(a, (3, 3))
 @pytest.mark.parametrize("line", lines(JOINS))
 def test_joins(line: str, name: str, small: int) -> None:
     check_line(line, arrays[name], small=small, ulps=0)
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda a: atoll.roll(a, 5, axis=0) + 1,
+        lambda a: atoll.concatenate([a, a * 2, a[:3]]),
+        lambda a: atoll.stack([a, a + 1]),
+    ],
+)
+def test_a_new_array_is_put_together_in_one_pass(join) -> None:
+    """Its pieces go where they belong: there is one buffer, and nothing is filled before."""
+    with config(small=0):
+        a = atoll.arange(60_000.0).reshape(200, 300) + 0
+        atoll.sync()
+        before = atoll.stats()
+        b = join(a)
+        atoll.sync()
+        after = atoll.stats()
+    assert after.created + after.reused - before.created - before.reused == 1
+    assert b.shape[-1] == 300

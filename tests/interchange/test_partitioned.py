@@ -312,6 +312,11 @@ BROKEN = [
     (lambda d: without(d, (2, 0)), "P4", r"\(2, 0\): it is missing"),
     (lambda d: {**d, "partitions": {**d["partitions"], "x": {}}}, "P4", "no position"),
     (lambda d: partition(d, shape=(3, 8)), "P5", "add up to"),
+    (
+        lambda d: partition(references((2, 2), (4, 4)), (1, 1), shape=(4, 3)),
+        "P6",
+        "must be regular",
+    ),
     (lambda d: partition(d, start=(2,)), "P3", "differ in length"),
     (lambda d: partition(d, location=5.5), "P9", "5.5"),
     (lambda d: partition(d, location=[("a",)]), "P9", "'a'"),
@@ -325,6 +330,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("number", range(len(BROKEN)))
 @pytest.mark.simulated(1, 2, 3, distributes=False)
+@pytest.mark.ranks(2, 3, distributes=False)
 def test_every_rank_gets_the_same_refusal(rank, size, number):
     change, rule, words = BROKEN[number]
     given = change(rows([0, 1, 2, 0], rank, size))
