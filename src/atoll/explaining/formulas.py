@@ -147,7 +147,8 @@ def code_of(
             lines.append(f"{targets[args[0]]} = {texts[args[1]][0]}{masked}")
             texts.append(("", _ATOM))
             continue
-        text, binding = _expression(launch, number, texts, operands, numbers)
+        again = op == "load" and len(args) == 2
+        text, binding = _expression(launch, number, texts, targets if again else operands, numbers)
         simple = op in ("load", "scalar", "const", "index")
         if uses[number] > 1 and not simple:
             temporaries += 1

@@ -47,10 +47,11 @@ class Operation(NamedTuple):
 class Value:
     """Data in memory: an array over a buffer, and its address, which is asked for often.
 
-    ``program`` is what computed it, or ``None``.
+    ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
+    where that was asked for, else -1. Whoever writes into the memory resets it.
     """
 
-    __slots__ = ("address", "array", "pinned", "program")
+    __slots__ = ("address", "array", "count", "pinned", "program")
 
     def __init__(
         self, array: np.ndarray[Any, Any], address: int | None = None, *, pinned: bool = False
@@ -59,6 +60,7 @@ class Value:
         self.address: int = array.__array_interface__["data"][0] if address is None else address
         self.pinned = pinned
         self.program: Any = None
+        self.count = -1
 
     @property
     def geometry(self) -> Geometry:

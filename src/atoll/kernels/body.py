@@ -99,7 +99,13 @@ class Body:
         sums: dict[int, list[Value]] = {}
         for row in rows:
             values: dict[int, Value] = {}
-            self._emit(ELEMENT, place, row, values)
+            if self._analysis.guard >= 0:
+                self._compute_all(self._analysis.decides, place, row, values)
+                self._where_wanted(place, row, values)
+                others = [n for n in self._analysis.others if n not in values]
+                self._compute_all(others, place, row, values)
+            else:
+                self._emit(ELEMENT, place, row, values)
             for number in range(len(self.spec.reductions)):
                 if number in self.folds:
                     fold = self.folds[number]
@@ -115,6 +121,38 @@ class Body:
             for slot, result in zip(self.slots(number), fold.result(place.code, parts)):
                 rows[-1].accesses[slot].store(place, result)
         return state
+
+    def _where_wanted(self, place: Place, row: Row, values: dict[int, Value]) -> None:
+        """What is stored under a mask: nothing is done where no element is wanted.
+
+        Elements that are not wanted must raise no flags. So where some of a vector's are, the
+        others are replaced by one of those in everything that is loaded.
+        """
+        analysis, code, function = self._analysis, place.code, self.function
+        wanted = mask = self._value(place, row, values, analysis.guard)
+        if place.mask is not None:
+            wanted = code.op("and", mask, place.mask)
+        some, after = function.name("wanted"), function.name("unwanted")
+        function.branch(code.any(wanted), some, after)
+        function.label(some)
+        rest = [n for n in analysis.guarded if n not in values]
+        if code.width == 1 or analysis.harmless:
+            self._compute_all(rest, place, row, dict(values))
+        else:
+            if analysis.twice and place.mask is None:
+                every, mixed = function.name("every"), function.name("mixed")
+                function.branch(code.all(wanted), every, mixed)
+                function.label(every)
+                self._compute_all(rest, place, row, dict(values), masked=False)
+                function.jump(after)
+                function.label(mixed)
+            lane = code.first(wanted)
+            spare = function.op(f"add i64 {place.index}, {lane}")
+            careful = Place(code, place.index, place.mask, place.indices, wanted, spare)
+            rest = [n for n in analysis.guarded if n != analysis.guard]
+            self._compute_all(rest, careful, row, {analysis.guard: mask})
+        function.jump(after)
+        function.label(after)
 
     def scanned(self, place: Place, row: Row) -> dict[int, list[Value]]:
         """What each fold would take in, where the body does nothing else."""
@@ -176,11 +214,23 @@ class Body:
 
     def _emit(self, level: int, place: Place, row: Row, values: dict[int, Value]) -> None:
         """Compute what belongs to ``level`` into ``values``."""
-        for number in self._analysis.members[level]:
+        self._compute_all(self._analysis.members[level], place, row, values)
+
+    def _compute_all(
+        self,
+        numbers: list[int],
+        place: Place,
+        row: Row,
+        values: dict[int, Value],
+        masked: bool = True,
+    ) -> None:
+        """Compute these instructions into ``values``; stores without their masks if asked."""
+        for number in numbers:
             instruction = self.spec.body[number]
             if instruction.op == "store":
                 value, *mask = [
-                    self._value(place, row, values, whole(a)) for a in instruction.args[1:]
+                    self._value(place, row, values, whole(a))
+                    for a in instruction.args[1 : 3 if masked else 2]
                 ]
                 access = row.accesses[whole(instruction.args[0])]
                 access.store(place, value, mask[0] if mask else None)
@@ -198,7 +248,11 @@ class Body:
         if op == "load":
             return row.accesses[whole(instruction.args[0])].load(place)
         if op == "index":
-            return self._index(place, row, whole(instruction.args[0]))
+            index = self._index(place, row, whole(instruction.args[0]))
+            if place.wanted is None or instruction.args[0] != self.spec.ndim - 1:
+                return index
+            spare = self._index(Place(self.code(), place.spare), row, whole(instruction.args[0]))
+            return place.code.select(place.wanted, index, place.code.broadcast(spare))
         arguments = [self._value(place, row, values, whole(a)) for a in instruction.args]
         return perform(place.code, instruction, arguments)
 

@@ -461,6 +461,21 @@ class Code:
         found = self.function.op(f"call {scalar} @{name}({self.lanes(scalar)} {mask.name})")
         return self.function.op(f"icmp ne {scalar} {found}, 0") if mask.wide else found
 
+    def all(self, mask: Value) -> str:
+        """An ``i1``: whether the mask is true in all lanes."""
+        found = self.any(self.negate(mask))
+        return self.function.op(f"xor i1 {found}, true")
+
+    def first(self, mask: Value) -> str:
+        """The number of the first lane in which the mask is true; it is in one."""
+        if self.width == 1:
+            return "0"
+        bits = f"i{self.width}"
+        self.module.declare(f"llvm.cttz.{bits}", bits, f"{bits}, i1")
+        whole = self.function.op(f"bitcast {self.lanes('i1')} {self.truth(mask)} to {bits}")
+        lane = self.function.op(f"call {bits} @llvm.cttz.{bits}({bits} {whole}, i1 true)")
+        return lane if self.width == 64 else self.function.op(f"zext {bits} {lane} to i64")
+
     def flag(self, mask: Value, flag: int) -> None:
         """Report ``flag`` if the mask is true in any lane."""
         found = self.any(mask)

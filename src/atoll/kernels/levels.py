@@ -5,6 +5,7 @@ from __future__ import annotations
 from .overlap import written_operands
 from .spec import Instruction, KernelSpec
 from .types import COMPONENT, itemsize
+from .ufuncs import can_flag
 
 NEST, ROW, ELEMENT = 0, 1, 2
 """How often a value is computed: once, once for every row, or in every element."""
@@ -13,6 +14,7 @@ _WIDEST = 64
 _SCATTERED = 8
 _LONGEST_TAIL = 8
 _SMALL = 6
+_TWICE = 24
 
 
 def whole(number: int | float | complex) -> int:
@@ -28,11 +30,18 @@ def arguments(instruction: Instruction) -> list[int]:
     return [whole(argument) for argument in instruction.args[first:]]
 
 
+def mask_of(store: Instruction) -> int:
+    """The mask of a store, or -1."""
+    return whole(store.args[2]) if len(store.args) == 3 else -1
+
+
 class Analysis:
     """``members`` lists the instructions of each level; ``width`` is the number of elements that
     vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``scans`` tells
     whether the kernel only looks for positions, ``folds_only`` whether its body is small and stores
-    nothing."""
+    nothing. ``guard`` is the one mask of the stores that have one, or -1: then what ``decides`` is
+    computed first, the ``guarded`` instructions only where some element of a vector is wanted,
+    and after them the ``others``."""
 
     def __init__(self, spec: KernelSpec, vector_bytes: int) -> None:
         self.spec = spec
@@ -56,6 +65,45 @@ class Analysis:
             instruction.op == "store" for instruction in spec.body
         )
         self.tail = min(self.width, one, _LONGEST_TAIL)
+        self.guard = self._guard(levels)
+        self.decides: list[int] = []
+        self.guarded: list[int] = []
+        self.others: list[int] = []
+        if self.guard >= 0:
+            self._separate()
+        flags = can_flag(spec)
+        self.harmless = not any(flags[n] for n in self.guarded)
+        """Whether the guarded instructions raise no flags, whatever elements they are given."""
+        self.twice = len(self.guarded) <= _TWICE
+        """Whether vectors without unwanted elements are worth code of their own."""
+
+    def _guard(self, levels: list[int]) -> int:
+        masks = {mask_of(one) for one in self.spec.body if one.op == "store"} - {-1}
+        mask = masks.pop() if len(masks) == 1 else -1
+        return mask if mask >= 0 and levels[mask] == ELEMENT else -1
+
+    def _separate(self) -> None:
+        """Part the instructions: before the stores under the mask, behind these, all the others."""
+        body = self.spec.body
+        stores = [n for n in self.members[ELEMENT] if body[n].op == "store"]
+        masked = [n for n in stores if mask_of(body[n]) >= 0]
+        open_ = [n for n in stores if mask_of(body[n]) < 0]
+        used = [n for r in self.spec.reductions for n in (r.value, r.position, r.mask) if n >= 0]
+        used += [whole(body[n].args[1]) for n in open_]
+        for_all = sorted({*self._behind([self.guard, *used]), *open_})
+        self.decides = [n for n in for_all if n < masked[0]]
+        self.others = [n for n in for_all if n > masked[0]]
+        self.guarded = self._behind([whole(body[n].args[1]) for n in masked]) + masked
+
+    def _behind(self, values: list[int]) -> list[int]:
+        """What is computed in every element for these values, in order."""
+        found, left = set(values), list(values)
+        while left:
+            for argument in arguments(self.spec.body[left.pop()]):
+                if argument not in found:
+                    found.add(argument)
+                    left.append(argument)
+        return [n for n in self.members[ELEMENT] if n in found]
 
     def _needed(self) -> list[bool]:
         needed = [instruction.op == "store" for instruction in self.spec.body]

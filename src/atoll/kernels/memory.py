@@ -17,12 +17,16 @@ class Place:
     ``index`` is the number of the first one in its row. At the end of a row there are fewer
     elements than lanes: then ``mask`` tells the real lanes, the others repeat the first
     element so that they can do no harm, and ``indices`` lists the number of each lane's element.
+    Where not all elements are ``wanted``, the lanes of the others hold what element ``spare`` has,
+    a wanted one, for the same reason.
     """
 
     code: Code
     index: str
     mask: Value | None = None
     indices: list[str] = field(default_factory=list)
+    wanted: Value | None = None
+    spare: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,16 @@ class Access:
         if self.operand.inner == "zero":
             return code.broadcast(self.load_one(code, self.row))
         if self.unit and place.mask is None:
-            return self._from_memory(code, self._load_row(code, self.address(place, place.index)))
-        elements = [self._load_parts(code, address) for address in self.addresses(place)]
-        kind = MEMORY_TYPE[dtype]
-        return self._from_memory(
-            code, [code.join(kind, [e[p] for e in elements], 1) for p in range(self.parts)]
-        )
+            parts = self._load_row(code, self.address(place, place.index))
+        else:
+            elements = [self._load_parts(code, address) for address in self.addresses(place)]
+            kind = MEMORY_TYPE[dtype]
+            parts = [code.join(kind, [e[p] for e in elements], 1) for p in range(self.parts)]
+        value = self._from_memory(code, parts)
+        if place.wanted is None:
+            return value
+        spare = code.broadcast(self.load_one(code, self.address(place, place.spare)))
+        return code.select(place.wanted, value, spare)
 
     def load_one(self, code: Code, address: str) -> Value:
         """One element, in code of one lane."""

@@ -29,6 +29,7 @@ from .levels import Analysis
 from .machine import Machine
 from .memory import Access, Place
 from .overlap import conflicting_pairs, define_overlap
+from .simplify import simplified
 from .spec import KernelSpec, Operand
 from .types import itemsize
 from .ufuncs import flags_of
@@ -48,6 +49,7 @@ class Nest:
     """The code generator of one kernel."""
 
     def __init__(self, spec: KernelSpec, name: str, machine: Machine) -> None:
+        spec = simplified(spec)
         self.spec = spec
         self.name = name
         self.layout = Layout.of(spec)

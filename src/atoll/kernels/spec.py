@@ -49,7 +49,8 @@ class Instruction:
     ==========  =======================  ==========================================================
     op          args                     meaning (``dtype`` is the dtype of the result)
     ==========  =======================  ==========================================================
-    load        (operand,)               the element of an operand at the current index
+    load        (operand,)               the element of an operand at the current index; with a second
+                                         argument, any number: as stores before this have left it
     scalar      (slot,)                  a run-time scalar
     const       (python number,)         a compile-time constant, already of ``dtype``
     index       (axis,)                  ``origin[axis] + step[axis] * current index``, as ``i8``

@@ -9,7 +9,7 @@ flags that are due. What is guarded depends on values only, never on their place
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from .arithmetic import copysign, is_finite, is_inf, is_nan, pattern
 from .builder import DIVIDE, INVALID, Code, Value
@@ -136,11 +136,67 @@ def hypot(code: Code, a: Value, b: Value) -> Value:
         squares = [code.op("fmul", value, value) for value in wide]
         root = code.intrinsic("sqrt", code.op("fadd", *squares))
         result = code.convert("fptrunc", root, "f4")
-    else:
-        result = _scaled_hypot(code, a, b)
+        return _hypot_of_special(code, a, b, result)
+    return _quick_hypot(code, a, b)
+
+
+def _hypot_of_special(code: Code, a: Value, b: Value, result: Value) -> Value:
+    """``result``, but infinity or NaN where an operand says so."""
     infinite = code.op("or", is_inf(code, a), is_inf(code, b))
-    result = code.select(code.fcmp("uno", a, b), code.const(dtype, math.nan), result)
-    return code.select(infinite, code.const(dtype, math.inf), result)
+    result = code.select(code.fcmp("uno", a, b), code.const(a.dtype, math.nan), result)
+    return code.select(infinite, code.const(a.dtype, math.inf), result)
+
+
+def extraordinary(code: Code, a: Value, b: Value) -> Value:
+    """Where the squares of neither or of one of two numbers are of ordinary size."""
+    x, y = (pattern(code, code.intrinsic("fabs", value)) for value in (a, b))
+    larger = code.select(code.icmp("slt", x, y), y, x)
+    tiny = code.icmp("slt", larger, code.const("i8", (1023 - 450) << 52))
+    huge = code.icmp("sgt", larger, code.const("i8", (1023 + 500) << 52))
+    return code.op("or", tiny, huge)
+
+
+def sum_of_squares(code: Code, a: Value, b: Value) -> Value:
+    """``a*a + b*b``."""
+    return code.op("fadd", code.op("fmul", a, a), code.op("fmul", b, b))
+
+
+def _quick_hypot(code: Code, a: Value, b: Value) -> Value:
+    """The root of the squares as they are, where all lanes are of ordinary size; else scaled.
+
+    Both give the same bits for ordinary lanes: their scale is one, and what the scaled form
+    leaves out is too small to change the sum.
+    """
+    special = code.any(extraordinary(code, a, b))
+
+    def scaled() -> Value:
+        return _hypot_of_special(code, a, b, _scaled_hypot(code, a, b))
+
+    def quick() -> Value:
+        return code.intrinsic("sqrt", sum_of_squares(code, a, b))
+
+    return either(code, special, scaled, quick)
+
+
+def either(
+    code: Code, special: str, slow: Callable[[], Value], quick: Callable[[], Value]
+) -> Value:
+    """``slow()`` where the ``i1`` is true, and else ``quick()``; only one of them is computed."""
+    function = code.function
+    first, second, after = (function.name(hint) for hint in ("special", "quick", "either"))
+    function.branch(special, first, second)
+    function.label(first)
+    a = slow()
+    first = function.block
+    function.jump(after)
+    function.label(second)
+    b = quick()
+    second = function.block
+    function.jump(after)
+    function.label(after)
+    kind = code.lanes(f"i{a.wide}") if a.wide else code.type(a.dtype)
+    name = function.op(f"phi {kind} [ {a.name}, %{first} ], [ {b.name}, %{second} ]")
+    return Value(a.dtype, name, wide=a.wide)
 
 
 def _scaled_hypot(code: Code, a: Value, b: Value) -> Value:
@@ -160,6 +216,47 @@ def _scaled_hypot(code: Code, a: Value, b: Value) -> Value:
     small = code.select(matters, small, nil)
     total = code.op("fadd", code.op("fmul", large, large), code.op("fmul", small, small))
     return code.op("fmul", code.intrinsic("sqrt", total), back)
+
+
+_SIZES = {"less": "olt", "less_equal": "ole", "greater": "ogt", "greater_equal": "oge"}
+_SMALLEST, _LARGEST = 2.0**-400, 2.0**400
+_AROUND = 4
+
+
+def edge_of_size(code: Code, limit: Value, relation: str) -> Value:
+    """The smallest number whose rounded root is in ``relation`` to ``limit``, if that is ordinary."""
+    limit = code.select(_is_ordinary(code, limit), limit, code.const("f8", 1.0))
+    square = pattern(code, code.op("fmul", limit, limit))
+    found = code.retype(code.op("add", square, code.const("i8", _AROUND)), "f8")
+    for step in range(_AROUND - 1, -_AROUND - 1, -1):
+        below = code.retype(code.op("add", square, code.const("i8", step)), "f8")
+        inside = code.fcmp(relation, code.intrinsic("sqrt", below), limit)
+        found = code.select(inside, below, found)
+    return found
+
+
+def _is_ordinary(code: Code, limit: Value) -> Value:
+    above = code.fcmp("oge", limit, code.const("f8", _SMALLEST))
+    return code.op("and", above, code.fcmp("ole", limit, code.const("f8", _LARGEST)))
+
+
+def compare_size(code: Code, name: str, value: Value, limit: Value, edge: Value) -> Value:
+    """The comparison ``name`` of ``absolute(value)`` and ``limit``, by the :func:`edge_of_size`.
+
+    Rounded roots never fall as their arguments rise, so the arguments whose rounded root is less
+    than ``limit`` are those below a number that is found once for the whole nest.
+    """
+    a, b = code.real(value), code.imag(value)
+    special = code.op("or", extraordinary(code, a, b), code.negate(_is_ordinary(code, limit)))
+
+    def scaled() -> Value:
+        return code.fcmp(_SIZES[name], hypot(code, a, b), limit)
+
+    def quick() -> Value:
+        relation = "olt" if name.startswith("less") else "oge"
+        return code.fcmp(relation, sum_of_squares(code, a, b), edge)
+
+    return either(code, code.any(special), scaled, quick)
 
 
 def power(code: Code, base: Value, exponent: Value) -> Value:

@@ -150,6 +150,14 @@ def _square(code: Code, value: Value) -> Value:
     return code.op("mul", value, value)
 
 
+def _edge(relation: str) -> Emission:
+    return lambda code, limit: transcendental.edge_of_size(code, limit, relation)
+
+
+def _compare_size(name: str) -> Emission:
+    return lambda code, *values: transcendental.compare_size(code, name, *values)
+
+
 UFUNCS: dict[str, Row] = {
     # arithmetic
     "add": _row(2, "oui", b=_op("or"), iu=_op("add"), f=_op("fadd"), c=_parts(_op("fadd"))),
@@ -253,6 +261,13 @@ UFUNCS: dict[str, Row] = {
     "frexp.1": _row(1, f=floating.frexp_exponent),
     "ldexp": _row(2, "ou", f=floating.ldexp),
     "heaviside": _row(2, f=floating.heaviside),
+    # what simplify.py writes
+    "absolute.from": _row(1, f=_edge("oge")),
+    "absolute.above": _row(1, f=_edge("ogt")),
+    "absolute.less": _row(3, c=_compare_size("less")),
+    "absolute.less_equal": _row(3, c=_compare_size("less_equal")),
+    "absolute.greater": _row(3, c=_compare_size("greater")),
+    "absolute.greater_equal": _row(3, c=_compare_size("greater_equal")),
 }
 
 _ALIASES = {

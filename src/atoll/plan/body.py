@@ -232,6 +232,12 @@ class Body:
         self.memories.append(Memory(register, offset, strides, dtype))
         return self.emit("load", code_of(dtype), (len(self.memories) - 1,))
 
+    def load_again(self, place: int) -> int:
+        """Read what a store before this may have changed at the loop index."""
+        memory = self.memories[place]
+        memory.access = "rw"
+        return self.emit("load", code_of(memory.dtype), (place, len(self.instructions)))
+
     def cast(self, value: int, dtype: np.dtype[Any]) -> int:
         """The value in another dtype."""
         code = code_of(dtype)

@@ -429,7 +429,7 @@ class Planner:
         if any(s.style == "place" for s in group.statements):
             for statement in group.statements:
                 if (
-                    not statement.copies_base
+                    statement.style == "place" and not statement.copies_base
                 ):  # what the loop reads of the old version is what it writes
                     found[registers.of[id(statement.node)]] = registers.of[
                         id(statement.node.args[0])

@@ -3,7 +3,8 @@
 Statements over one domain are *grouped* when each reads what the others of the group store at
 its own index only. A statement joins the earliest group that it can: looking back from the
 last one, it passes those it has nothing to do with, and stops at the first that makes what it
-reads.
+reads. An assignment through a mask to all of an array begins a group that others may join, if they
+read what it has made of the array.
 """
 
 from __future__ import annotations
@@ -55,9 +56,11 @@ def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
 
 def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
     """What keeps a statement out of a group; nothing if it may join."""
-    if any(s.style not in ("map", "fold") for s in group.statements):
+    if any(s.style not in ("map", "fold") for s in group.statements) and not (
+        needs and group.statements[0].joinable
+    ):
         return reasons.OTHER_STYLE
-    if any(s.style != "map" for s in group.statements if id(s.node) in needs):
+    if any(not s.joinable for s in group.statements if id(s.node) in needs):
         return reasons.UNFINISHED
     if group.domain != statement.domain:
         return reasons.OTHER_DOMAIN

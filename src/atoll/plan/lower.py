@@ -117,12 +117,17 @@ def _emit_statement(
     if statement.style == "map":
         value = body.compute(node, own)
         offset, strides = body.own(node, own)
-        _store(body, registers.of[id(node)], offset, strides, node.geometry.dtype, value, reusable)
+        wanted = None
+        if statement.only is not None:
+            shape = statement.domain
+            truth = np.dtype(np.bool_)
+            wanted = body.operand(statement.only, 2, len(shape), shape, own, truth)
+        register = registers.of[id(node)]
+        _store(body, register, offset, strides, node.geometry.dtype, value, reusable, wanted)
         body.define(node, own, value)
     elif statement.style == "place":
         region: Geometry = node.params[0]
-        dtype = region.dtype
-        ndim, shape = region.ndim, region.shape
+        dtype, ndim, shape = region.dtype, region.ndim, region.shape
         value = body.operand(node, 1, ndim, shape, own, dtype)
         if node.place is None:
             offset, strides = body.strided(region.strides, own)
@@ -136,7 +141,11 @@ def _emit_statement(
             if len(node.args) == 3
             else None
         )
-        _store(body, registers.of[id(node)], offset, strides, dtype, value, reusable, mask)
+        written = _store(
+            body, registers.of[id(node)], offset, strides, dtype, value, reusable, mask
+        )
+        if statement.joinable:
+            body.define(node, own, body.load_again(written))
     else:
         operand = node.args[0]
         value = body.value(operand, own)
@@ -178,8 +187,8 @@ def _store(
     value: int,
     reusable: dict[int, int],
     mask: int | None = None,
-) -> None:
-    """Write a value; where the same memory is read at the same index, the operands are one."""
+) -> int:
+    """Write a value; the number of the operand, which is one with any that is read at the same index."""
     value = body.cast(value, dtype)
     source = reusable.get(register, register)
     args: tuple[int, ...]
@@ -198,6 +207,7 @@ def _store(
         body.memories.append(Memory(source, offset, strides, dtype, "w"))
         args = (len(body.memories) - 1, value)
     body.emit("store", code_of(dtype), args if mask is None else (*args, mask))
+    return args[0]
 
 
 def _launches(

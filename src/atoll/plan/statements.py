@@ -71,6 +71,17 @@ class Statement:
     remark: str = ""
     """Why NumPy computes it, or where it assigns."""
 
+    only: Node | None = None
+    """A masked assignment, if that alone reads the value: nothing else of it is computed."""
+
+    @property
+    def joinable(self) -> bool:
+        """Whether others may read the result in the same loops, index by index."""
+        if self.style != "place":
+            return self.style == "map"
+        node = self.node
+        return len(node.args) == 3 and node.params[0].is_base and self.place is None
+
 
 def identity(shape: Sequence[int]) -> AxisMap:
     """The map that takes the loop's index as it is."""
@@ -557,6 +568,12 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                     extra.reason = reasons.ENTANGLED
                     inner = Reads(stored, arg.geometry.shape, arg.place)
                     inner.visit(arg, identity(arg.geometry.shape))
+                    if arg is value and len(node.args) == 3 and arg.geometry.shape == region.shape:
+                        extra.only = node
+                        mask = node.args[2]
+                        own = identity(region.shape)
+                        outer = broadcast_map(mask, region.ndim, region.shape, own)
+                        inner.visit(mask, outer, inside=True)
                     extra.reads = inner.found
                     inserted.append((k, extra))
                 elif type(arg) is Node and arg is base:

@@ -146,6 +146,7 @@ class Cell:
             self.node.holders = node.holders  # who shares it may be known to this rank alone
             assert self.node.value is not None
             value = self.node.value
+        value.count = -1
         return value
 
     def unpin(self) -> None:

@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..comm.trail import user_site
+from ..evaluate import evaluate
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..ops.elementwise import is_native
-from .cells import Handle
+from .cells import Cell, Handle
 from .elementwise import assign, operand_of
 from .making import of_view
+
+_COUNT = np.dtype(np.int64)
 
 
 def _mask_of(handle: Handle, key: Any) -> Node | None:
@@ -53,18 +56,35 @@ def compressed(handle: Handle, key: Any) -> Any:
     mask = _mask_of(handle, key)
     if mask is None or mask.place is not None or handle._cell.node.place is not None:
         return None
-    value = key._cell.settle()
     if not key._geometry.is_base:
         return None
-    count = int(np.count_nonzero(value.array))
     node = Node(
         "compress",
         (handle._node(), key._cell.node),
-        dense((count,), handle._geometry.dtype),
+        dense((_true_elements(key._cell),), handle._geometry.dtype),
         site=user_site(),
     )
     cell = type(handle._cell)(node)
     return of_view(cell, node.geometry)
+
+
+def _true_elements(cell: Cell) -> int:
+    """How many elements of a mask are true: counted with the mask, by the same loops, and only once."""
+    mask = cell.node
+    value = mask.value
+    if value is None:
+        ones = Node("cast", (mask,), dense(mask.geometry.shape, _COUNT))
+        axes = tuple(range(mask.geometry.ndim))
+        total = Node("reduce", (ones,), dense((), _COUNT), (axes, False), "add")
+        evaluate((mask, total))
+        cell.sites = None
+        value = mask.value
+        assert value is not None
+        assert total.value is not None
+        value.count = int(total.value.array)
+    if value.count < 0:
+        value.count = int(np.count_nonzero(value.array))
+    return value.count
 
 
 def put_masked(handle: Handle, key: Any, value: Any) -> bool:

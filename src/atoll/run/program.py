@@ -90,7 +90,10 @@ class Share:
         self.source = source
 
     def run(self, state: State) -> None:
-        state.registers[self.register] = state.registers[self.source]
+        value = state.registers[self.source]
+        assert value is not None
+        value.count = -1
+        state.registers[self.register] = value
 
 
 class Copy:

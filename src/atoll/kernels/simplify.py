@@ -1,0 +1,71 @@
+"""Bodies with less to compute, and the same results bit by bit.
+
+``absolute(z) < limit`` of complex numbers is decided by the square of the size, where that is
+ordinary: see :func:`.transcendental.compare_size`. The root is not taken at all then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .spec import Instruction, KernelSpec
+
+_EDGES = {"less": "from", "greater_equal": "from", "less_equal": "above", "greater": "above"}
+
+
+def simplified(spec: KernelSpec) -> KernelSpec:
+    """The kernel with comparisons of sizes in their quick form."""
+    old = spec.body
+    fitting = {n for n in range(len(old)) if _compares_size(old, n)}
+    if not fitting:
+        return spec
+    body: list[Instruction] = []
+    place: list[int] = []
+
+    def moved(instruction: Instruction) -> tuple[int | float | complex, ...]:
+        if instruction.op in ("load", "scalar", "const", "index"):
+            return instruction.args
+        first = 1 if instruction.op == "store" else 0
+        return (*instruction.args[:first], *[place[_whole(a)] for a in instruction.args[first:]])
+
+    for number, instruction in enumerate(old):
+        args = moved(instruction)
+        if number in fitting:
+            size, limit = (old[_whole(a)] for a in instruction.args)
+            edge = f"absolute.{_EDGES[instruction.name]}"
+            body.append(Instruction("call", limit.dtype, args[1:], edge))
+            quick = (place[_whole(size.args[0])], int(args[1].real), len(body) - 1)
+            body.append(Instruction("call", "b1", quick, f"absolute.{instruction.name}"))
+        else:
+            body.append(replace(instruction, args=args))
+        place.append(len(body) - 1)
+    reductions = [
+        replace(
+            reduction,
+            value=place[reduction.value],
+            position=place[reduction.position] if reduction.position >= 0 else -1,
+            mask=place[reduction.mask] if reduction.mask >= 0 else -1,
+        )
+        for reduction in spec.reductions
+    ]
+    return replace(spec, body=tuple(body), reductions=tuple(reductions))
+
+
+def _whole(number: float | complex) -> int:
+    return int(number.real)
+
+
+def _compares_size(body: tuple[Instruction, ...], number: int) -> bool:
+    """Whether an instruction compares the size of a complex number with a number of the whole nest."""
+    instruction = body[number]
+    if instruction.op != "call" or instruction.name not in _EDGES:
+        return False
+    size, limit = (body[_whole(a)] for a in instruction.args)
+    while limit.op == "cast":
+        limit = body[_whole(limit.args[0])]
+    return (
+        size.op == "call"
+        and size.name == "absolute"
+        and body[_whole(size.args[0])].dtype == "c16"
+        and limit.op in ("scalar", "const")
+    )
