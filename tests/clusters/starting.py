@@ -6,9 +6,11 @@ import atexit
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,11 +34,12 @@ class Cluster:
 
     def __init__(self, module: str, *arguments: str) -> None:
         self._folder = tempfile.mkdtemp(prefix="cluster-")
+        log = tempfile.TemporaryFile()  # noqa: SIM115 (the child keeps writing)
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, self._folder, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=log,
             cwd=ROOT,
             env=clean_environment(),
             text=True,
@@ -45,7 +48,9 @@ class Cluster:
         assert self._process.stdout is not None
         self.address = self._process.stdout.readline().strip()
         if not self.address:
-            raise RuntimeError("the cluster of the tests did not start")
+            log.seek(0)
+            said = log.read()[-2000:].decode(errors="replace")
+            raise RuntimeError(f"the cluster of the tests did not start; it said:\n{said}")
 
     def close(self) -> None:
         """End it, and wait for its end."""
@@ -59,10 +64,26 @@ class Cluster:
         self.kill()
 
     def kill(self) -> None:
-        """End its head as a crash would; the workers notice and end, too."""
+        """End its head as a crash would; the workers notice and end, too.
+
+        Returns once nothing answers at the address any more: Ray's head is a process of its own,
+        which outlives the one that started it by a moment, and a call in that moment is lost
+        in Ray for a minute.
+        """
         self._process.kill()
         self._process.wait()
+        give_up = time.monotonic() + 20
+        while self._answers() and time.monotonic() < give_up:
+            time.sleep(0.05)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _answers(self) -> bool:
+        host, _, port = self.address.removeprefix("tcp://").rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+        except OSError:
+            return False
+        return True
 
 
 def dask_cluster(workers: int = 2) -> Cluster:

@@ -21,7 +21,7 @@ from .starting import ray_cluster, shared_ray
 
 ray = pytest.importorskip("ray")
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 
 
 def connect(address: str) -> None:
