@@ -166,6 +166,11 @@ class ndarray(Operators, Distributed):
             raise TypeError("iteration over a 0-d array")
         return (self[k] for k in range(self.shape[0]))
 
+    def item(self, *args: Any) -> Any:
+        """An element as a Python number."""
+        found = jointly.item(self, args)
+        return super().item(*args) if found is NotImplemented else found
+
     def __contains__(self, item: Any) -> bool:
         return bool((self == item).any())
 

@@ -22,7 +22,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         axes = tuple(range(f.ndim))
     else:
         axes = np.lib.array_utils.normalize_axis_tuple(axis, f.ndim)
-    spacings = [np.asarray(spacing) for spacing in varargs or (1.0,)]
+    spacings: list[Any] = [s if is_large(s) else np.asarray(s) for s in varargs or (1.0,)]
     if len(spacings) == 1 and spacings[0].ndim == 0:
         spacings *= len(axes)
     fits = len(spacings) == len(axes) and all(
@@ -39,14 +39,14 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def _steps(spacing: np.ndarray[Any, Any]) -> Any:
+def _steps(spacing: Any) -> Any:
     """The distance of neighbours: one number where it is the same everywhere."""
     if spacing.ndim == 0:
         return spacing[()]
     if spacing.dtype.kind in "iu":
         spacing = spacing.astype(np.float64)
-    steps = np.diff(spacing)
-    return steps[0] if (steps == steps[0]).all() else steps
+    steps = spacing[1:] - spacing[:-1]
+    return steps[0] if bool((steps == steps[0]).all()) else steps
 
 
 def _slope(f: Any, axis: int, steps: Any, edge_order: int) -> Any:

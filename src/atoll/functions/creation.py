@@ -480,6 +480,58 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return diag(shaping.ravel(array_of(v)), k)
 
 
+@native
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    if is_small((n, n if m is None else m)):
+        return by_numpy(np.tril_indices, (n, k, m), {})
+    return names["nonzero"](tri(n, m, k, bool))
+
+
+@native
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    if is_small((n, n if m is None else m)):
+        return by_numpy(np.triu_indices, (n, k, m), {})
+    return names["nonzero"](names["logical_not"](tri(n, m, k - 1, bool)))
+
+
+def _of_matrix(arr: Any) -> tuple[int, ...]:
+    shape = np.shape(plain(arr)) if not hasattr(arr, "shape") else arr.shape
+    if len(shape) != 2:
+        raise ValueError("input array must be 2-d")
+    return shape  # type: ignore[no-any-return]
+
+
+@native
+def tril_indices_from(arr: Any, k: Any = 0) -> Any:
+    rows, columns = _of_matrix(arr)
+    return tril_indices(rows, k, columns)
+
+
+@native
+def triu_indices_from(arr: Any, k: Any = 0) -> Any:
+    rows, columns = _of_matrix(arr)
+    return triu_indices(rows, k, columns)
+
+
+@native
+def diag_indices(n: Any, ndim: int = 2) -> Any:
+    return (names["arange"](n),) * ndim
+
+
+@native
+def diag_indices_from(arr: Any) -> Any:
+    if not is_large(arr) or arr.ndim < 2 or len(set(arr.shape)) > 1:
+        return by_numpy(np.diag_indices_from, (arr,), {})
+    return diag_indices(arr.shape[0], arr.ndim)
+
+
+@native
+def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
+    if is_small((n, n)):
+        return by_numpy(np.mask_indices, (n, mask_func, k), {})
+    return names["nonzero"](mask_func(names["ones"]((n, n), int), k) != 0)
+
+
 class _Grid:
     """``mgrid`` and ``ogrid``: NumPy builds them."""
 

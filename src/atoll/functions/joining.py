@@ -207,7 +207,7 @@ def tile(A: Any, reps: Any) -> Any:
 @native
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     a = array_of(a)
-    count = plain(repeats)
+    count = repeats if is_large(repeats) else plain(repeats)
     if not is_large(a) or not isinstance(count, (int, np.integer)) or count < 1 or a.ndim == 0:
         return shaping.like(a, by_numpy(np.repeat, (a, repeats, axis), {}))
     if axis is None:

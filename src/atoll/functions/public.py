@@ -9,7 +9,8 @@ with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
 from ..recording.cells import Handle
 from ..recording.creation import asarray
-from ..recording.fallback import by_numpy, implementations
+from ..recording.fallback import by_numpy, find_on_ranks, implementations
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -91,6 +92,15 @@ def on_data(*wanted: str, writes: Collection[int | str] = ()) -> None:
         original = getattr(np, name, None)
         if original is not None and name not in names:
             publish(name, numpy_function(original, name, writes=writes), "data", original)
+
+
+def _on_ranks(function: Any) -> Callable[..., Any] | None:
+    """What ranks do together in place of a function of NumPy's; imported when first asked for."""
+    table: dict[Any, Callable[..., Any]] = import_module(".spread", __package__).table
+    return table.get(function) if isinstance(function, Hashable) else None
+
+
+find_on_ranks.append(_on_ranks)
 
 
 def array_of(value: Any) -> Any:

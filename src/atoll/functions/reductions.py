@@ -137,7 +137,7 @@ def _nan_extreme(name: str, ufunc: np.ufunc) -> None:
             and where is NOTHING
         ):
             result = reductions.reduce(ufunc, a, axis, None, None, keepdims)
-            if result is not NotImplemented and not np.isnan(result._array()).any():
+            if result is not NotImplemented and not bool(general(np.isnan, result).any()):
                 return result
         return by_numpy(original, (a, axis, out), options)
 
@@ -166,7 +166,7 @@ def nanmean(
     a = array_of(a)
     if is_large(a) and a.dtype.char in "fd" and out is None and dtype is None and where is NOTHING:
         count = _nan_count(a, axis, keepdims)
-        if count is not NotImplemented and (count._array() > 0).all():
+        if count is not NotImplemented and bool((count > 0).all()):
             total = reductions.reduce(np.add, _without_nan(a, 0), axis, None, None, keepdims)
             return general(np.true_divide, total, count).astype(a.dtype)
     return by_numpy(np.nanmean, (a, axis, dtype, out), {"keepdims": keepdims, "where": where})
@@ -187,7 +187,7 @@ def nanvar(
     )
     if is_large(a) and a.dtype.char in "fd" and simple and isinstance(ddof, int):
         count = _nan_count(a, axis, True)
-        if count is not NotImplemented and (count._array() > ddof).all():
+        if count is not NotImplemented and bool((count > ddof).all()):
             center = nanmean(a, axis, keepdims=True)
             distance = selecting.where(
                 general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center)
@@ -242,7 +242,7 @@ def average(
             if (
                 scale is not NotImplemented
                 and total is not NotImplemented
-                and (scale._array() != 0).all()
+                and bool((scale != 0).all())
             ):
                 return general(np.true_divide, total, scale)
     return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})

@@ -377,6 +377,7 @@ class Planner:
         if start is None:
             self._add(Allocate(patch.register, node.geometry), {patch.register})
         else:
+            start.gathered = node.geometry.shadow.nbytes
             self._add(start, start.uses())
             self._add(FinishExchange(start), start.uses())
         return patch.register

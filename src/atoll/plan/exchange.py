@@ -112,6 +112,8 @@ def _collected(
         lambda rank: [Patch(number, node, region_of(rank))], registers, world, readers
     )
     assert start is not None
+    if target is None:
+        start.gathered = node.geometry.shadow.nbytes
     state = State([node.value, None], ())
     shown = target if target is not None else node.place.layout
     what = "the gathering of an array" if target is None else "a redistribution"

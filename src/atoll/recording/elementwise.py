@@ -19,7 +19,7 @@ from ..comm.trail import ROOT, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, source
-from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read
+from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import WEIGHT_LIMIT, Cell, Handle
 from .fallback import by_numpy
 from .making import is_small, of_node, of_small, plain
@@ -244,6 +244,14 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     node, now = found
     if region.size == 0:
         return True
+    place = cell.node.place
+    if mask is not None and place is not None and not place.layout.is_block:
+        # no loop runs over such shares of a part: all of it is assigned, what is not meant to itself
+        old = cell.node if region.is_base else read(cell.node, region)
+        new = cast(node, region.dtype) if type(node) is Node else node
+        geometry = result_geometry((mask.geometry, old.geometry), region.dtype)
+        node = Node("where", (mask, new, old), geometry, (), "where", user_site())
+        mask = None
     if (
         type(node) is Node
         and region.is_base

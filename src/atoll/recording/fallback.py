@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ..comm.trail import ROOT
+from ..comm.world import current_world
 from ..errors import FallbackWarning
 from .cells import Handle
 from .making import from_numpy, of_array, of_small, of_view
@@ -129,6 +130,20 @@ def warn(name: str) -> None:
     )
 
 
+def _lie_on_ranks(*given: Iterable[Any]) -> bool:
+    """Whether an array among the arguments, or in a list among them, lies on several ranks."""
+    for values in given:
+        for value in values:
+            if isinstance(value, Handle):
+                if value._np is None and value._cell.node.place is not None:
+                    return True
+            elif (type(value) in (list, tuple) and _lie_on_ranks(value)) or (
+                hasattr(type(value), "_handle") and _lie_on_ranks((value.base,))
+            ):
+                return True
+    return False
+
+
 def by_numpy(
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -144,6 +159,12 @@ def by_numpy(
     """
     if Handle.any_deferred(args, options):
         return Handle.call_later(function, args, options, writes)
+    if current_world().size > 1 and _lie_on_ranks(args, options.values()):
+        for find in find_on_ranks:
+            ours = find(function)
+            result = NotImplemented if ours is None else ours(*args, **options)
+            if result is not NotImplemented:
+                return result
     given = Given()
     plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
     plain_options = {k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()}
@@ -156,3 +177,5 @@ def by_numpy(
 
 implementations: dict[Any, Callable[..., Any]] = {}
 """For each function of NumPy's, ours; filled by the room of functions."""
+find_on_ranks: list[Callable[[Any], Callable[..., Any] | None]] = []
+"""Who knows what ranks do together in place of a function of NumPy's; the room of functions says so."""

@@ -11,16 +11,23 @@ from . import shaping
 from .cells import Handle
 from .elementwise import general
 from .fallback import Given, by_numpy
+from .late import taking
+from .spread import place_of
+
+_AHEAD = 4096
+"""How many elements an iterator asks of other ranks at a time."""
 
 
 class flatiter:
     """An iterator over the elements in C order that can be indexed and assigned to."""
 
-    __slots__ = ("_place", "base")
+    __slots__ = ("_ahead", "_place", "base")
 
     def __init__(self, base: Any) -> None:
         self.base = base
         self._place = 0
+        self._ahead: tuple[Any, int, Any] = (None, 0, None)
+        """The value from which elements were asked of other ranks, from which on, and they."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -32,6 +39,8 @@ class flatiter:
         line = self._handle()
         if shaping.is_view_of(line, self.base):
             line[key] = value
+            return
+        if self._put_on_ranks(key, value):
             return
         given = Given()
         where, what = given.give(key), given.give(value)
@@ -55,12 +64,45 @@ class flatiter:
         if self._place >= self.base.size:
             raise StopIteration
         self._place += 1
-        return self.base._array().flat[self._place - 1]
+        place = self._place - 1
+        if place_of(self.base) is None:
+            return self.base._array().flat[place]
+        cell = self.base._cell
+        cell.settle()
+        value, start, ahead = self._ahead
+        if value is not cell.node or cell.pins or not start <= place < start + len(ahead):
+            start, ahead = (
+                place,
+                self._handle()[place : place + (1 if cell.pins else _AHEAD)]._array(),
+            )
+            self._ahead = (cell.node, start, ahead)
+        return ahead[place - start]
+
+    def _index(self, key: Any) -> tuple[int, ...]:
+        """The index of an element of the array."""
+        place, size = key.__index__(), len(self)
+        if not -size <= place < size:
+            raise IndexError(f"index {place} is out of bounds for size {size}")
+        return tuple([int(k) for k in np.unravel_index(place % size, self.base.shape)])
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is slice:
             return self._handle()[key].copy()
+        if place_of(self.base) is not None:
+            if isinstance(key, (int, np.integer)):
+                return self.base[self._index(key)]
+            if isinstance(key, (list, np.ndarray, Handle)):
+                return self._handle()[key]
         return by_numpy(lambda array, k: array.flat[k], (self.base, key), {})
+
+    def _put_on_ranks(self, key: Any, value: Any) -> bool:
+        """Write to elements that lie on ranks; whether it was done."""
+        if place_of(self.base) is None:
+            return False
+        if isinstance(key, (int, np.integer)):
+            key = self._index(key)
+        given = value._handle() if isinstance(value, flatiter) else value
+        return bool(taking.put_in_line(self.base, key, given))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if type(key) is slice and (np.isscalar(value) or getattr(value, "size", -1) == 1):
@@ -78,6 +120,8 @@ class flatiter:
             self._by_numpy(key, value)
 
     def _by_numpy(self, key: Any, value: Any) -> None:
+        if self._put_on_ranks(key, value):
+            return
         given = Given()
         new = given.give(value)
         where = given.give(key)

@@ -87,6 +87,23 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     return ordering.searchsorted(a, v, side, sorter)
 
 
+def item(a: Any, args: tuple[Any, ...]) -> Any:
+    """``a.item`` where one element is asked for: its owner tells the others."""
+    if place_of(a) is None or a._geometry.ndim == 0:
+        return NotImplemented
+    where = args[0] if len(args) == 1 else args
+    if not isinstance(where, tuple):
+        place = where.__index__()
+        if not -a.size <= place < a.size:
+            raise IndexError(f"index {place} is out of bounds for size {a.size}")
+        where = np.unravel_index(place % a.size, a.shape)
+    elif not where and a.size == 1:
+        where = (0,) * a.ndim
+    if len(where) != a.ndim:
+        return NotImplemented
+    return a[tuple([k.__index__() for k in where])].item()
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "take": take,
     "compress": compress,

@@ -21,7 +21,16 @@ class Late:
         return found
 
 
-contraction, drawing, folding, ordering, picking, products, taking = map(
+contraction, drawing, folding, ordering, picking, products, scattering, taking = map(
     Late,
-    ("contraction", "drawing", "folding", "ordering", "picking", "products", "taking"),
+    (
+        "contraction",
+        "drawing",
+        "folding",
+        "ordering",
+        "picking",
+        "products",
+        "scattering",
+        "taking",
+    ),
 )

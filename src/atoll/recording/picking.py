@@ -295,8 +295,8 @@ def _shaped(made: Section, found: Picked, world: World, *, stay: bool = False) -
     return of_section(made, world)
 
 
-def put(handle: Any, key: Any, value: Any) -> bool:
-    """``handle[key] = value``; whether it was done."""
+def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> bool:
+    """``handle[key] = value``, or ``ufunc.at(handle, key, value)``; whether it was done."""
     world = world_of([handle])
     if world is None or not is_native(handle.dtype):
         return False
@@ -307,7 +307,7 @@ def put(handle: Any, key: Any, value: Any) -> bool:
         return False
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
-        return _put_masked(handle, mask, value, world)
+        return ufunc is None and _put_masked(handle, mask, value, world)
     if not handle._geometry.is_base and handle._geometry.axes is None:
         return False
     found = _picked(handle, key, world)
@@ -326,11 +326,11 @@ def put(handle: Any, key: Any, value: Any) -> bool:
             f"shape mismatch: value array of shape {shape_text(value.shape)} could not be broadcast "
             f"to indexing result of shape {shape_text(shape)}"
         )
-    _stored(handle, found, value, world)
+    _stored(handle, found, value, world, ufunc)
     return True
 
 
-def _stored(handle: Any, found: Picked, value: Any, world: World) -> None:
+def _stored(handle: Any, found: Picked, value: Any, world: World, ufunc: np.ufunc | None) -> None:
     shape, lead, place = found.result_shape, len(found.shape), found.place
     kept = [found.view.shape[k] for k in found.rest]
     length = prod(found.shape)
@@ -355,7 +355,7 @@ def _stored(handle: Any, found: Picked, value: Any, world: World) -> None:
             values = wide[None][low:high]
         else:
             values = wide[np.unravel_index(np.arange(low, high), found.shape)]
-    store_view(found.view, found.axes, parts, found.rest, values, world)
+    store_view(found.view, found.axes, parts, found.rest, values, world, ufunc)
 
 
 def store_view(
@@ -365,13 +365,14 @@ def store_view(
     rest: tuple[int, ...],
     values: Array,
     world: World,
+    ufunc: np.ufunc | None = None,
 ) -> None:
-    """Write rows at indices of some axes of a view, into the blocks that its base lies in."""
+    """Write rows at indices of some axes of a view, or join them, in the blocks of its base."""
     base = block_of(view._cell, world)
     geometry: Geometry = view._geometry
     leading = tuple(range(len(axes)))
     if geometry.is_base and axes == leading and trailing_rows(base.layout, len(axes)):
-        store(base, parts, values)
+        store(base, parts, values, ufunc)
         return
     mesh: list[Array] = [np.empty(0)] * view.ndim
     for axis, part in zip(axes, parts):
@@ -386,14 +387,16 @@ def store_view(
         for axis, step in steps:
             index += step * full[axis]
         indices.append(index)
-    store(base, tuple(indices), values)
+    store(base, tuple(indices), values, ufunc)
 
 
 def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     """Write through a view that no axis map describes, where the base lies on several ranks."""
     place = cell.node.place
-    if place is None or place.world.size == 1 or region.dtype != cell.geometry.dtype:
+    if place is None or place.world.size == 1:
         return False
+    if region.dtype != cell.geometry.dtype:
+        return _put_part(cell, region, value)
     world: World = place.world
     value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)
     shape = getattr(value, "shape", ())
@@ -411,6 +414,29 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     given = redistributed(section_of(wide, world), layout).block
     held = np.ix_(*[part.array() for part in layout.region(world.rank)])
     store(block_of(cell, world), base_indices(region, held), given)
+    return True
+
+
+def _put_part(cell: Cell, region: Geometry, value: Any) -> bool:
+    """Write the real or the imaginary parts of a whole array that lies on several ranks."""
+    whole = cell.geometry
+    halves = whole.dtype.kind == "c" and region.dtype.itemsize * 2 == whole.dtype.itemsize
+    alike = region.shape == whole.shape and region.strides == whole.strides
+    world: World = cell.node.place.world
+    value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)
+    if not (halves and alike) or region.dtype.kind != "f" or value.dtype.kind not in "biuf":
+        return False
+    try:
+        wide = shaping.broadcast_to(asarray(value), region.shape)
+    except ValueError:
+        return False
+    layout = cell.node.place.layout.unpadded()
+    given = redistributed(section_of(wide, world), layout).block
+    block = block_of(cell, world).block
+    if region.offset == whole.offset:
+        block.real[...] = given
+    else:
+        block.imag[...] = given
     return True
 
 

@@ -27,7 +27,7 @@ from .cells import Handle
 from .creation import recorded
 from .elementwise import binary, eager, general, operand_of
 from .fallback import by_numpy
-from .late import folding
+from .late import folding, scattering
 from .making import from_numpy, of_node, of_small, plain
 from .spread import place_of, world_of
 
@@ -292,16 +292,27 @@ def _in_blocks(handle: Any) -> bool:
 def _accumulate(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
-    if ufunc not in _IDENTITY or out not in (None, (None,)):  # parts are joined in any order
+    if ufunc not in _IDENTITY or not isinstance(array, Handle):  # parts are joined in any order
         return NotImplemented
-    return (
-        folding.accumulate(ufunc, array, axis, dtype, None)
-        if isinstance(array, Handle)
-        else NotImplemented
-    )
+    target = out[0] if isinstance(out, tuple) else out
+    if target is not None and not isinstance(target, Handle):
+        return NotImplemented
+    result = folding.accumulate(ufunc, array, axis, dtype, None)
+    return finished(array, result, target) if result is not NotImplemented else result
+
+
+def _on_ranks(name: str) -> Callable[..., Any]:
+    def method(ufunc: np.ufunc, array: Any, *args: Any, **options: Any) -> Any:
+        if place_of(array) is None or eager.depth:
+            return NotImplemented
+        return getattr(scattering, name)(ufunc, array, *args, **options)
+
+    return method
 
 
 methods["accumulate"] = _accumulate
+methods["at"] = _on_ranks("at")
+methods["reduceat"] = _on_ranks("reduceat")
 
 
 def span(handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .elementwise import eager, general, operand_of, together
 from .fallback import by_numpy
 from .late import products
 from .making import from_numpy
+from .spread import place_of
 
 _BOOL = np.dtype(np.bool_)
 _CLIP: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
@@ -139,6 +141,11 @@ def resized(handle: Any, shape: Any) -> Any:
     if len(shape) == 1 and not isinstance(shape[0], int):
         shape = shape[0]
     wanted = creation.shape_of(shape)
+    if place_of(handle) is not None:
+        cut = creation.zeros((prod(wanted),), handle.dtype, "C")
+        n = min(handle.size, cut.shape[0])
+        cut[:n] = shaping.ravel(handle)[:n]
+        return shaping.copied(shaping.reshape(cut, wanted))
     array = handle._array()
     made = np.zeros(wanted, array.dtype)
     n = min(made.size, array.size)

@@ -24,7 +24,8 @@ from ..run.collective import (
     reshaped,
 )
 from . import shaping
-from .creation import asarray
+from .cells import Handle
+from .creation import arange, asarray
 from .elementwise import general
 from .picking import in_range, numbered, out_of_bounds, picked, small_or_spread, store_view
 from .sections import block_of, of_section, result_layout, section_of
@@ -219,3 +220,30 @@ def put_flat(handle: Any, indices: Any, values: Any, mode: str) -> bool:
     split = np.unravel_index(part, handle.shape)
     store_view(handle, tuple(range(handle.ndim)), split, (), found, world)
     return True
+
+
+def put_in_line(handle: Any, key: Any, value: Any) -> bool:
+    """``handle.flat[key] = value``, values over again where they are too few; whether it was done.
+
+    ``key`` is a slice, an array or list of flat indices, a mask of the line, or the index of one element.
+    """
+    values = asarray(value)
+    if not is_native(values.dtype):
+        return False
+    if type(key) is tuple:
+        handle[key] = values if not values.ndim else values.ravel()[0]
+        return True
+    if type(key) is slice:
+        limits = key.indices(handle.size)
+        made = arange(*limits, np.intp)
+        key = asarray(np.arange(*limits)) if made is None else made
+    elif isinstance(key, (list, np.ndarray, Handle)):
+        key = asarray(key)
+        if key.dtype == np.bool_ and key.shape == (handle.size,):
+            found = flatnonzero(key)
+            key = asarray(np.flatnonzero(key._array())) if found is NotImplemented else found
+    else:
+        return False
+    if not key.size:
+        return True
+    return put_flat(handle, key, values, "raise")

@@ -57,6 +57,7 @@ class StartExchange:
         "allocate",
         "communicator",
         "cuts",
+        "gathered",
         "incoming",
         "inside",
         "outgoing",
@@ -87,6 +88,8 @@ class StartExchange:
             [k for k, one in enumerate(incoming) if all(type(part) is slice for part in one.key)]
         )
         """The receives whose piece of the patch is a view of it."""
+        self.gathered = 0
+        """The bytes of a whole array, where this brings one together."""
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is over."""
@@ -134,6 +137,8 @@ class StartExchange:
         if sending:
             statistics.add("messages", len(sending))
             statistics.add("bytes_moved", moved)
+        if self.gathered:
+            statistics.add("gathered", self.gathered)
         for within in self.inside:
             _array(state, within.register)[within.key] = self._share(state, within.source)[
                 within.source_key

@@ -40,6 +40,8 @@ class Statistics:
     """Bytes sent to other ranks."""
     messages: int = 0
     """Messages sent to other ranks."""
+    gathered: int = 0
+    """Bytes of whole arrays that were brought to this rank from all that had a share."""
     distributed: int = 0
     """Arrays made whose elements are divided among ranks by a layout."""
 

@@ -26,9 +26,10 @@ folds (``folds.py``)
 panels (``products.py``)
     ``multiplied`` is the matrix product of stacks of matrices on any layouts.
 
-order (``scans.py``, ``sorting.py``)
+order (``scans.py``, ``sorting.py``, ``searching.py``)
     ``accumulated`` scans along an axis: a local scan, joined with the prefix of the ranks before.
-    ``ordered`` sorts a line by samples; ``starts`` marks where a new element begins in it.
+    ``ordered`` sorts a line by samples; ``starts`` marks where a new element begins in it, and
+    ``places_in`` looks values up in it.
 
 Which ranks a message joins, and how many there are, follows from layouts and from sizes that all
 ranks have been told. A function whose size depends on values (how many elements a mask keeps)
@@ -49,6 +50,7 @@ from .moving import (
 )
 from .products import multiplied, product_layout
 from .scans import accumulated, in_blocks_along, whole_along
+from .searching import places_in
 from .section import Section
 from .sorting import in_order, ordered, starts
 
@@ -72,6 +74,7 @@ __all__ = [
     "in_order",
     "multiplied",
     "ordered",
+    "places_in",
     "positions_under",
     "prefix",
     "product_layout",

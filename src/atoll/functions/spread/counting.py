@@ -1,0 +1,188 @@
+"""Counts of values: each rank counts its own, the owners of the bins add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...recording import shaping
+from ...recording.creation import asarray
+from ...recording.picking import small_or_spread
+from ...recording.spread import place_of
+from ...run.collective import even_line, store
+from ...run.collective.section import empty
+from .table import alike, arrays_of, call, line_of, on_ranks, total, world_among
+
+
+@on_ranks(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
+    given = arrays_of(x) if weights is None else arrays_of(x, weights)
+    world = world_among(x, weights)
+    if given is None or world is None or given[0].ndim != 1 or given[0].dtype.kind not in "iu":
+        return NotImplemented
+    if not given[0].size or minlength < 0 or len({array.shape for array in given}) > 1:
+        return NotImplemented
+    if weights is not None and given[1].dtype.kind == "c":
+        return NotImplemented
+    values = given[0]
+    low, high = int(values.min()), int(values.max())
+    if low < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    length = max(high + 1, int(minlength))
+    sections = alike(given, world)
+    numbers, inverse = np.unique(sections[0].block, return_inverse=True)
+    share = None if weights is None else sections[1].block.astype(np.float64)
+    counts = np.bincount(inverse, share, len(numbers))
+    if share is not None:
+        counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
+    made = empty(even_line(length, world.size), counts.dtype, world.communicator)
+    made.block[...] = 0
+    store(made, (numbers.astype(np.int64),), counts, np.add)
+    return small_or_spread(made, world)
+
+
+def _range_of(a: Any, range: Any) -> tuple[float, float]:
+    """The first and the last edge of equal bins."""
+    if range is not None:
+        low, high = range
+        if low > high:
+            raise ValueError("max must be larger than min in range parameter.")
+    elif not a.size:
+        low, high = 0, 1
+    else:
+        low, high = a.min(), a.max()
+    low, high = np.asarray(low)[()], np.asarray(high)[()]
+    if not (np.isfinite(low) and np.isfinite(high)):
+        kind = "supplied" if range is not None else "autodetected"
+        raise ValueError(f"{kind} range of [{low}, {high}] is not finite")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return low, high
+
+
+def _width(name: str, a: Any) -> float:
+    """How wide bins should be, by one of the rules that have a name."""
+    size = a.size
+    spread = float(call("ptp", a))
+    if name == "sqrt":
+        return float(spread / np.sqrt(size))
+    if name == "sturges":
+        return float(spread / (np.log2(size) + 1.0))
+    if name == "rice":
+        return float(spread / (2.0 * size ** (1.0 / 3)))
+    if name == "scott":
+        return float((24.0 * np.pi**0.5 / size) ** (1.0 / 3.0) * float(a.std()))
+    high, low = np.asarray(call("percentile", a, [75, 25])).tolist()
+    return float(2.0 * (high - low) * size ** (-1.0 / 3.0))
+
+
+def _bins(a: Any, bins: Any, range: Any, weights: Any) -> Any:
+    """An integer or edges that every rank has; ``NotImplemented`` for rules that NumPy alone knows."""
+    if isinstance(bins, str):
+        known = ("sqrt", "sturges", "rice", "scott", "fd", "auto")
+        if bins not in known or weights is not None or a.dtype.kind not in "fiu":
+            return NotImplemented
+        low, high = _range_of(a, range)
+        if range is not None:
+            a = a[(a >= low) & (a <= high)]
+        if not a.size:
+            return 1
+        width = _width("fd" if bins == "auto" else bins, a)
+        if bins == "auto":
+            width = min(max(width, _width("sqrt", a) / 2), _width("sturges", a))
+        if a.dtype.kind in "iu" and 0 < width < 1:
+            width = 1.0
+        return int(np.ceil(float(high - low) / width)) if width else 1
+    if isinstance(bins, (int, np.integer)):
+        return int(bins)
+    edges = asarray(bins)._array()
+    if edges.ndim != 1 or (edges[:-1] > edges[1:]).any():
+        return NotImplemented
+    return edges
+
+
+@on_ranks(np.histogram_bin_edges)
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    a = shaping.ravel(asarray(a))
+    found = _bins(a, bins, range, weights) if arrays_of(a) is not None else NotImplemented
+    if found is NotImplemented:
+        return found
+    if not isinstance(found, int):
+        return asarray(found)
+    low, high = _range_of(a, range)
+    return asarray(np.histogram_bin_edges(np.array([low, high], a.dtype), found, (low, high)))
+
+
+@on_ranks(np.histogram)
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    given = arrays_of(a) if weights is None else arrays_of(a, weights)
+    world = world_among(a, weights)
+    if given is None or world is None or given[0].dtype.kind not in "fiu":
+        return NotImplemented
+    if weights is not None and given[1].shape != given[0].shape:
+        return NotImplemented
+    values = given[0]
+    found = _bins(values, bins, range, weights)
+    if found is NotImplemented:
+        return found
+    limits = _range_of(values, range) if isinstance(found, int) else None
+    sections = alike(given, world)
+    share = None if weights is None else sections[1].block
+    mine, edges = np.histogram(sections[0].block, found, limits, weights=share)
+    if sections[0].layout.copies > 1:
+        return NotImplemented
+    counts = total(mine, world, "a histogram")
+    if density:
+        counts = counts / np.diff(edges) / counts.sum()
+    return asarray(counts), asarray(edges)
+
+
+@on_ranks(np.histogramdd)
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    sample = asarray(sample) if place_of(sample) is not None else call("stack", list(sample), 1)
+    given = arrays_of(sample) if weights is None else arrays_of(sample, weights)
+    world = world_among(sample, weights)
+    if given is None or world is None or sample.ndim != 2 or sample.dtype.kind not in "fiu":
+        return NotImplemented
+    dimensions = sample.shape[1]
+    each = [bins] * dimensions if isinstance(bins, (int, np.integer)) else list(bins)
+    limits = [None] * dimensions if range is None else list(range)
+    if len(each) != dimensions or len(limits) != dimensions:
+        return NotImplemented
+    columns = [sample[:, k] for k in np.arange(dimensions).tolist()]
+    found = [_bins(c, b, r, None) for c, b, r in zip(columns, each, limits)]
+    if any(one is NotImplemented for one in found):
+        return NotImplemented
+    ends = [
+        _range_of(c, r) if isinstance(one, int) else (one[0], one[-1])
+        for c, one, r in zip(columns, found, limits)
+    ]
+    lines = [line_of(c, world) for c in columns]
+    block = np.stack([line.block for line in lines], 1)
+    share = None if weights is None else line_of(given[1], world).block
+    mine, edges = np.histogramdd(block, found, ends, weights=share)
+    counts = total(mine, world, "a histogram")
+    if density:
+        counts = counts / counts.sum()
+        for axis, edge in enumerate(edges):
+            counts /= np.diff(edge).reshape([-1 if k == axis else 1 for k in np.arange(dimensions)])
+    return asarray(counts), tuple([asarray(edge) for edge in edges])
+
+
+@on_ranks(np.histogram2d)
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    many = np.ndim(bins) if not isinstance(bins, (int, np.integer)) else 0
+    if many and len(bins) not in (1, 2):
+        bins = [asarray(bins)._array()] * 2
+    found = histogramdd([asarray(x), asarray(y)], bins, range, density, weights)
+    if found is NotImplemented:
+        return found
+    counts, edges = found
+    return counts, edges[0], edges[1]

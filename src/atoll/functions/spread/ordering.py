@@ -1,0 +1,258 @@
+"""What follows from sorting: searching, partitions, several keys, interpolation, different elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...comm.world import World
+from ...layout import Layout
+from ...recording import ordering, shaping
+from ...recording.cells import Handle
+from ...recording.creation import asarray
+from ...recording.picking import numbered, small_or_spread
+from ...recording.sections import section_of
+from ...recording.spread import place_of, world_of
+from ...run.collective import (
+    Section,
+    compressed,
+    even_line,
+    ordered,
+    places_in,
+    redistributed,
+    reshaped,
+    starts,
+    store,
+)
+from ...run.collective.section import empty
+from .table import arrays_of, by_blocks, call, line_of, on_ranks, small_or_there, world_among
+
+Array = np.ndarray[Any, Any]
+
+
+@on_ranks(np.searchsorted, np.ndarray.searchsorted)
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+    arrays, world = arrays_of(a, v), world_among(a, v, sorter)
+    if arrays is None or world is None or side not in ("left", "right"):
+        return NotImplemented
+    sequence, values = arrays
+    if sequence.ndim != 1 or not sequence.size:
+        return NotImplemented
+    if sorter is not None:
+        sequence = call("take", sequence, sorter)
+    kind = np.result_type(sequence.dtype, values.dtype)
+    sequence, values = sequence.astype(kind), values.astype(kind)
+    if place_of(sequence) is None:
+        line = sequence._array()
+        return by_blocks(lambda block: np.searchsorted(line, block, side), [values], world)
+    return _found(sequence, values, side, world)
+
+
+def _found(sequence: Any, values: Any, side: Any, world: World) -> Any:
+    section = section_of(values, world)
+    if section.layout.is_replicated and values.ndim:
+        section = redistributed(section, Layout.default(values.shape, world.size))
+    block = section.block
+    found = places_in(line_of(sequence, world), np.ascontiguousarray(block).reshape(-1), side)
+    found = found.reshape(block.shape)
+    return small_or_there(section.with_block(found), world) if values.ndim else found[()]
+
+
+@on_ranks(np.digitize)
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    arrays = arrays_of(x, bins)
+    if arrays is None:
+        return NotImplemented
+    x, bins = arrays
+    if bins.ndim != 1 or not bins.size or x.dtype.kind == "c":
+        return NotImplemented
+    steps = bins[1:] >= bins[:-1]
+    if bool(steps.all()):
+        return call("searchsorted", bins, x, "left" if right else "right")
+    if not bool((bins[1:] <= bins[:-1]).all()):
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    turned = call("searchsorted", bins[::-1], x, "right" if right else "left")
+    return bins.size - turned
+
+
+@on_ranks(np.interp)
+def interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    arrays, world = arrays_of(x, xp, fp), world_among(x, xp, fp)
+    if arrays is None or world is None or period is not None:
+        return NotImplemented
+    x, xp, fp = arrays
+    if xp.ndim != 1 or xp.shape != fp.shape or not xp.size or xp.dtype.kind == "c":
+        return NotImplemented
+    if place_of(xp) is None and place_of(fp) is None:
+        at, of = xp._array(), fp._array()
+        return by_blocks(lambda block: np.interp(block, at, of, left, right), [x], world)
+    kind = np.complex128 if fp.dtype.kind == "c" else np.float64
+    x, xp, fp = x.astype(np.float64), xp.astype(np.float64), fp.astype(kind)
+    last = xp.size - 1
+    first = call("clip", call("searchsorted", xp, x, "right") - 1, 0, max(last - 1, 0))
+    second = call("minimum", first + 1, last)
+    x0, x1 = call("take", xp, first), call("take", xp, second)
+    y0, y1 = call("take", fp, first), call("take", fp, second)
+    where = call("where", x1 == x0, 1.0, x1 - x0)
+    inside = (y1 - y0) / where * (x - x0) + y0
+    inside = call("where", x == x1, y1, inside)
+    low, high = xp[0], xp[last]
+    inside = call("where", x < low, fp[0] if left is None else left, inside)
+    inside = call("where", x > high, fp[last] if right is None else right, inside)
+    return call("where", call("isnan", x), np.nan, inside).astype(kind)
+
+
+@on_ranks(np.lexsort)
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    listed = [asarray(key) for key in keys]
+    if arrays_of(*listed) is None or not listed or any(key.ndim != 1 for key in listed):
+        return NotImplemented
+    if len({key.shape for key in listed}) > 1 or axis not in (0, -1):
+        return NotImplemented
+    order = call("argsort", listed[0], kind="stable")
+    for key in listed[1:]:
+        order = order[call("argsort", key[order], kind="stable")]
+    return order
+
+
+def _places(a: Any, kth: Any, axis: Any) -> bool:
+    """Whether the places to partition at are within the array."""
+    length = a.size if axis is None else a.shape[axis]
+    return all(-length <= int(k) < length for k in np.atleast_1d(np.asarray(kth)))
+
+
+@on_ranks(np.partition)
+def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    a = asarray(a)
+    if order is not None or not a.size or not _places(a, kth, axis):
+        return NotImplemented
+    return ordering.sort(a, axis)
+
+
+@on_ranks(np.argpartition, np.ndarray.argpartition)
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    a = asarray(a)
+    if order is not None or not a.size or not _places(a, kth, axis):
+        return NotImplemented
+    return ordering.argsort(a, axis)
+
+
+@on_ranks(np.ndarray.partition)
+def partitioned(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
+    made = partition(a, kth, axis, kind, order)
+    if made is NotImplemented:
+        return made
+    a[...] = made
+    return None
+
+
+@on_ranks(np.sort_complex)
+def sort_complex(a: Any) -> Any:
+    made = call("sort", asarray(a).copy())
+    if made.dtype.kind == "c":
+        return made
+    return made.astype("F" if made.dtype.char in "bhBH" else "G" if made.dtype.char == "g" else "D")
+
+
+def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
+    """The different elements, their first places, and for each element its number among them.
+
+    The latter in even blocks of the line of elements. Collective.
+    """
+    line = line_of(handle, world)
+    values, origin = ordered(line)
+    first = starts(values)
+    numbers = numbered(first, world).block
+    made = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
+    store(made, (origin.block,), numbers.astype(np.intp))
+    return compressed(values, first), compressed(origin, first), made
+
+
+@on_ranks(np.unique)
+def unique(
+    ar: Any, return_index: Any = False, return_inverse: Any = False, return_counts: Any = False,
+    axis: Any = None, *, equal_nan: Any = True, sorted: Any = True,
+) -> Any:  # fmt: skip
+    ar = asarray(ar)
+    world = world_of([ar])
+    if world is None or arrays_of(ar) is None or not ar.size or not equal_nan:
+        return NotImplemented
+    if axis is not None:
+        return _unique_rows(ar, return_index, return_inverse, return_counts, axis)
+    if not return_inverse:
+        return ordering.unique(ar, index=bool(return_index), counts=bool(return_counts))
+    found, first, numbers = with_inverse(ar, world)
+    made = [small_or_spread(found, world)]
+    if return_index:
+        made.append(small_or_spread(first, world))
+    inverse = small_or_there(reshaped(numbers, Layout.default(ar.shape, world.size)), world)
+    made.append(inverse)
+    if return_counts:
+        made.append(call("bincount", shaping.ravel(inverse), minlength=found.layout.size))
+    return tuple(made)
+
+
+def _unique_rows(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any) -> Any:
+    """Rows are numbered in their order, column by column: a number stands for the columns before."""
+    axis = np.lib.array_utils.normalize_axis_index(axis, ar.ndim)
+    moved = call("moveaxis", ar, axis, 0)
+    rows = shaping.reshape(moved, (moved.shape[0], -1))
+    number = call("unique", rows[:, 0], return_inverse=True)[1]
+    for k in range(1, rows.shape[1]):
+        values, column = call("unique", rows[:, k], return_inverse=True)
+        number = call("unique", number * values.size + column, return_inverse=True)[1]
+    _, first, number, many = call("unique", number, True, True, True)
+    made = [call("moveaxis", call("take", moved, first, 0), 0, axis)]
+    wanted = ((index, first), (inverse, number), (counts, many))
+    made += [one for asked, one in wanted if asked]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _named(kind: str, *fields: Any) -> Any:
+    """One of the named tuples that the functions of the array standard return."""
+    return type(getattr(np, kind)(np.empty(0)))(*fields)
+
+
+@on_ranks(np.unique_all)
+def unique_all(x: Any) -> Any:
+    return _named("unique_all", *call("unique", x, True, True, True))
+
+
+@on_ranks(np.unique_inverse)
+def unique_inverse(x: Any) -> Any:
+    return _named("unique_inverse", *call("unique", x, return_inverse=True))
+
+
+@on_ranks(np.unique_counts)
+def unique_counts(x: Any) -> Any:
+    return _named("unique_counts", *call("unique", x, return_counts=True))
+
+
+@on_ranks(np.unique_values)
+def unique_values(x: Any) -> Any:
+    return call("unique", x)
+
+
+@on_ranks(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
+    listed = list(multi_index)
+    arrays, world = arrays_of(*listed), world_among(listed)
+    if arrays is None or world is None:
+        return NotImplemented
+    shape = tuple(int(n) for n in dims)
+    return by_blocks(
+        lambda *parts: np.ravel_multi_index(parts, shape, mode, order), arrays, world, agrees=True
+    )
+
+
+@on_ranks(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    arrays, world = arrays_of(indices), world_among(indices)
+    if arrays is None or world is None or isinstance(shape, Handle):
+        return NotImplemented
+    return by_blocks(
+        lambda part: tuple(np.unravel_index(part, shape, order)), arrays, world, agrees=True
+    )

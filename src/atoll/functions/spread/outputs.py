@@ -1,0 +1,52 @@
+"""``out=`` of functions and methods: computed without it, then assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...recording.cells import Handle
+from .table import call, into, on_ranks
+
+
+def _with_out(name: str, place: int, casting: str = "same_kind") -> None:
+    """The function ``name``, and the method if there is one, whose argument number ``place`` is ``out``."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        given = list(args)
+        out = options.pop("out", None)
+        if len(given) > place:
+            out = given[place]
+            given[place] = None
+        if out is None or not isinstance(out, (Handle, np.ndarray)):
+            return NotImplemented
+        return into(out, call(name, *given, **options), casting)
+
+    on_ranks(getattr(np, name))(function)
+    method: Callable[..., Any] | None = getattr(np.ndarray, name, None)
+    if method is not None:
+        on_ranks(method)(function)
+
+
+for _name, _place in (
+    ("take", 3), ("cumsum", 3), ("cumprod", 3), ("round", 2), ("around", 2), ("dot", 2),
+    ("matmul", 2), ("stack", 2), ("sum", 3), ("prod", 3), ("mean", 3), ("std", 3), ("var", 3),
+    ("max", 2), ("min", 2), ("amax", 2), ("amin", 2), ("all", 2), ("any", 2), ("ptp", 2),
+    ("nansum", 3), ("nanprod", 3), ("nanmean", 3), ("nanvar", 3), ("nanstd", 3), ("nanmin", 2),
+    ("nanmax", 2), ("trace", 5), ("outer", 2), ("einsum", 99), ("clip", 3), ("fix", 1),
+):  # fmt: skip
+    _with_out(_name, _place)
+for _name, _place in (("argmax", 2), ("argmin", 2)):
+    _with_out(_name, _place)
+
+
+@on_ranks(np.compress)
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    return NotImplemented if out is None else into(out, call("compress", condition, a, axis))
+
+
+@on_ranks(np.ndarray.compress)
+def compressed(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return compress(condition, a, axis, out)

@@ -1,0 +1,96 @@
+"""Sets: lines of different elements, ascending, joined and compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...recording import shaping
+from ...recording.creation import asarray
+from ...recording.spread import place_of
+from .table import arrays_of, by_blocks, call, on_ranks, world_among
+
+
+def _lines(one: Any, other: Any) -> tuple[Any, Any] | None:
+    arrays = arrays_of(one, other)
+    if arrays is None or not all(array.size for array in arrays):
+        return None
+    return shaping.ravel(arrays[0]), shaping.ravel(arrays[1])
+
+
+@on_ranks(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    found = _lines(ar1, ar2)
+    return NotImplemented if found is None else call("unique", call("concatenate", found))
+
+
+@on_ranks(np.intersect1d)
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    found = _lines(ar1, ar2)
+    if found is None:
+        return NotImplemented
+    one, two = found
+    first = second = None
+    if not assume_unique:
+        if return_indices:
+            (one, first), (two, second) = [call("unique", line, True) for line in found]
+        else:
+            one, two = [call("unique", line) for line in found]
+    line = call("concatenate", (one, two))
+    if not return_indices:
+        line = call("sort", line)
+        return line[:-1][line[1:] == line[:-1]]
+    order = call("argsort", line, kind="stable")
+    line = line[order]
+    twice = line[1:] == line[:-1]
+    mine, theirs = order[:-1][twice], order[1:][twice] - one.size
+    if first is not None and second is not None:
+        mine, theirs = first[mine], second[theirs]
+    return line[:-1][twice], mine, theirs
+
+
+@on_ranks(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    found = _lines(ar1, ar2)
+    if found is None:
+        return NotImplemented
+    if not assume_unique:
+        found = call("unique", found[0]), call("unique", found[1])
+    line = call("sort", call("concatenate", found))
+    edge = asarray(np.array([True]))
+    differs = call("concatenate", (edge, line[1:] != line[:-1], edge))
+    return line[differs[1:] & differs[:-1]]
+
+
+@on_ranks(np.isin)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+    kind: Any = None,
+) -> Any:  # fmt: skip
+    arrays, world = arrays_of(element, test_elements), world_among(element, test_elements)
+    if arrays is None or world is None or not arrays[1].size:
+        return NotImplemented
+    element, tests = arrays
+    if place_of(tests) is None:
+        among = tests._array()
+        return by_blocks(
+            lambda block: np.isin(block, among, assume_unique, invert, kind=kind), [element], world
+        )
+    common = np.result_type(element.dtype, tests.dtype)
+    line = call("unique", shaping.ravel(tests)).astype(common)
+    sought = element.astype(common)
+    places = call("minimum", call("searchsorted", line, sought), line.size - 1)
+    found = call("take", line, places) == sought
+    return ~found if invert else found
+
+
+@on_ranks(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    found = _lines(ar1, ar2)
+    if found is None:
+        return NotImplemented
+    one = found[0] if assume_unique else call("unique", found[0])
+    return one[call("isin", one, found[1], assume_unique=True, invert=True)]
