@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .comm.trail import site_text
+from .comm.trail import opened, site_text
 from .config import config
 from .errors import DeferredValueError
 from .graph.node import Node, Value
 from .kernels.flags import report
 from .kernels.launch import make_launch, supported
+from .ops import windows
 from .ops.fingerprint import of_trace
 from .run.program import Program
 from .run.replicated import compare_replicated
@@ -170,6 +171,14 @@ def evaluate(roots: Sequence[Node]) -> None:
     for node in pending:
         if node.weight < 0:
             raise deferred_error(node)
+    if opened.trails:
+        pending = windows.closing(pending)
+    if pending:
+        _compute(pending)
+
+
+def _compute(pending: list[Node]) -> None:
+    """One program for these nodes."""
     found = look_up(pending)
     program, leaves, scalars, order = found.program, found.leaves, found.scalars, found.order
     if program is None:
@@ -201,6 +210,9 @@ def evaluate(roots: Sequence[Node]) -> None:
             report(bits, launch.spec, launch.operations)
 
 
+windows.Evaluation.compute = staticmethod(_compute)
+
+
 def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
     """The program of a trace; ``make`` turns its launches into steps."""
     # The planner is imported with the first large array, so that small programs start quickly.
@@ -223,7 +235,11 @@ def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
     if planner.world is None or planner.world.size == 1:
         return planner.plan(config.fusion)
     fingerprint = of_trace(order, roots)
-    program = planner.plan(config.fusion)
+    opened.still = True
+    try:
+        program = planner.plan(config.fusion)
+    finally:
+        opened.still = False
     program.communicator = planner.world.communicator
     program.fingerprint = fingerprint
     return program

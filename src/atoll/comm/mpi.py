@@ -19,6 +19,7 @@ import os
 import pickle
 import sys
 import time
+import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -33,7 +34,7 @@ from .communicator import PLAIN, Array, Communicator, Request, Traffic, check_ar
 from .mpi_data import Datatypes, Native, Operations
 from .reduction import combine, contribution
 from .single import check_rows
-from .trail import Trail
+from .trail import Trail, settle_all
 from .waiting import SPINS, Patience
 from .watch import Watch
 
@@ -648,6 +649,11 @@ def world_communicator() -> MpiCommunicator:
         alive = os.getpid() == process and MPI.Is_initialized() and not MPI.Is_finalized()
         failed = launcher.ending or getattr(sys, "last_value", None) is not None
         if alive and not failed:
+            try:
+                settle_all()
+            except BaseException:
+                traceback.print_exc()
+                communicator.abort(1)
             others = [other.watch for other in _communicators if other is not communicator]
             communicator.watch.leave(others)
 

@@ -31,7 +31,7 @@ from .communicator import Array, Communicator, Request, Traffic, check_array
 from .reduction import combine, contribution
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
 from .single import check_rows, deliver
-from .trail import Trail
+from .trail import Trail, settle_all
 from .world import World
 
 Latency = float | Callable[[int, int, int], float]
@@ -171,6 +171,7 @@ class Simulation:
             communicator = SimulatedCommunicator(self, rank, 0, tuple(range(self.size)))
             with World(communicator), config():
                 results[rank.number] = function(*args)
+                settle_all()
         except Dropped as dropped:
             failure = dropped
         except BaseException as error:

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -100,21 +101,34 @@ class Record:
 class Trail:
     """The steps of one rank on one communicator."""
 
-    __slots__ = ("_bits", "_steps", "gone", "hash", "number", "rank")
+    __slots__ = ("_bits", "_steps", "gone", "hash", "number", "rank", "window", "windows")
+    close: ClassVar[Callable[[Trail], None]]
+    """Compute what is in the window; see ``ops.windows``, which is above this room."""
 
     def __init__(self, rank: int, tag_limit: int) -> None:
         self.rank = rank
         self.number = 0
         self.hash = 0
         self.gone = False
+        self.window: Any = None
+        """What every rank will have and has yet to compute; see ``ops.windows``."""
+        self.windows = True
+        """Whether there are windows at all: a rank that is imagined can compute nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1
         self._steps: deque[tuple[int, int, Site | None, str]] = deque(maxlen=KEPT)
 
     def step(self, fingerprint: int, what: str) -> None:
         """Something that all ranks must do alike begins here."""
+        if self.window is not None:
+            Trail.close(self)
         self.number = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK
         self._steps.append((number, rolled, user_site(), what))
+
+    def settle(self) -> None:
+        """All ranks come here: compute what only some of them may have looked at."""
+        if self.window is not None:
+            Trail.close(self)
 
     @property
     def tag(self) -> int:
@@ -130,6 +144,24 @@ class Trail:
         latest = list(self._steps)[-SHOWN:]
         steps = {number: (rolled, _words(site, what)) for number, rolled, site, what in latest}
         return Record(self.rank, self.number, steps, self.gone, answer, verdict)
+
+
+class _Opened(threading.local):
+    """The trails of this thread that have an open window, in the order of opening."""
+
+    def __init__(self) -> None:
+        self.trails: dict[Trail, None] = {}
+        self.still = False
+        """Whether what is made belongs to a plan, and no operation of the program."""
+
+
+opened = _Opened()
+
+
+def settle_all() -> None:
+    """The end of a program: close all windows of this thread."""
+    for trail in list(opened.trails):
+        trail.settle()
 
 
 def _words(site: Site | None, what: str) -> str:

@@ -52,6 +52,7 @@ class World:
 
         atoll never communicates on it, so the program may do so freely.
         """
+        self.communicator.trail.settle()
         return self.communicator.comm
 
     def split(self, color: int | None, key: int = 0) -> World | None:
@@ -59,6 +60,7 @@ class World:
 
         All ranks call it. Who gives ``None`` belongs to none of them, and gets ``None``.
         """
+        self.communicator.trail.settle()
         part = self.communicator.split(color, key)
         return None if part is None else World(part)
 
@@ -67,11 +69,13 @@ class World:
 
         Only the given ranks need to call it. Asking for the same ranks again costs nothing.
         """
+        self.communicator.trail.settle()
         part = self.communicator.group(ranks)
         return None if part is None else World(part)
 
     def barrier(self) -> None:
         """Return once every rank has called this."""
+        self.communicator.trail.settle()
         self.communicator.barrier("world.barrier()")
 
     def rank_of(self, other: World, rank: int) -> int | None:
@@ -102,7 +106,11 @@ class World:
         )
 
     def __enter__(self) -> World:
-        self._former.append(_current.get(None))
+        before = _current.get(None)
+        here = before or _process_world
+        if here is not None:
+            here.communicator.trail.settle()
+        self._former.append(before)
         _current.set(self)
         return self
 
@@ -113,6 +121,8 @@ class World:
         traceback: TracebackType | None,
     ) -> None:
         _current.set(self._former.pop())
+        if error is None:
+            self.communicator.trail.settle()
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, CurrentWorld):

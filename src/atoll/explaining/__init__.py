@@ -14,6 +14,7 @@ from ..evaluate import look_up, make_program
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.words import view_text
+from ..ops.windows import together
 from ..recording.cells import Handle
 from ..run.program import Program
 from .facts import Access as Access
@@ -63,14 +64,15 @@ def _without_program(what: str, state: str) -> Explanation:
 
 
 def _explain_pending(node: Node, what: str) -> Explanation:
-    found = look_up([node])
+    roots = together([node])
+    found = look_up(roots)
     if found.program is not None:
         reader = Reader(found.program, found.scalars)
         return reader.explanation(what, "pending", "known")
     # planning folds over the original shape of what was flattened, and notes it in the nodes
     before = [(n, n.args, n.params) for n in found.order]
     try:
-        program = make_program(found, [node], Planned)
+        program = make_program(found, roots, Planned)
     finally:
         for n, args, params in before:
             n.args, n.params = args, params

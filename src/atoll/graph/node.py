@@ -71,7 +71,7 @@ class Value:
 class Node:
     """One operation; see the module's table.
 
-    ``weight`` counts the pending nodes below it; ``code`` is what identifies the operation in
+    ``weight`` counts the pending nodes below it (those that lie on ranks, if any does); ``code`` is what identifies the operation in
     the key of a plan, operands aside; ``place`` says how the value lies on ranks, ``None`` where
     every rank has all of it; ``holders`` counts the arrays that have ever had this value.
     """
@@ -92,7 +92,7 @@ class Node:
     weight: float
     """Minus infinity for what waits for a value from outside: see ``recording.deferred``."""
     placed: ClassVar[Callable[[Node], Any]]
-    """The rule for the place of a result; see ``ops.placement``, which is above this room."""
+    """The rule for the place of a result; see ``ops.windows``, which is above this room."""
 
     def __init__(
         self,
@@ -116,13 +116,18 @@ class Node:
         self.holders = 0
         weight: float = 1
         scattered = False
+        spread: float = 1
         for arg in args:
             if type(arg) is Node:
                 weight += arg.weight
                 if arg.place is not None:
                     scattered = True
+                    spread += arg.weight
         self.weight = weight
         if scattered:
+            # What every rank has may have been looked at, and so be a source, on some of them only.
+            if weight > 0:
+                self.weight = spread
             self.place = Node.placed(self)
 
     def identify(self) -> object:

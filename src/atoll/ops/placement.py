@@ -207,6 +207,8 @@ def place_of(node: Node) -> Place | None:
             if spread is not None:  # which depends on a setting, so the code has to say it
                 node.code = (node.identify(), spread.number)
             return spread
+        if len(axes) == layout.ndim and layout.copies == 1:
+            return None  # one rank has all of it, and tells the others
         return Place.of(layout.unpadded().reduced(axes, keepdims), world)
     if not shape:
         return None
@@ -227,6 +229,3 @@ _broadcast: dict[tuple[int, tuple[int, ...]], Place | None] = {}
 
 def _without_padding(place: Place) -> Place | None:
     return Place.of(place.layout.unpadded(), place.world) if place.padded else place
-
-
-Node.placed = place_of

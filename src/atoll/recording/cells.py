@@ -58,6 +58,7 @@ def sync() -> None:
     lies on other worlds stays.
     """
     here = current_world()
+    here.communicator.trail.settle()
     shared: list[Cell] = []
     alone: list[Cell] = []
     for known in list(_cells.known):
@@ -187,6 +188,8 @@ class Cell:
                 self._write_share_now(region, value, mask, site)
             return
         node = self.node
+        if node.place is not None:
+            node.place.world.communicator.trail.settle()
         if node.value is not None:
             self.sites = {site}
         else:

@@ -1,0 +1,158 @@
+"""Windows: when ranks compute a value that all of them will have, wherever each looks at it.
+
+``error = a.sum()`` gives every rank the whole value, so a program may well look at it on one rank
+only: ``if rank == 0: print(error)``. The messages of the sum need all ranks. So the sum opens a
+*window*, and the next operation that involves an array on these ranks closes it: computes
+what is in it, before anything else. Who looks at the value earlier computes just the same, earlier.
+Either way each rank does the same things in the same order.
+
+Reductions of one line over arrays that lie alike share a window, and are computed in common loops.
+Another line begins another one: in between, some rank may have looked. So does the same operation at
+the same place, for then a loop has come round.
+
+Nothing here depends on time, memory or what is alive: a window holds its values itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from ..comm.trail import Site, Trail, line_of, opened
+from ..graph.node import Node
+from .placement import place_of
+
+line = lru_cache(4096)(line_of)
+
+
+class Window:
+    """Values that all ranks will have, and that are computed together."""
+
+    __slots__ = ("domain", "line", "nodes", "seen")
+
+    def __init__(self, node: Node, domain: Any) -> None:
+        self.domain = domain
+        self.line = _line(node.site)
+        self.nodes = [node]
+        self.seen = {(node.name, node.site)}
+
+    def takes(self, node: Node, domain: Any) -> bool:
+        """Take in another value, if it belongs here."""
+        mark = node.name, node.site
+        if domain != self.domain or mark in self.seen or _line(node.site) != self.line:
+            return False
+        self.seen.add(mark)
+        self.nodes.append(node)
+        return True
+
+
+def _line(site: Site | None) -> object:
+    return None if site is None else (site[0], line(*site))
+
+
+class Evaluation:
+    """How nodes are evaluated: set by ``evaluate``, which is above this room."""
+
+    compute: ClassVar[Callable[[list[Node]], None]]
+
+
+def _close(trail: Trail) -> None:
+    nodes = taken(trail)
+    if nodes:
+        Evaluation.compute(nodes)
+
+
+def taken(trail: Trail) -> list[Node]:
+    """What is yet to be computed in a rank's window, which is no longer open."""
+    window, trail.window = trail.window, None
+    opened.trails.pop(trail, None)
+    return [] if window is None else [node for node in window.nodes if node.value is None]
+
+
+def _placed(node: Node) -> Any:
+    """The place of a node that is being made; closes or opens windows as it says."""
+    place = place_of(node)
+    if opened.still:
+        return place
+    if place is not None:
+        if opened.trails:
+            trail = place.world.communicator.trail
+            if trail.window is not None:
+                _close(trail)
+                weigh(node)
+        return place
+    operand = next(arg for arg in node.args if type(arg) is Node and arg.place is not None)
+    world = operand.place.world
+    if world.size > 1:
+        trail = world.communicator.trail
+        domain = operand.place, operand.geometry.shape
+        if trail.window is not None:
+            if trail.window.takes(node, domain):
+                return None
+            _close(trail)
+            weigh(node)
+        if trail.windows:
+            trail.window = Window(node, domain)
+            opened.trails[trail] = None
+    return None
+
+
+def weigh(node: Node) -> None:
+    """Set the weight of a node whose operands have been computed meanwhile."""
+    node.weight = 1 + sum(
+        [arg.weight for arg in node.args if type(arg) is Node and arg.place is not None]
+    )
+
+
+def _asked(roots: Sequence[Node]) -> tuple[list[Trail], bool]:
+    """The windows that these values depend on, and whether they are just numbers made of one.
+
+    What is in a window comes first. Numbers that are made of it alone may follow in the same program,
+    since they change nothing of what is communicated.
+    """
+    held = {id(node): trail for trail in opened.trails for node in trail.window.nodes}
+    found: dict[Trail, None] = {}
+    numbers = True
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        trail = held.get(id(node))
+        if node.place is not None:
+            trail = node.place.world.communicator.trail
+            numbers = False
+        if trail is not None:
+            if trail.window is not None:
+                found[trail] = None
+            continue
+        numbers = numbers and not node.geometry.shape
+        for arg in node.args:
+            if type(arg) is Node and arg.value is None and id(arg) not in seen:
+                seen.add(id(arg))
+                stack.append(arg)
+    in_order = [trail for trail in opened.trails if trail in found]
+    return in_order, numbers and len(in_order) == 1
+
+
+def together(roots: Sequence[Node]) -> list[Node]:
+    """What one program would compute, were these values looked at now."""
+    asked, numbers = _asked(roots)
+    if not numbers:
+        return list(roots)
+    held = [node for node in asked[0].window.nodes if node.value is None]
+    return list(dict.fromkeys([*held, *roots]))
+
+
+def closing(roots: Sequence[Node]) -> list[Node]:
+    """What to compute where these values are looked at; closes the windows that they depend on."""
+    asked, numbers = _asked(roots)
+    if numbers:
+        return list(dict.fromkeys([*taken(asked[0]), *roots]))
+    for trail in asked:
+        _close(trail)
+    return [node for node in roots if node.value is None]
+
+
+Trail.close = staticmethod(_close)
+Node.placed = staticmethod(_placed)

@@ -1,0 +1,234 @@
+"""A value that every rank will have may be looked at on some ranks only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll.comm.simulated import run
+from atoll.errors import DivergenceError
+
+from ..cli.commands import atoll
+
+SIZES = (1, 2, 3, 4)
+
+
+def smoothed(a):
+    old = a.copy()
+    a[1:-1] = (a[2:] + a[:-2]) / 2
+    return old
+
+
+def start():
+    a = np.zeros((40, 3))
+    a[0] = 1.0
+    return a
+
+
+def expected(steps):
+    a = numpy.zeros((40, 3))
+    a[0] = 1.0
+    found = []
+    for _ in range(steps):
+        old = a.copy()
+        a[1:-1] = (a[2:] + a[:-2]) / 2
+        found.append(numpy.sqrt(((a - old) ** 2).sum()))
+    return found
+
+
+@pytest.mark.ranks(*SIZES)
+@pytest.mark.simulated(*SIZES)
+def test_who_looks_at_a_sum_may_change(rank, size):
+    a = start()
+    seen = []
+    for step, right in enumerate(expected(8)):
+        old = smoothed(a)
+        error = np.sqrt(((a - old) ** 2).sum())
+        if rank == step % size or step == 5:
+            assert str(error)
+            assert float(error) == pytest.approx(right)
+        seen.append(error)
+    assert [float(error) for error in seen] == pytest.approx(expected(8))
+
+
+def extremes(rank, a):
+    low, high = a.min(), a.max()
+    if rank == 0:
+        assert float(low) <= float(high)
+
+
+def another_line(rank, a):
+    total = a.sum()
+    if rank == 0:
+        assert float(total) > 0
+    high = a.max()
+    if rank == 1:
+        assert float(high) == 1.0
+
+
+def in_a_loop(rank, a):
+    found = []
+    for row in range(4):
+        found.append(a[row].sum())
+        if rank == row:
+            assert float(found[-1]) >= 0
+    assert float(sum(found)) > 0
+
+
+def along_an_axis(rank, a):
+    with np.config(small=8):
+        columns = np.sum(a, axis=0)
+    position = a.argmax()
+    if rank == 0:
+        assert str(columns)
+    assert int(position) == 0
+
+
+def before_a_sort(rank, a):
+    total = a.sum()
+    if rank == 0:
+        str(total)
+    b = np.sort(a, axis=0)
+    mean = a.mean()
+    if rank == 1:
+        str(mean)
+    b[3, 1] = 7
+    norm = np.linalg.norm(b)
+    if rank == 0:
+        assert norm > 7
+    assert b[3, 1] == 7
+
+
+def statistics(rank, a):
+    spread, deviation = np.ptp(a), a.std()
+    if rank == 0:
+        assert spread == 1.0
+    assert deviation > 0
+
+
+def other_communication(rank, a):
+    total = a.sum()
+    if rank == 0:
+        assert float(total) > 0
+    np.world.barrier()
+    highest = a.max()
+    if rank == 0:
+        assert highest == 1.0
+    with np.world.split(0):
+        inner = np.ones(10).sum()
+        if rank == 0:
+            assert inner == 10
+    count = np.count_nonzero(a > 0.5)
+    if rank == 0:
+        assert count > 0
+    np.sync()
+
+
+PROGRAMS = [
+    extremes, another_line, in_a_loop, along_an_axis, before_a_sort, statistics, other_communication,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.ranks(*SIZES)
+@pytest.mark.simulated(*SIZES)
+def test_looks_of_one_rank(program, rank):
+    a = start()
+    for _ in range(3):
+        smoothed(a)
+        program(rank, a)
+    assert float(a.sum()) > 3
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(3)
+def test_looks_at_what_every_rank_has(rank):
+    with np.config(small=4):
+        own = np.arange(3.0) * 2  # small: on every rank
+        a = start()
+        if rank == 0:
+            assert str(own) == "[0. 2. 4.]"
+        b = a * own
+        columns = b.sum(axis=0)
+        weights = columns * 2 + own
+        if rank == 1:
+            assert str(weights)
+        assert float((a * weights).sum()) == pytest.approx(2 * 4 + 4 + 4 * 4 - 4, abs=20)
+
+
+@pytest.mark.ranks(2, distributes=True)
+@pytest.mark.simulated(2, 3)
+def test_a_part_that_lies_on_ranks_is_still_for_all(rank):
+    with np.world.split(0, rank):
+        a = start()
+        total = a.sum()
+
+        def part():
+            if rank == 0:
+                str(a * 2)
+            return float((a * 3).max() + total)
+
+        with pytest.raises(DivergenceError, match=r"test_windows.py:\d+.*test_windows.py:\d+"):
+            part()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(3)
+def test_a_window_costs_no_message_and_no_kernel(rank, size):
+    a = start()
+
+    def counts(looks):
+        before = np.stats()
+        for _ in range(6):
+            old = smoothed(a)
+            error = np.sqrt(((a - old) ** 2).sum())
+            if looks:
+                float(error)
+        np.sync()
+        after = np.stats()
+        return after.messages - before.messages, after.kernels_run - before.kernels_run
+
+    counts(True)
+    everybody = counts(True)
+    assert counts(False) == counts(rank == 0) == everybody
+
+
+def test_windows_are_the_same_on_all_ranks():
+    def noted():
+        rank = np.world.rank
+        with np.config(small=0):
+            a = start()
+            for step in range(5):
+                old = smoothed(a)
+                error = ((a - old) ** 2).sum()
+                if step % 3 == rank:
+                    str(error)
+            np.sync()
+            trail = np.world.communicator.trail
+            return trail.hash, trail.number
+
+    found = run(3, noted)
+    assert found[0] == found[1] == found[2]
+
+
+LAST = """
+import atoll as np
+np.config.small = 0
+a = np.ones(1000)
+a[3:7] = 5
+total = (a * 2).sum()
+if np.world.rank == {rank}:
+    assert str(total) == "2032.0", str(total)
+"""
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_last_line_may_be_a_look_of_one_rank(rank: int, tmp_path: Path) -> None:
+    script = tmp_path / "last.py"
+    script.write_text(LAST.format(rank=rank))
+    outcome = atoll("run", "-n", "2", str(script), ATOLL_WAIT_CHECK="0.2")
+    assert outcome.code == 0, outcome
+    assert outcome.seconds < 15, outcome
