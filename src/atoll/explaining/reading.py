@@ -225,10 +225,13 @@ class Reader:
 
     def _launch(self, launch: lower.Launch, events: _Events) -> Launch:
         spec, extents = launch.spec, launch.extents
-        regions = [
-            (m.register, region_of(self.registers[m.register], m.offset, m.strides, extents))
-            for m in launch.memories
-        ]
+        regions = []
+        for m, operand in zip(launch.memories, spec.operands, strict=True):
+            strides, lengths = m.strides, extents
+            if operand.run > 1:
+                strides, lengths = (*strides, m.dtype.itemsize), (*extents, operand.run)
+            note = self.registers[m.register]
+            regions.append((m.register, region_of(note, m.offset, strides, lengths)))
         targets = [
             self.names[events.written_as.get(register, register)] + region.text
             for register, region in regions

@@ -12,6 +12,7 @@ NEST, ROW, ELEMENT = 0, 1, 2
 
 _WIDEST = 64
 _SCATTERED = 8
+_RUNS = 16
 _LONGEST_TAIL = 8
 _SMALL = 6
 _TWICE = 24
@@ -144,6 +145,9 @@ class Analysis:
         }
         if ("store", "zero") in inner:
             return 1
+        runs = max([operand.run for operand in self.spec.operands], default=1)
+        if runs > 1:
+            return _RUNS
         return _SCATTERED if {("load", "any"), ("store", "any")} & inner else _WIDEST
 
     def _widest(self) -> int:

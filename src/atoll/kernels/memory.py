@@ -133,7 +133,9 @@ class Access:
         mask = place.mask
         if wanted is not None:
             mask = wanted if mask is None else code.op("and", mask, wanted)
-        if self.unit and place.mask is None and code.width > 1:
+        if self.operand.run > 1 and mask is None and code.width > 1:
+            self._store_runs(place, parts)
+        elif self.unit and place.mask is None and code.width > 1:
             if wanted is not None:
                 parts = self._blend(place, wanted, parts)
             self._store_row(place, parts)
@@ -180,6 +182,21 @@ class Access:
             vector = f"<{2 * code.width} x {kind}>"
         code.function.line(f"store {vector} {whole}, ptr {address}, align 1")
 
+    def _store_runs(self, place: Place, parts: list[str]) -> None:
+        """Every element several times in a row, as whole vectors."""
+        code, run, kind = place.code, self.operand.run, MEMORY_TYPE[self.operand.dtype]
+        width, count = code.width, len(parts)
+        vector, start = code.lanes(kind), self.addresses(place)[0]
+        for number in range(run * count):
+            places = [number * width + lane for lane in range(width)]
+            lanes = [place // (run * count) + place % count * width for place in places]
+            order = ", ".join(f"i32 {lane}" for lane in lanes)
+            whole = code.function.op(
+                f"shufflevector {vector} {parts[0]}, {vector} {parts[-1]}, <{width} x i32> <{order}>"
+            )
+            at = code.function.op(f"getelementptr {vector}, ptr {start}, i64 {number}")
+            code.function.line(f"store {vector} {whole}, ptr {at}, align 1")
+
     def _store_lanes(self, place: Place, parts: list[str], mask: Value | None) -> None:
         code = place.code
         function, width, kind = code.function, code.width, MEMORY_TYPE[self.operand.dtype]
@@ -194,9 +211,11 @@ class Access:
                 write, after = function.name("write"), function.name("written")
                 function.branch(wanted, write, after)
                 function.label(write)
-            self._store_parts(
-                code, address, [code.slice(kind, part, width, lane, 1) for part in parts]
-            )
+            element = [code.slice(kind, part, width, lane, 1) for part in parts]
+            for number in range(self.operand.run):
+                step = number * itemsize(self.operand.dtype)
+                at = function.op(f"getelementptr i8, ptr {address}, i64 {step}") if step else address
+                self._store_parts(code, at, element)
             if after:
                 function.jump(after)
                 function.label(after)

@@ -31,7 +31,8 @@ class Operand:
     """Memory that the kernel reads, writes, or both (``access`` ``'r'``, ``'w'``, ``'rw'``).
 
     ``inner`` is ``'unit'`` (the innermost stride is the item size), ``'zero'`` (broadcast along
-    the innermost axis) or ``'any'``. ``alias`` is a group number: operands of different groups
+    the innermost axis), ``'any'``, or for an operand that is only written ``'run3'``: each element
+    is written three times in a row, and the stride is three item sizes. ``alias`` is a group number: operands of different groups
     are known not to overlap; those of one group may overlap in any way. An ``'rw'`` operand is
     read and written at the same index only.
     """
@@ -40,6 +41,11 @@ class Operand:
     access: str = "r"
     inner: str = "unit"
     alias: int = 0
+
+    @property
+    def run(self) -> int:
+        """How many times each element is written."""
+        return int(self.inner[3:]) if self.inner.startswith("run") else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from .patches import join_patches
 from .statements import Statement, identity, through_view
 
 CHUNK_ELEMENTS = 1 << 15
+_LONGEST_RUN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +275,40 @@ def _launches(
             loops.insert(0, Loop(1, kept[0], (kept[0],)))
     if not loops:
         loops = [Loop(1, -1, ())]
+    run = _run(loops, memories, body)
+    if run > 1:
+        loops.pop()
     return [
-        _assemble(body, nest, memories, registers, scratch, ndim)
+        _assemble(body, nest, memories, registers, scratch, ndim, run)
         for nest in _for_threads(
             loops, [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops], indexed
         )
     ]
+
+
+def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
+    """How often in a row each element is written, where that is all that a short inner loop does.
+
+    Then the loop is left out, and a vector of elements is written as several vectors.
+    """
+    if len(loops) < 2 or body.reductions or loops[-1].extent > _LONGEST_RUN:
+        return 1
+    inner, outer = loops[-1], loops[-2]
+    if any(i.op == "index" and int(i.args[0].real) in inner.axes for i in body.instructions):
+        return 1
+    if any(i.op == "store" and len(i.args) == 3 for i in body.instructions):
+        return 1
+    written = {memory.register for memory in memories if memory.access != "r"}
+    for memory in memories:
+        size, along = memory.dtype.itemsize, memory.strides[inner.axis]
+        if memory.access == "r":
+            if along or memory.register in written:
+                return 1
+        elif memory.access != "w" or along != size:
+            return 1
+        elif outer.extent > 1 and memory.strides[outer.axis] != inner.extent * size:
+            return 1
+    return inner.extent
 
 
 def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> list[list[Loop]]:
@@ -348,6 +377,7 @@ def _assemble(
     registers: Registers,
     scratch: dict[int, int],
     ndim: int,
+    run: int,
 ) -> Launch:
     place_of = {axis: place for place, loop in enumerate(loops) for axis in loop.axes}
     depth = len(loops)
@@ -355,7 +385,7 @@ def _assemble(
     shared = any(
         place_of.get(k) == 0 for r in body.reductions if len(r.axes) < ndim for k in r.axes
     )
-    inner = prod(extents[1:])
+    inner = prod(extents[1:]) * run
     chunk = extents[0] if shared else max(1, min(extents[0], CHUNK_ELEMENTS // max(inner, 1)))
     chunks = -(-extents[0] // chunk)
     full = [r for r in body.reductions if len(r.axes) == ndim]
@@ -374,6 +404,8 @@ def _assemble(
         shift = sum(memory.strides[loop.axis] * loop.start for loop in loops if loop.axis >= 0)
         last = strides[-1]
         kind = "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
+        if run > 1 and memory.access == "w":
+            kind = f"run{run}"
         operands.append(Operand(code_of(memory.dtype), memory.access, kind, group))
         final.append(
             Memory(memory.register, memory.offset + shift, strides, memory.dtype, memory.access)
