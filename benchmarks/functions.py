@@ -350,7 +350,9 @@ def wrong_with(found: Any, expected: Any) -> str:
     return differences(found, expected, 1e4 * numpy.finfo(expected.dtype).eps if rounded else 0.0)
 
 
-def measured(line: str, theirs: dict[str, Any], ours: dict[str, Any], rounds: int) -> dict[str, Any]:
+def measured(
+    line: str, theirs: dict[str, Any], ours: dict[str, Any], rounds: int
+) -> dict[str, Any]:
     """The best times of both, and what is wrong with the result."""
     code = compile(line, line, "eval")
 
@@ -382,7 +384,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("words", nargs="*", help="expressions that contain one of these; all by default")
+    parser.add_argument(
+        "words", nargs="*", help="expressions that contain one of these; all by default"
+    )
     parser.add_argument("--n", type=int, default=1_000_000)
     parser.add_argument("--below", type=float, default=float("inf"))
     parser.add_argument("--rounds", type=int, default=7)
@@ -411,7 +415,9 @@ def main() -> int:
         print(json.dumps({"n": n, "functions": table}))
     else:
         slow = sum(found["ratio"] < 0.95 for found in table)
-        print(f"{len(table)} expressions on {n} elements, {slow} below 0.95 of NumPy, {failures} wrong")
+        print(
+            f"{len(table)} expressions on {n} elements, {slow} below 0.95 of NumPy, {failures} wrong"
+        )
     return 1 if failures else 0
 
 

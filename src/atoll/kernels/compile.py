@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,22 @@ class Compiler:
         return found
 
     def _make(self, spec: KernelSpec) -> Kernel:
+        name = name_of(spec)
+        return Kernel(spec, self._load(name, lambda: build(spec, name, machine())))
+
+    def function(self, name: str, text: str) -> int:
+        """The address of the function ``name`` of a module; the name tells modules apart."""
+        with self._lock:
+            return self._load(name, lambda: text)
+
+    def _load(self, name: str, text: Callable[[], str]) -> int:
         import llvmlite.binding as llvm
 
         here = machine()
-        name = name_of(spec)
         key = cache.key_of(name, here, *_versions())
         code = cache.load(key)
         if code is None:
-            code = emit(build(spec, name, here), here)
+            code = emit(text(), here)
             cache.store(key, code)
         statistics.add("kernels_compiled")
         if self._engine is None:
@@ -53,7 +62,8 @@ class Compiler:
         # The engine copies the sections; neither the object nor a module stays.
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
-        return Kernel(spec, self._engine.get_function_address(name))
+        address: int = self._engine.get_function_address(name)
+        return address
 
 
 def is_compiled(spec: KernelSpec) -> bool:
@@ -64,6 +74,11 @@ def is_compiled(spec: KernelSpec) -> bool:
 def compile_kernel(spec: KernelSpec) -> Kernel:
     """The kernel of ``spec``; the same one for the same specification."""
     return compiler.kernel(spec)
+
+
+def compile_text(name: str, text: str) -> int:
+    """The address of ``name``, a function of a module that was written by hand."""
+    return compiler.function(name, text)
 
 
 def kernel_text(spec: KernelSpec) -> str:

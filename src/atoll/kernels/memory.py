@@ -214,7 +214,9 @@ class Access:
             element = [code.slice(kind, part, width, lane, 1) for part in parts]
             for number in range(self.operand.run):
                 step = number * itemsize(self.operand.dtype)
-                at = function.op(f"getelementptr i8, ptr {address}, i64 {step}") if step else address
+                at = (
+                    function.op(f"getelementptr i8, ptr {address}, i64 {step}") if step else address
+                )
                 self._store_parts(code, at, element)
             if after:
                 function.jump(after)

@@ -304,9 +304,9 @@ def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
         if memory.access == "r":
             if along or memory.register in written:
                 return 1
-        elif memory.access != "w" or along != size:
-            return 1
-        elif outer.extent > 1 and memory.strides[outer.axis] != inner.extent * size:
+            continue
+        rows = outer.extent == 1 or memory.strides[outer.axis] == inner.extent * size
+        if memory.access != "w" or along != size or not rows:
             return 1
     return inner.extent
 

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..graph.node import Node, view_of
+
+
+def _compressed(a: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> Any:
+    """The elements where the mask is true; by a kernel of its own, where the arrays are contiguous."""
+    return kernels.selected(a, mask) if kernels.can_select(a, mask) else a[mask]
 
 
 def numpy_function(node: Node) -> tuple[Callable[..., Any], tuple[int, ...]]:
@@ -78,7 +84,7 @@ def numpy_function(node: Node) -> tuple[Callable[..., Any], tuple[int, ...]]:
 
         return update, every
     if kind == "compress":
-        return lambda a, mask: a[mask], every
+        return _compressed, every
     if kind == "reduce":
         ufunc = getattr(np, node.name)
         axes, keepdims = node.params

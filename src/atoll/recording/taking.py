@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..comm.world import World
 from ..layout import Layout
 from ..ops.elementwise import is_native
@@ -27,6 +28,7 @@ from . import shaping
 from .cells import Handle
 from .creation import arange, asarray
 from .elementwise import general
+from .making import from_numpy
 from .picking import in_range, numbered, out_of_bounds, picked, small_or_spread, store_view
 from .sections import block_of, of_section, result_layout, section_of
 from .spread import place_of, world_of
@@ -34,10 +36,25 @@ from .spread import place_of, world_of
 Array = np.ndarray[Any, Any]
 
 
+def _positions(handle: Any) -> Array | None:
+    """The flat positions that are not zero, where this process alone has a large array."""
+    if handle._np is not None or not is_native(handle.dtype) or not handle.ndim:
+        return None
+    if Handle.any_deferred((handle,), {}):
+        return None
+    truth = handle if handle.dtype == np.bool_ else general(np.not_equal, handle, 0)
+    return kernels.true_positions(np.ascontiguousarray(truth._array()))
+
+
 def nonzero(handle: Any) -> Any:
     """``handle.nonzero()``: an index array for each axis."""
     world = world_of([handle])
-    if world is None or not is_native(handle.dtype) or not handle.ndim:
+    if world is None:
+        places = _positions(handle)
+        if places is None:
+            return NotImplemented
+        return tuple(map(from_numpy, kernels.indices_of(places, handle.shape)))
+    if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     found = positions_under(_truth(handle, world))
     split = np.unravel_index(found.block, handle.shape)
@@ -63,7 +80,10 @@ def argwhere(handle: Any) -> Any:
 def flatnonzero(handle: Any) -> Any:
     """The flat indices of the elements that are not zero."""
     world = world_of([handle])
-    if world is None or not is_native(handle.dtype) or not handle.ndim:
+    if world is None:
+        places = _positions(handle)
+        return NotImplemented if places is None else from_numpy(places)
+    if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     return small_or_spread(positions_under(_truth(handle, world)), world)
 

@@ -226,7 +226,11 @@ class ByNumpy:
                 args.append(value.array)
             else:
                 args.append(state.scalars[number])
-        result = np.asarray(self.function(*args))
+        made = self.function(*args)
+        if type(made) is Value:
+            state.registers[self.register] = made
+            return
+        result = np.asarray(made)
         geometry = self.geometry
         owned = (
             result.base is None
