@@ -43,7 +43,8 @@ def _positions(handle: Any) -> Array | None:
     if Handle.any_deferred((handle,), {}):
         return None
     truth = handle if handle.dtype == np.bool_ else general(np.not_equal, handle, 0)
-    return kernels.true_positions(np.ascontiguousarray(truth._array()))
+    found: Array = kernels.true_positions(np.ascontiguousarray(truth._array()))
+    return found
 
 
 def nonzero(handle: Any) -> Any:
