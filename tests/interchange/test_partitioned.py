@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -241,6 +242,23 @@ def test_handles_are_fetched_by_one_rank_each(rank, size):
     assert max(every) - min(every) <= 4
     one = references((4,), (2,), lambda handle: FULL[0][handle])  # knows single handles only
     np.testing.assert_array_equal(np.asarray(atoll.from_partitioned(one)), FULL[0])
+
+
+def test_what_is_fetched_is_let_go_once_it_is_in_the_block(monkeypatch):
+    monkeypatch.setattr("atoll.interchange.partitioned.fetching.BATCH", 8)
+    living, most = [], []
+
+    def get(handles):
+        found = by_number(handles)
+        living.extend(map(weakref.ref, found))
+        most.append(sum(ref() is not None for ref in living))
+        return found
+
+    a = atoll.from_partitioned(references((8, 4), (1, 2), get))
+    np.testing.assert_array_equal(a, FULL)
+    assert len(most) == 8
+    assert max(most) <= 8, "more than two batches at once"
+    assert not any(ref() is not None for ref in living)
 
 
 def test_handles_go_to_the_nearest_rank():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -87,7 +88,9 @@ def _held(
         )
         return _moved(name, container, examination.extents, owners, world, dtype)
     layout, places = found
-    block, shared = _block(container, layout, places.get(world.rank), world.rank, dtype)
+    block, shared = _block(
+        container, examination.extents, layout, places.get(world.rank), world.rank, dtype
+    )
     _may_copy(
         name,
         world,
@@ -120,7 +123,12 @@ def _may_copy(name: str, world: World, refused: bool, why: str) -> None:
 
 
 def _block(
-    container: Container, layout: Layout, places: list[list[int]] | None, rank: int, dtype: Any
+    container: Container,
+    extents: Extents,
+    layout: Layout,
+    places: list[list[int]] | None,
+    rank: int,
+    dtype: Any,
 ) -> tuple[Array, bool]:
     """This rank's block, and whether it is the producer's memory."""
     shape = layout.local_shape(rank)
@@ -132,21 +140,20 @@ def _block(
         shared = not container.copied.intersection(mine)
         return whole.reshape(shape) if whole.shape != shape else whole, shared
     block = np.empty(shape, dtype)
-    offsets = _offsets(mine, places)
+    offsets = _offsets(extents, places)
     for position, array in mine.items():
         block[_key(position, offsets, array)] = array
     return block, False
 
 
-def _offsets(arrays: dict[Position, Array], places: list[list[int]]) -> list[dict[int, int]]:
+def _offsets(extents: Extents, places: list[list[int]]) -> list[dict[int, int]]:
     """Where in the block each place along an axis begins."""
     found = []
-    for axis, own in enumerate(places):
+    for lengths, own in zip(extents, places):
         begin, offset = {}, 0
         for place in own:
             begin[place] = offset
-            some = next(array for position, array in arrays.items() if position[axis] == place)
-            offset += some.shape[axis]
+            offset += lengths[place]
         found.append(begin)
     return found
 
@@ -207,57 +214,83 @@ def _fetched(
 ) -> tuple[Array, Layout]:
     processes = [section.process for section in examination.sections]
     owners = dealt(container.tiling, container.locations, processes)
-    arrays: dict[Position, Array] = {}
-    direct: list[bool] = []
     mine = [
         (position, container.handles[position], _shape(container.extents, position))
         for position, ranks in owners.items()
         if ranks[0] == world.rank
     ]
-
-    def take(position: Position, array: Array, own: bool) -> None:
-        if arrays:
-            some, model = next(iter(arrays.items()))
-            if array.dtype != model.dtype:
-                raise ProtocolError(
-                    f"P7 position {position}: its data has dtype {array.dtype}, that of position {some} "
-                    f"has {model.dtype}"
-                )
-        arrays[position] = array
-        direct.append(own)
+    found = arranged(container.extents, owners, world.size)
+    arrivals = _Arrivals(container.extents)
+    if found is not None and len(mine) > 1:
+        layout, places = found
+        arrivals.shape, arrivals.places = layout.local_shape(world.rank), places[world.rank]
 
     def bring() -> Any:
-        fetch(container.get, mine, take)
-        return next(iter(arrays.values())).dtype if arrays else None
+        fetch(container.get, mine, arrivals.take)
+        return arrivals.dtype
 
     dtypes = [dtype for dtype in everywhere(world, name, bring) if dtype is not None]
     if any(dtype != dtypes[0] for dtype in dtypes):
         listed = ", ".join(sorted({str(dtype) for dtype in dtypes}))
         raise ProtocolError(f"{name}: P7: the partitions have dtypes {listed}; an array has one")
-    filled = Container(
-        container.shape,
-        container.tiling,
-        container.extents,
-        True,
-        container.handles,
-        container.locations,
-        container.get,
-        arrays,
-        frozenset(),
-    )
-    found = arranged(container.extents, owners, world.size)
+    filled = replace(container, spmd=True, arrays=arrivals.arrays, copied=frozenset())
     if found is None:
         _may_copy(name, world, copy is False, "the partitions must move")
         return _moved(name, filled, container.extents, owners, world, dtypes[0])
     layout, places = found
-    block, whole = _block(filled, layout, places.get(world.rank), world.rank, dtypes[0])
-    shared = whole and all(direct)
+    shared = False
+    if arrivals.block is not None:
+        block = arrivals.block
+    else:
+        block, whole = _block(
+            filled, container.extents, layout, places.get(world.rank), world.rank, dtypes[0]
+        )
+        shared = whole and arrivals.direct
     _may_copy(
         name, world, copy is False and not shared and bool(mine), "the data came from a cluster"
     )
     if (copy and shared) or not block.flags.writeable:
         block = block.copy()
     return block, layout
+
+
+class _Arrivals:
+    """What comes from a cluster, partition by partition.
+
+    Where the block is known (``places`` is set), each goes to its place at once and is let go, so that
+    no rank ever has its share twice. What is a view of a handle's own memory is kept: all
+    together they may be one array.
+    """
+
+    def __init__(self, extents: Extents) -> None:
+        self.extents = extents
+        self.places: list[list[int]] | None = None
+        self.shape: tuple[int, ...] = ()
+        self.arrays: dict[Position, Array] = {}
+        self.block: Array | None = None
+        self.direct = True
+        self.dtype: Any = None
+        self._first: Position = ()
+        self._offsets: list[dict[int, int]] = []
+
+    def take(self, position: Position, array: Array, own: bool) -> None:
+        if self.dtype is None:
+            self.dtype, self._first = array.dtype, position
+        elif array.dtype != self.dtype:
+            raise ProtocolError(
+                f"P7 position {position}: its data has dtype {array.dtype}, that of position "
+                f"{self._first} has {self.dtype}"
+            )
+        self.direct = self.direct and own
+        self.arrays[position] = array
+        if self.places is None or self.direct:
+            return
+        if self.block is None:
+            self.block = np.empty(self.shape, self.dtype)
+            self._offsets = _offsets(self.extents, self.places)
+        while self.arrays:
+            place, one = self.arrays.popitem()
+            self.block[_key(place, self._offsets, one)] = one
 
 
 def _shape(extents: Extents, position: Position) -> tuple[int, ...]:
