@@ -17,7 +17,8 @@ from ..plan import lower
 from ..plan.description import Description, GroupNote, StatementNote
 from ..run.across import CountLocally, FoldAcross, ReadAcross
 from ..run.exchange import AcrossRanks, FinishExchange, PositionAcrossRanks, StartExchange
-from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share, State, Step
+from ..run.parts import State, Step
+from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share
 from .facts import Access, Collective, Explanation, Group, Launch, Memory, Message, Stored
 from .formulas import code_of, operations_of, region_of, sets_text, touched
 

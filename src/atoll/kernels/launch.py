@@ -12,7 +12,7 @@ from .. import kernels
 from ..config import config
 from ..graph.node import Node, Operation
 from ..run import statistics
-from ..run.program import State, Step
+from ..run.parts import State, Step
 from .workers import parallel_for
 
 if TYPE_CHECKING:

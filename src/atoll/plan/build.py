@@ -20,10 +20,14 @@ from ..run.exchange import (
     AcrossRanks,
     AssignedPart,
     AssignLocally,
+    CopyInside,
     FinishExchange,
     Localise,
     PositionAcrossRanks,
+    StartExchange,
+    scheduled,
 )
+from ..run.parts import Step
 from ..run.program import (
     Allocate,
     ByNumpy,
@@ -33,7 +37,6 @@ from ..run.program import (
     Program,
     Release,
     Share,
-    Step,
 )
 from .body import Patch, Registers, intervals_of
 from .description import Description, GroupNote, describe_group, describe_registers
@@ -148,6 +151,7 @@ class Planner:
             places,
             self._description(notes, alive, {id(s.node) for s in statements}, len(number)),
             tuple(stored),
+            None if self.world is None else scheduled(self.world.communicator, steps),
         )
 
     def _description(
@@ -173,6 +177,12 @@ class Planner:
 
     def _add(self, step: Step, uses: set[int]) -> None:
         self.steps.append((step, uses))
+
+    def _begin(self, start: StartExchange) -> None:
+        """Begin an exchange."""
+        self._add(start, start.uses())
+        if start.inside:
+            self._add(CopyInside(start), start.uses())
 
     def _group(
         self, place: int, group: Group, groups: list[Group], last_use: dict[int, int]
@@ -356,7 +366,7 @@ class Planner:
         start = plan_exchange(of_rank, registers, world, readers)
         if start is None:
             return None
-        self._add(start, start.uses())
+        self._begin(start)
         return FinishExchange(start), start.uses()
 
     def _note(self, patches: list[Patch]) -> None:
@@ -378,7 +388,7 @@ class Planner:
             self._add(Allocate(patch.register, node.geometry), {patch.register})
         else:
             start.gathered = node.geometry.shadow.nbytes
-            self._add(start, start.uses())
+            self._begin(start)
             self._add(FinishExchange(start), start.uses())
         return patch.register
 
@@ -418,7 +428,7 @@ class Planner:
 
         start = plan_exchange(of_rank, registers, self.world, range(self.world.size))
         assert start is not None
-        self._add(start, start.uses())
+        self._begin(start)
         self._add(FinishExchange(start), start.uses())
         return mine.register
 
@@ -551,7 +561,7 @@ class Planner:
             readers |= who_reads(home.layout.region(registers.rank), outer, layout)
         start = plan_exchange(of_rank, registers, self.world, readers) if patches else None
         if start is not None:
-            self._add(start, start.uses())
+            self._begin(start)
             self._add(FinishExchange(start), start.uses())
             uses |= {patch.register for patch in patches.values()}
         register = registers.of[id(node)]

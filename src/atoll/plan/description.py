@@ -13,7 +13,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Layout
-from ..run.program import Step
+from ..run.parts import Step
 from .body import Registers
 from .groups import Group
 

@@ -20,8 +20,16 @@ from ..graph.node import Node
 from ..layout import IndexSet, Layout, Range, needed
 from ..layout.transfer import region_key
 from ..ops.fingerprint import of_move
-from ..run.exchange import FinishExchange, Incoming, Inside, Outgoing, StartExchange
-from ..run.program import State
+from ..run.exchange import (
+    CopyInside,
+    FinishExchange,
+    Incoming,
+    Inside,
+    Outgoing,
+    StartExchange,
+    scheduled,
+)
+from ..run.parts import State
 
 if TYPE_CHECKING:
     from .body import Patch, Registers
@@ -75,7 +83,9 @@ def plan_exchange(
         for node in registers.keep
         if node is not None and node.value is not None and node.place is not None
     }
-    return StartExchange(world.communicator, allocate, incoming, outgoing, inside, halos)
+    moved = {one.register for one in incoming} | {one.register for one in outgoing}
+    dtypes = {register: registers.geometry[register].dtype for register in moved}
+    return StartExchange(allocate, incoming, outgoing, inside, halos, dtypes)
 
 
 def gather(node: Node) -> np.ndarray[Any, Any]:
@@ -118,8 +128,10 @@ def _collected(
     shown = target if target is not None else node.place.layout
     what = "the gathering of an array" if target is None else "a redistribution"
     world.communicator.trail.step(of_move(node.geometry.shape, shown), what)
-    start.run(state)
-    FinishExchange(start).run(state)
+    steps = (start, CopyInside(start), FinishExchange(start))
+    schedule = scheduled(world.communicator, steps)
+    assert schedule is not None
+    schedule.run(state)
     value = state.registers[number]
     assert value is not None
     return value.array

@@ -17,7 +17,7 @@ from ..graph.node import Value
 from ..layout import Layout
 from .arrays import allocate_array
 from .collective import FoldPlan, Section, by_ufunc, fetch, folded, reshaped
-from .program import State
+from .parts import State
 
 Array = np.ndarray[Any, Any]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
 from . import statistics
 from .arrays import allocate_array
-from .program import State
+from .messages import Message, Piece
+from .parts import Part, Schedule, State, Step
 
 Key = tuple[Any, ...]
 
@@ -51,29 +53,28 @@ class Inside(NamedTuple):
 
 
 class StartExchange:
-    """Post the receives, send, and copy what is here; :class:`FinishExchange` waits."""
+    """Memory for patches. Their messages are under way from here to :class:`FinishExchange`."""
 
     __slots__ = (
         "allocate",
-        "communicator",
+        "arriving",
         "cuts",
         "gathered",
         "incoming",
         "inside",
+        "leaving",
         "outgoing",
-        "viewed",
     )
 
     def __init__(
         self,
-        communicator: Communicator,
         allocate: list[tuple[int, Geometry]],
         incoming: list[Incoming],
         outgoing: list[Outgoing],
         inside: list[Inside],
-        halos: dict[int, Any],
+        halos: Mapping[int, Any],
+        dtypes: Mapping[int, np.dtype[Any]],
     ) -> None:
-        self.communicator = communicator
         self.allocate = allocate
         self.incoming = incoming
         self.outgoing = outgoing
@@ -84,12 +85,19 @@ class StartExchange:
             if any(map(any, widths))
         }
         """For arrays with communication padding, what cuts it off."""
-        self.viewed = frozenset(
-            [k for k, one in enumerate(incoming) if all(type(part) is slice for part in one.key)]
+        self.arriving = tuple([self._message(one, dtypes, None) for one in incoming])
+        self.leaving = tuple(
+            [self._message(one, dtypes, self.cuts.get(one.register)) for one in outgoing]
         )
-        """The receives whose piece of the patch is a view of it."""
         self.gathered = 0
         """The bytes of a whole array, where this brings one together."""
+
+    @staticmethod
+    def _message(
+        one: Incoming | Outgoing, dtypes: Mapping[int, np.dtype[Any]], cut: Key | None
+    ) -> Message:
+        piece = Piece(one.register, one.shape, dtypes[one.register], one.key, cut)
+        return Message(one.peer, one.tag % MESSAGES, (piece,), "a halo or a piece of an array")
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is over."""
@@ -99,55 +107,16 @@ class StartExchange:
             | {one.source for one in self.inside}
         )
 
-    def _share(self, state: State, register: int) -> np.ndarray[Any, Any]:
-        array = _array(state, register)
-        cut = self.cuts.get(register)
-        return array if cut is None else array[cut]
-
     def run(self, state: State) -> None:
-        """Begin."""
-        communicator = self.communicator
-        tag = communicator.trail.tag
+        """Allocate."""
         for register, geometry in self.allocate:
             state.registers[register] = allocate_array(geometry)
-        waiting = []
-        viewed = self.viewed
-        for k, one in enumerate(self.incoming):
-            patch = _array(state, one.register)
-            direct = False
-            if k in viewed:
-                buffer = patch[(*one.key, ...)]
-                direct = buffer.flags.c_contiguous
-            if not direct:
-                buffer = np.empty(one.shape, patch.dtype)
-            request = communicator.irecv(
-                buffer, one.peer, tag + one.tag % MESSAGES, "a halo or a piece of an array"
-            )
-            waiting.append((request, None if direct else (one, buffer)))
-        sending = []
-        moved = 0
-        for out in self.outgoing:
-            piece = np.ascontiguousarray(self._share(state, out.register)[out.key])
-            moved += piece.nbytes
-            sending.append(
-                communicator.isend(
-                    piece, out.peer, tag + out.tag % MESSAGES, "a halo or a piece of an array"
-                )
-            )
-        if sending:
-            statistics.add("messages", len(sending))
-            statistics.add("bytes_moved", moved)
         if self.gathered:
             statistics.add("gathered", self.gathered)
-        for within in self.inside:
-            _array(state, within.register)[within.key] = self._share(state, within.source)[
-                within.source_key
-            ]
-        state.pending[id(self)] = (waiting, sending)
 
 
-class FinishExchange:
-    """Wait for the messages of an exchange, and put in place what could not be received there."""
+class CopyInside:
+    """Copy those pieces of patches that this rank owns, while the others travel."""
 
     __slots__ = ("start",)
 
@@ -155,14 +124,52 @@ class FinishExchange:
         self.start = start
 
     def run(self, state: State) -> None:
-        """Wait."""
-        waiting, sending = state.pending.pop(id(self.start))
-        communicator = self.start.communicator
-        communicator.wait_all([request for request, _ in waiting] + sending)
-        for _, late in waiting:
-            if late is not None:
-                one, buffer = late
-                _array(state, one.register)[one.key] = buffer
+        """Copy."""
+        cuts = self.start.cuts
+        for within in self.start.inside:
+            share = _array(state, within.source)
+            cut = cuts.get(within.source)
+            if cut is not None:
+                share = share[cut]
+            _array(state, within.register)[within.key] = share[within.source_key]
+
+
+class FinishExchange:
+    """What comes after it needs the messages of an exchange, or writes where they came from."""
+
+    __slots__ = ("start",)
+
+    def __init__(self, start: StartExchange) -> None:
+        self.start = start
+
+    def run(self, state: State) -> None:
+        """The part that begins here has waited already."""
+
+
+def scheduled(communicator: Communicator, steps: Sequence[Step]) -> Schedule | None:
+    """The steps of a program as parts, one after the other; ``None`` where it sends nothing.
+
+    A part ends where an exchange begins, and another where it must be over.
+    """
+    parts: list[Part] = []
+    here: list[Step] = []
+    for step in steps:
+        if isinstance(step, StartExchange):
+            here.append(step)
+            parts.append(Part(here, opens=step.arriving, sends=step.leaving))
+            here = []
+        elif isinstance(step, FinishExchange):
+            if here:
+                parts.append(Part(here))
+                here = []
+            for message in (*step.start.arriving, *step.start.leaving):
+                message.readers = (len(parts),)
+        else:
+            here.append(step)
+    if not parts:
+        return None
+    parts.append(Part(here))
+    return Schedule(communicator, parts, [(k - 1,) if k else () for k in range(len(parts))])
 
 
 class AcrossRanks:

@@ -9,7 +9,7 @@ buffer can serve again within the same run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,31 +18,7 @@ from ..comm.trail import site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
 from .arrays import allocate_array
-
-
-class State:
-    """What one run has in hand."""
-
-    __slots__ = ("extremes", "flags", "pending", "registers", "scalars", "step")
-    step: Step
-    """What is being done."""
-
-    def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
-        self.registers = registers
-        self.scalars = scalars
-        self.flags: list[tuple[int, Any]] = []
-        """Floating-point flags that kernels raised, and the launches that raised them."""
-        self.pending: dict[int, Any] = {}
-        """Messages on their way, by the step that began them."""
-        self.extremes: dict[int, Any] = {}
-        """The value at a position that was found."""
-
-
-class Step(Protocol):
-    """One thing that a program does."""
-
-    def run(self, state: State) -> None:
-        """Do it."""
+from .parts import Schedule, State, Step
 
 
 class Wanted:
@@ -255,6 +231,7 @@ class Program:
         "kept",
         "leaves",
         "outputs",
+        "schedule",
         "size",
         "steps",
         "stored",
@@ -269,6 +246,7 @@ class Program:
         kept: tuple[int, ...],
         description: Any,
         stored: tuple[tuple[Step, int, int], ...] = (),
+        schedule: Schedule | None = None,
     ) -> None:
         self.leaves = leaves
         self.size = size
@@ -280,6 +258,8 @@ class Program:
         """What ``atoll.explain`` says of it; see ``plan.description``."""
         self.stored = stored
         """For each node that is stored: the step that completes it, its number, its register."""
+        self.schedule = schedule
+        """The steps as parts, where messages come and go between them."""
         self.communicator: Communicator | None = None
         """Who runs it together; ``None`` where each rank computes for itself."""
         self.fingerprint = 0
@@ -297,9 +277,12 @@ class Program:
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up."""
-        for step in self.steps:
-            state.step = step
-            step.run(state)
+        if self.schedule is not None:
+            self.schedule.run(state)
+        else:
+            for step in self.steps:
+                state.step = step
+                step.run(state)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 

@@ -1,0 +1,131 @@
+"""Messages of plans: what goes to, or comes from, one other rank at one time.
+
+A message carries *pieces*: whole arrays of registers, or regions of them. One piece travels as it
+is; several are packed into one stretch of bytes, each at a place that both sides work out alike
+from shapes and dtypes. What arrives is received in place where the region lies in one stretch of
+memory; it becomes the array of its register where that is a whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.geometry import dense
+from ..graph.node import Value
+from .arrays import allocate_array
+
+Array = np.ndarray[Any, Any]
+Key = tuple[Any, ...]
+Registers = Sequence["Value | None"]
+
+PACKED = 1 << 14
+"""Up to how many bytes a piece is packed together with others; copying more costs more than it saves."""
+
+_ALIGNED = 64
+
+
+class Piece(NamedTuple):
+    """An array in a message."""
+
+    register: int
+    """Where it is, or will be; ``-1`` where nobody reads what arrives."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    key: Key | None = None
+    """The region of the register's array; ``None``: all of it, whichever array that is."""
+    cut: Key | None = None
+    """What cuts communication padding off the register's array before ``key`` counts."""
+    offset: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """How long it is."""
+        size: int = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return size
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is packed together with others."""
+        return self.nbytes <= PACKED and self.dtype.kind in "biufc"
+
+
+class Message:
+    """One message on the wire. ``tag`` counts from the base of its run."""
+
+    __slots__ = ("nbytes", "peer", "pieces", "readers", "tag", "what")
+
+    def __init__(self, peer: int, tag: int, pieces: Iterable[Piece], what: str) -> None:
+        self.peer = peer
+        self.tag = tag
+        self.what = what
+        """What it is for, which a wait that takes long will say."""
+        placed, offset = [], 0
+        for piece in pieces:
+            placed.append(piece._replace(offset=offset))
+            offset += -(-piece.nbytes // _ALIGNED) * _ALIGNED
+        self.pieces = tuple(placed)
+        self.nbytes = placed[0].nbytes if len(placed) == 1 else offset
+        self.readers: tuple[int, ...] = ()
+        """The parts that wait until it has arrived; where it is sent, until its memory is free again."""
+
+    def _views(self, memory: Array) -> Iterator[tuple[Piece, Array]]:
+        for piece in self.pieces:
+            yield piece, np.ndarray(piece.shape, piece.dtype, memory, piece.offset)
+
+    def outgoing(self, registers: Registers) -> Array:
+        """The array that is sent."""
+        if len(self.pieces) == 1:
+            first = self.pieces[0]
+            array = _region(first, registers)
+            return array if first.key is None else np.ascontiguousarray(array)
+        memory = np.empty(self.nbytes, np.uint8)
+        for piece, view in self._views(memory):
+            view[...] = _region(piece, registers)
+        return memory
+
+    def memory(self, registers: Registers) -> tuple[Array, bool]:
+        """Where it is to arrive, and whether it is in its place then."""
+        first = self.pieces[0]
+        if len(self.pieces) > 1:
+            if all(piece.key is not None for piece in self.pieces):
+                return np.empty(self.nbytes, np.uint8), False
+            return allocate_array(dense((self.nbytes,), np.dtype(np.uint8)), self.what).array, False
+        if first.key is None:
+            if first.dtype.kind in "biufc":
+                return allocate_array(dense(first.shape, first.dtype), self.what).array, False
+            return np.empty(first.shape, first.dtype), False
+        if all(type(part) is slice for part in first.key):
+            view = _region(first, registers)
+            if view.flags.c_contiguous:
+                return view, True
+        return np.empty(first.shape, first.dtype), False
+
+    def arrived(self, memory: Array, registers: list[Value | None]) -> None:
+        """Put what arrived in its place."""
+        if len(self.pieces) == 1:
+            _put(self.pieces[0], memory, registers)
+            return
+        for piece, view in self._views(memory):
+            _put(piece, view, registers)
+
+    def __repr__(self) -> str:
+        return f"<message with rank {self.peer}, tag {self.tag}: {self.what}>"
+
+
+def _region(piece: Piece, registers: Registers) -> Array:
+    value = registers[piece.register]
+    assert value is not None
+    array = value.array
+    if piece.cut is not None:
+        array = array[piece.cut]
+    return array if piece.key is None else array[(*piece.key, ...)]
+
+
+def _put(piece: Piece, array: Array, registers: list[Value | None]) -> None:
+    if piece.key is not None:
+        _region(piece, registers)[...] = array
+    elif piece.register >= 0:
+        registers[piece.register] = Value(array)

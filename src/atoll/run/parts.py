@@ -1,0 +1,257 @@
+"""Parts: how every plan runs, that of an array program and that of a dataflow graph.
+
+A *part* is a list of steps without communication. Messages arrive before it and leave after it.
+Parts form a partial order: a part waits for some messages and for some other parts, and whichever
+waits for nothing any more may run. One loop runs them all:
+
+1. run a part that is ready, the first in the order of the schedule; then post the receives that it
+   *opens*, and send what it sends; whoever waited for it waits for one thing less;
+2. see what has arrived, put it in place; its readers wait for one thing less;
+3. where no part is ready, post receives that no part opens, some at a time, and wait.
+
+A wait names the messages that it waits for, each by what it is for. A register that is read by
+several parts is let go when the last of them has run, whichever that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any, Protocol
+
+from ..comm.communicator import Communicator, Request
+from ..errors import PartitionInducedCycleError
+from ..graph.node import Value
+from . import statistics
+from .messages import Array, Message
+
+WINDOW = 128
+"""How many receives that no part opens are posted at first, and how many more before each wait."""
+
+
+class State:
+    """What one run has in hand."""
+
+    __slots__ = ("extremes", "flags", "registers", "scalars", "step")
+    step: Step
+    """What is being done."""
+
+    def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
+        self.registers = registers
+        self.scalars = scalars
+        self.flags: list[tuple[int, Any]] = []
+        """Floating-point flags that kernels raised, and the launches that raised them."""
+        self.extremes: dict[int, Any] = {}
+        """The value at a position that was found."""
+
+
+class Step(Protocol):
+    """One thing that a program does."""
+
+    def run(self, state: State) -> None:
+        """Do it."""
+
+
+class Part:
+    """Steps, and what comes before and after them."""
+
+    __slots__ = ("followers", "opens", "reads", "sends", "steps", "waits")
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        *,
+        opens: Sequence[Message] = (),
+        sends: Sequence[Message] = (),
+        reads: Sequence[int] = (),
+    ) -> None:
+        self.steps = tuple(steps)
+        self.opens = tuple(opens)
+        """Messages whose receives are posted when the steps are done."""
+        self.sends = tuple(sends)
+        self.reads = tuple(reads)
+        """The registers that are let go when all parts which read them have run."""
+        self.followers: tuple[int, ...] = ()
+        """The parts that wait for this one."""
+        self.waits = 0
+        """How many messages and parts must be there first."""
+
+
+class Schedule:
+    """Parts, those that somebody waits for first, and the messages between them and other ranks.
+
+    ``uses`` counts the parts that read a register, as far as parts say so. ``arriving`` are the
+    messages that no part opens. With ``tag`` messages are numbered from there on, else from
+    what the trail of the communicator says at the time.
+    """
+
+    __slots__ = ("_first", "_waits", "arriving", "communicator", "parts", "sends", "tag", "uses")
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        parts: Sequence[Part],
+        needs: Sequence[Sequence[int]],
+        *,
+        arriving: Sequence[Message] = (),
+        uses: dict[int, int] | None = None,
+        tag: int | None = None,
+    ) -> None:
+        self.communicator = communicator
+        self.parts = tuple(parts)
+        self.arriving = tuple(arriving)
+        self.uses = uses or {}
+        self.tag = tag
+        self.sends = sum(len(part.sends) for part in parts)
+        followers: list[list[int]] = [[] for _ in parts]
+        for k, (part, needed) in enumerate(zip(parts, needs, strict=True)):
+            for other in needed:
+                followers[other].append(k)
+            part.waits = len(needed)
+        for part, found in zip(parts, followers, strict=True):
+            part.followers = tuple(found)
+            for message in (*part.opens, *part.sends):
+                for reader in message.readers:
+                    parts[reader].waits += 1
+        for message in arriving:
+            for reader in message.readers:
+                parts[reader].waits += 1
+        self._waits = [part.waits for part in parts]
+        self._first = [k for k, part in enumerate(parts) if not part.waits]
+
+    def run(self, state: State) -> None:
+        """Run all parts; on return all messages have come and gone."""
+        _Run(self, state).run()
+
+
+class _Run:
+    """One run: what is ready, what is on its way."""
+
+    __slots__ = (
+        "incoming",
+        "left",
+        "missing",
+        "moved",
+        "ready",
+        "requests",
+        "schedule",
+        "state",
+        "uses",
+    )
+
+    def __init__(self, schedule: Schedule, state: State) -> None:
+        self.schedule = schedule
+        self.state = state
+        self.missing = schedule._waits.copy()
+        self.ready = schedule._first.copy()
+        heapify(self.ready)
+        self.uses = schedule.uses.copy()
+        self.left = len(schedule.parts)
+        self.moved = 0
+        self.requests: list[Request] = []
+        self.incoming: list[tuple[Message, Array | None]] = []
+        """For each request its message, and the array to put in place, if that remains to be done."""
+
+    def run(self) -> None:
+        schedule = self.schedule
+        communicator = schedule.communicator
+        parts, ready = schedule.parts, self.ready
+        unposted = iter(schedule.arriving)
+        more = bool(schedule.arriving) and self._post(unposted)
+        while self.left:
+            if ready:
+                self._run_part(parts[heappop(ready)])
+                if self.requests and ready:
+                    self._take(communicator.test_some(self.requests))
+            elif more:
+                more = self._post(unposted)
+                self._take(communicator.test_some(self.requests))
+            elif self.requests:
+                self._take(communicator.wait_some(self.requests))
+            else:
+                raise PartitionInducedCycleError("parts are left that nothing can make ready")
+        if self.requests:
+            communicator.wait_all(self.requests)
+        if schedule.sends:
+            statistics.add("messages", schedule.sends)
+            statistics.add("bytes_moved", self.moved)
+
+    def _run_part(self, part: Part) -> None:
+        state = self.state
+        for step in part.steps:
+            state.step = step
+            step.run(state)
+        if part.opens or part.sends:
+            self._exchange(part)
+        self.left -= 1
+        missing = self.missing
+        for follower in part.followers:
+            missing[follower] -= 1
+            if not missing[follower]:
+                heappush(self.ready, follower)
+        uses = self.uses
+        for register in part.reads:
+            uses[register] -= 1
+            if not uses[register]:
+                state.registers[register] = None
+
+    def _base(self) -> int:
+        tag = self.schedule.tag
+        return self.schedule.communicator.trail.tag if tag is None else tag
+
+    def _open(self, message: Message, base: int) -> None:
+        buffer, there = message.memory(self.state.registers)
+        request = self.schedule.communicator.irecv(
+            buffer, message.peer, base + message.tag, message.what
+        )
+        self.requests.append(request)
+        self.incoming.append((message, None if there else buffer))
+
+    def _exchange(self, part: Part) -> None:
+        """Post the receives that a part opens, and send what it sends."""
+        base = self._base()
+        for message in part.opens:
+            self._open(message, base)
+        isend, registers = self.schedule.communicator.isend, self.state.registers
+        for message in part.sends:
+            array = message.outgoing(registers)
+            self.moved += array.nbytes
+            request = isend(array, message.peer, base + message.tag, message.what)
+            if request.done:
+                self._less(message)
+            else:
+                self.requests.append(request)
+                self.incoming.append((message, None))
+
+    def _post(self, unposted: Any) -> bool:
+        """Post some receives that no part opens; whether there may be others."""
+        base = self._base()
+        for _ in range(WINDOW):
+            message = next(unposted, None)
+            if message is None:
+                return False
+            self._open(message, base)
+        return True
+
+    def _take(self, done: list[int]) -> None:
+        """Put what has arrived in place, and note what has left."""
+        if not done:
+            return
+        for k in done:
+            message, late = self.incoming[k]
+            if late is not None:
+                message.arrived(late, self.state.registers)
+            self._less(message)
+        if len(done) == len(self.requests):
+            self.requests, self.incoming = [], []
+            return
+        gone = set(done)
+        self.requests = [one for k, one in enumerate(self.requests) if k not in gone]
+        self.incoming = [one for k, one in enumerate(self.incoming) if k not in gone]
+
+    def _less(self, message: Message) -> None:
+        missing = self.missing
+        for reader in message.readers:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heappush(self.ready, reader)
