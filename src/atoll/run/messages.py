@@ -126,6 +126,8 @@ def _region(piece: Piece, registers: Registers) -> Array:
 
 def _put(piece: Piece, array: Array, registers: list[Value | None]) -> None:
     if piece.key is not None:
-        _region(piece, registers)[...] = array
+        value = registers[piece.register]
+        assert value is not None
+        value.array[piece.key] = array
     elif piece.register >= 0:
         registers[piece.register] = Value(array)
