@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from .comm.trail import opened, site_text
 from .config import config
 from .errors import DeferredValueError
@@ -266,28 +264,26 @@ class Bound:
         self.inputs = list(inputs)
         self.programs: dict[Any, tuple[Program, list[Any], list[int], list[Any]]] = {}
 
-    def run(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    def run(self, given: Sequence[Value]) -> list[Value]:
         """The value of each root."""
-        form = tuple([array.strides for array in arrays])
+        form = tuple([value.array.strides for value in given])
         made = self.programs.get(form)
         if made is None:
-            made = self.programs[form] = self._make(arrays)
+            made = self.programs[form] = self._make(given)
         program, sources, places, scalars = made
         values: list[Value | None] = [
-            Value(arrays[source]) if type(source) is int else source for source in sources
+            given[source] if type(source) is int else source for source in sources
         ]
         results, flags = program.run(program.begin(values, scalars))
         for bits, launch in flags:
             report(bits, launch.spec, launch.operations)
-        return [results[place].array for place in places]
+        return [results[place] for place in places]
 
-    def _make(
-        self, arrays: Sequence[np.ndarray[Any, Any]]
-    ) -> tuple[Program, list[Any], list[int], list[Any]]:
+    def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:
         """The program for inputs that lie in memory like these, and where its leaves come from."""
         number = {id(node): k for k, node in enumerate(self.inputs)}
-        for node, array in zip(self.inputs, arrays, strict=True):
-            node.value = Value(array, pinned=True)
+        for node, value in zip(self.inputs, given, strict=True):
+            node.value = Value(value.array, value.address, pinned=True)
         try:
             walk = _Walk(self.roots)
             leaves = walk.leaves

@@ -25,7 +25,7 @@ from ..run.parts import Part, Schedule, State
 from .messages import received, sent
 from .nodes import Data, Input, Receive
 from .partition import origin_of
-from .program import Program, generate_code_for_partition
+from .program import PartProgram, Program, generate_code_for_partition
 from .records import DistributedGraphPart, DistributedGraphPartition, topological
 from .verify import verify
 
@@ -53,8 +53,14 @@ class CallProgram:
 
     def run(self, state: State) -> None:
         """Call it."""
-        registers = state.registers
-        found = self.program(**{name: registers[k].array for name, k in self.inputs})  # type: ignore[union-attr]
+        registers, program = state.registers, self.program
+        short = program.short if type(program) is PartProgram else None
+        if short is not None:
+            values = short.run(self.pid, {name: registers[k] for name, k in self.inputs})  # type: ignore[misc]
+            for name, register, _ in self.outputs:
+                registers[register] = values[name]
+            return
+        found = program(**{name: registers[k].array for name, k in self.inputs})  # type: ignore[union-attr]
         for name, register, form in self.outputs:
             value = found[name]
             array = value if type(value) is np.ndarray else np.asarray(value)

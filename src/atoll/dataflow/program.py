@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import Bound
-from ..graph.node import Node, in_order
+from ..graph.node import Node, Value, in_order
 from ..recording.deferred import Call
 from .nodes import Data, Input, Receive
 from .partition import origin_of
@@ -21,6 +21,7 @@ from .records import DistributedGraphPart, DistributedGraphPartition
 
 Array = np.ndarray[Any, Any]
 Program = Callable[..., Mapping[str, Any]]
+_NOTHING = np.empty(0)
 _STAGE_LIMIT = 1000
 """How many nodes a stage has at most: the planner's work on longer ones grows faster than they do."""
 
@@ -35,6 +36,42 @@ class _Stage:
         self.sources = [id(node) for node in sources]
         self.results = [id(node) for node in self.bound.roots] if self.bound else []
         self.calls = calls
+
+
+class _Short:
+    """A part that is one program of the engine: values go in and come out as they are."""
+
+    __slots__ = ("bound", "checks", "outputs", "sources")
+
+    def __init__(
+        self,
+        bound: Bound,
+        sources: list[tuple[str, Value]],
+        checks: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]],
+        outputs: dict[str, int],
+    ) -> None:
+        self.bound = bound
+        self.sources = [(name, *checks.get(name, ((), None)), value) for name, value in sources]
+        """The name of an input, its form, and, without a name, the value itself."""
+        self.outputs = outputs
+
+    def run(self, pid: Hashable, given: Mapping[str, Value]) -> dict[str, Value]:
+        """The outputs."""
+        values = []
+        for name, shape, dtype, value in self.sources:
+            if not name:
+                values.append(value)
+                continue
+            try:
+                value = given[name]
+            except KeyError:
+                raise TypeError(f"part {pid!r} needs the input {name!r}") from None
+            array = value.array
+            if array.shape != shape or array.dtype != dtype or not array.flags.aligned:
+                value = Value(checked(name, array, shape, dtype))
+            values.append(value)
+        results = self.bound.run(values)
+        return {name: results[place] for name, place in self.outputs.items()}
 
 
 class PartProgram:
@@ -52,7 +89,8 @@ class PartProgram:
         self._data: list[tuple[int, Array]] = []
         self._call_results: dict[int, list[tuple[int, int]]] = {}
         self._stages: list[_Stage] | None = None
-        self._short: tuple[Any, ...] | None = None
+        self.short: _Short | None = None
+        """The whole part, where it is one program of the engine; known once it is prepared."""
         self._checks: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
 
     def _order(self) -> list[Node]:
@@ -163,39 +201,23 @@ class PartProgram:
         named = {id(node): name for name, nodes in self._inputs.items() for node in nodes}
         data = dict(self._data)
         results = {key: place for place, key in enumerate(stage.results)}
-        sources = [named.get(key, data.get(key)) for key in stage.sources]
-        outputs = []
-        for name, node in self.roots.items():
-            if id(node) not in results:
-                return
-            outputs.append((name, results[id(node)]))
-        bound = stage.bound
-        assert bound is not None
-        checks = [(s, *self._checks[s]) if type(s) is str else (None, (), s) for s in sources]
-        self._short = (bound.run, tuple(checks), tuple(outputs))
+        if any(id(node) not in results for node in self.roots.values()):
+            return
+        sources: list[tuple[str, Value]] = [
+            (named.get(key, ""), Value(data.get(key, _NOTHING))) for key in stage.sources
+        ]
+        assert stage.bound is not None
+        outputs = {name: results[id(node)] for name, node in self.roots.items()}
+        self.short = _Short(stage.bound, sources, self._checks, outputs)
 
     def __call__(self, **inputs: Any) -> dict[str, Array]:
         self.prepare()
-        if self._short is not None:
-            run, checks, outputs = self._short
-            arrays = []
-            for name, shape, dtype in checks:
-                if name is None:
-                    arrays.append(dtype)
-                    continue
-                array = inputs.get(name)
-                if (
-                    type(array) is not np.ndarray
-                    or array.shape != shape
-                    or array.dtype != dtype
-                    or not array.flags.aligned
-                ):
-                    if name not in inputs:
-                        raise TypeError(f"part {self.pid!r} needs the input {name!r}")
-                    array = checked(name, array, shape, dtype)
-                arrays.append(array)
-            results = run(arrays)
-            return {name: results[place] for name, place in outputs}
+        if self.short is not None:
+            given = {
+                name: Value(np.asarray(inputs[name])) for name in self._inputs if name in inputs
+            }
+            made = self.short.run(self.pid, given)
+            return {name: value.array for name, value in made.items()}
         values: dict[int, Array] = dict(self._data)
         for name, nodes in self._inputs.items():
             try:
@@ -212,8 +234,8 @@ class PartProgram:
                 for output, key in self._call_results[id(call)]:
                     values[key] = found[output]
             if stage.bound is not None:
-                arrays = stage.bound.run([values[key] for key in stage.sources])
-                values.update(zip(stage.results, arrays, strict=True))
+                results = stage.bound.run([Value(values[key]) for key in stage.sources])
+                values.update({k: v.array for k, v in zip(stage.results, results, strict=True)})
         return {name: self._value(values, node) for name, node in self.roots.items()}
 
     @staticmethod
