@@ -1,9 +1,11 @@
 """From wanted values to a program, and from the program to the values.
 
-A trace is walked once, iteratively, into a *key*: for each pending node its operation, the
-number of its geometry, and where its operands come from (leaves are numbered by first
+A trace is walked once, iteratively, into a *structure*: for each pending node its operation, the
+form of its geometry, and where its operands come from (leaves are numbered by first
 appearance, numbers are left out), and for whatever is still referred to from outside, that it
-is. Equal keys have equal programs, so a loop that repeats its expressions plans them once.
+is. With the numbers of the geometries it is a *key*. Equal keys have equal programs, so a loop that
+repeats its expressions plans them once. Equal structures have a *family* of programs: a loop
+whose slices move finds its program there, by arithmetic (see ``plan.moving``).
 """
 
 from __future__ import annotations
@@ -15,20 +17,27 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .comm.trail import opened, site_text
-from .config import config
+from .config import Settings, config
 from .errors import DeferredValueError
+from .graph.geometry import Geometry
 from .graph.node import Node, Value
 from .kernels.flags import report
-from .kernels.launch import make_launch, supported
+from .kernels.launch import KernelStep, supported
 from .ops import windows
 from .ops.fingerprint import of_trace
+from .run import statistics
 from .run.program import Program
 from .run.replicated import compare_replicated
 
 if TYPE_CHECKING:
     from .plan.build import LaunchMaker
+    from .plan.moving import Family
 
 _PROGRAMS_KEPT = 1024
+_MOVED_KEPT = 256
+_FAMILIES_KEPT = 256
+make_launch: Any = KernelStep
+"""Makes the steps that run launches; tests put something slower in its place."""
 
 
 class _Programs(threading.local):
@@ -36,6 +45,10 @@ class _Programs(threading.local):
 
     def __init__(self) -> None:
         self.kept: OrderedDict[Any, Program] = OrderedDict()
+        self.moved: OrderedDict[Any, Program] = OrderedDict()
+        """Programs that were bound to slices, which may not come again."""
+        self.families: OrderedDict[Any, Family] = OrderedDict()
+        """By structure."""
 
 
 _programs = _Programs()
@@ -84,11 +97,12 @@ class _Walk:
                             leaves.append(arg)
                             home = arg.place
                             append(
-                                arg.geometry.number
+                                arg.geometry.form
                                 if home is None
-                                else (arg.geometry.number, home.number, arg.value.array.strides)
+                                else (arg.geometry.form, home.number, arg.value.array.strides)
                             )
-                append(node.code or node.identify())
+                code = node.code
+                append(node.identify() if code is None else code)
                 for arg in args:
                     if type(arg) is Node:
                         append(-1 - number[arg])
@@ -111,6 +125,15 @@ class _Walk:
         self.node_uses = [uses[k] for k in node_numbers]
         self.wanted = [number[root] for root in roots] if len(roots) > 1 else None
 
+    def add_numbers(self) -> None:
+        """Tell one geometry from another, too."""
+        key, order = self.key, self.order
+        key += [leaf.geometry.number for leaf in self.leaves]
+        key += [node.geometry.number for node in order]
+        key += [
+            node.params[0].number for node in order if node.kind == "read" or node.kind == "update"
+        ]
+
 
 _OURS = max(map(getrefcount, [object()]))
 """The references that a list and the counting itself have to a node."""
@@ -125,6 +148,8 @@ class Found(NamedTuple):
     """A trace: its key, the program that was made for it before, and what such a program runs on."""
 
     key: tuple[Any, ...]
+    structure: int
+    """How much of the key is structure; the rest are numbers of geometries."""
     program: Program | None
     leaves: list[Node]
     scalars: list[Any]
@@ -146,9 +171,11 @@ def look_up(pending: Sequence[Node]) -> Found:
     if walk.wanted is not None:  # which of the nodes; a single one is always the last
         key.extend(walk.wanted)
     key.append((len(pending), settings.fusion, settings.small))
+    structure = len(key)
+    walk.add_numbers()
     frozen = tuple(key)
-    program = _programs.kept.get(frozen)
-    return Found(frozen, program, leaves, walk.scalars, order, alive_leaves, alive_nodes)
+    program = _programs.kept.get(frozen) or _programs.moved.get(frozen)
+    return Found(frozen, structure, program, leaves, walk.scalars, order, alive_leaves, alive_nodes)
 
 
 def deferred_error(node: Node) -> DeferredValueError:
@@ -180,11 +207,9 @@ def _compute(pending: list[Node]) -> None:
     found = look_up(pending)
     program, leaves, scalars, order = found.program, found.leaves, found.scalars, found.order
     if program is None:
-        program = make_program(found, pending, make_launch)
-        kept = _programs.kept
-        if len(kept) >= _PROGRAMS_KEPT:
-            kept.popitem(last=False)
-        kept[found.key] = program
+        program = _new_program(found, pending)
+    else:
+        statistics.add("plans_reused")
     del found
     if program.communicator is not None:
         program.announce()
@@ -211,7 +236,78 @@ def _compute(pending: list[Node]) -> None:
 windows.Evaluation.compute = staticmethod(_compute)
 
 
-def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
+def _new_program(found: Found, roots: list[Node]) -> Program:
+    """The program of a trace that has not been met: bound to where slices have moved, or planned."""
+    leaves, order = found.leaves, found.order
+    structure = found.key[: found.structure]
+    families = _programs.families
+    family = families.get(structure)
+    moving = hasattr(make_launch, "moving") and not any(node.place for node in (*leaves, *order))
+    if family is not None and moving:
+        geometries = geometries_of(leaves, order)
+        program = family.bound(geometries, order)
+        if program is not None:
+            statistics.add("plans_reused")
+            statistics.add("plans_moved")
+        else:
+            program = _extended(family, found, roots, geometries)
+        if program is not None:
+            _keep(_programs.moved, _MOVED_KEPT, found.key, program)
+            return program
+    program = make_program(found, roots, make_launch)
+    statistics.add("plans_made")
+    _keep(_programs.kept, _PROGRAMS_KEPT, found.key, program)
+    if family is None and moving:
+        from .plan.moving import Family
+
+        _keep(families, _FAMILIES_KEPT, structure, Family(geometries_of(leaves, order)))
+    return program
+
+
+def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any) -> None:
+    if len(kept) >= most:
+        kept.popitem(last=False)
+    kept[key] = thing
+
+
+def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
+    """All geometries of a trace: of leaves, of nodes, of the views they read or write through, and
+    of the bases of these."""
+    views = [node.params[0] for node in order if node.kind == "read" or node.kind == "update"]
+    found = [leaf.geometry for leaf in leaves]
+    found += [node.geometry for node in order]
+    found += views
+    found += [view.base for view in views]
+    return found
+
+
+def _extended(
+    family: Family, found: Found, roots: list[Node], geometries: list[Geometry]
+) -> Program | None:
+    """The program of a trace from a new template of its family; ``None`` if there can be none."""
+    from .plan.moving import LooseLaunch, Skeleton
+
+    alive_leaves, alive_nodes = found.alive_leaves, found.alive_nodes
+    settings = config.settings()
+
+    def plan(leaves: list[Node], order: list[Node], roots: list[Node], make: Any) -> Program:
+        trace = Found((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
+        return make_program(trace, roots, make, settings, make is not LooseLaunch)
+
+    skeleton = Skeleton(found.leaves, found.order, roots)
+    program = family.extended(geometries, found.order, skeleton, plan, make_launch)
+    if program is not None:
+        statistics.add("plans_made")
+    return program
+
+
+def make_program(
+    found: Found,
+    roots: list[Node],
+    make: LaunchMaker,
+    settings: Settings | None = None,
+    describe: bool = True,
+) -> Program:
     """The program of a trace; ``make`` turns its launches into steps."""
     # The planner is imported with the first large array, so that small programs start quickly.
     from .plan.build import Planner
@@ -226,16 +322,17 @@ def make_program(found: Found, roots: list[Node], make: LaunchMaker) -> Program:
     alive = {id(n) for n, a in zip(leaves, found.alive_leaves, strict=True) if a}
     alive |= {id(n) for n, a in zip(order, found.alive_nodes, strict=True) if a}
     alive |= {id(n) for n in roots}
-    small = config.small
-    trace = Trace(list(order), roots, frozenset(alive), _kernels_can, min(256, small), scalar_of)
+    settings = settings or config.settings()
+    below = min(256, settings.small)
+    trace = Trace(list(order), roots, frozenset(alive), _kernels_can, below, scalar_of)
     planner = Planner(trace, leaves, make)
     trace.together = planner.world is not None and planner.world.size > 1
     if planner.world is None or planner.world.size == 1:
-        return planner.plan(config.fusion)
+        return planner.plan(settings.fusion, describe)
     fingerprint = of_trace(order, roots)
     opened.still = True
     try:
-        program = planner.plan(config.fusion)
+        program = planner.plan(settings.fusion)
     finally:
         opened.still = False
     program.communicator = planner.world.communicator
@@ -286,6 +383,7 @@ class Bound:
             node.value = Value(value.array, value.address, pinned=True)
         try:
             walk = _Walk(self.roots)
+            walk.add_numbers()
             leaves = walk.leaves
             settings = config.settings()
             strides = tuple([leaf.value.array.strides for leaf in leaves])  # type: ignore[union-attr]
@@ -294,12 +392,11 @@ class Bound:
             alive = tuple([True] * len(leaves))
             unseen = tuple([False] * len(walk.order))
             program = _programs.kept.get(key)
-            found = Found(key, program, leaves, walk.scalars, walk.order, alive, unseen)
+            found = Found(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
             if program is None:
                 program = make_program(found, self.roots, make_launch)
-                if len(_programs.kept) >= _PROGRAMS_KEPT:
-                    _programs.kept.popitem(last=False)
-                _programs.kept[key] = program
+                statistics.add("plans_made")
+                _keep(_programs.kept, _PROGRAMS_KEPT, key, program)
         finally:
             for node in self.inputs:
                 node.value = None

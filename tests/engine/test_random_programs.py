@@ -114,9 +114,7 @@ def agree(seed, pairs, text, *, strides=True):
 @pytest.fixture
 def by_numpy(monkeypatch):
     monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    evaluate._programs.kept.clear()
-    yield
-    evaluate._programs.kept.clear()
+    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

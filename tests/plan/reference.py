@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from atoll.plan.lower import Launch
@@ -21,9 +23,43 @@ class Span:
 
 
 class ReferenceLaunch:
-    def __init__(self, launch: Launch, partials) -> None:
+    def __init__(self, launch: Launch, parts) -> None:
         self.launch = launch
-        self.partials = partials
+        self.partials = [
+            (fold.partials[start:], None if fold.positions is None else fold.positions[start:])
+            for fold, start in parts
+        ]
+
+    @staticmethod
+    def moving(launch: Launch, parts, template):
+        """The same for slices that move: every number of the launch is calculated anew."""
+        place = template.result(
+            (
+                (launch.extents, launch.chunk, launch.chunks, launch.origins),
+                tuple([(m.offset, m.strides) for m in launch.memories]),
+                tuple([literal for _, _, literal in launch.scalars]),
+                tuple([start for _, start in parts]),
+            )
+        )
+
+        def make(binding):
+            (extents, chunk, chunks, origins), places, literals, starts = binding.results[place]
+            memories = [
+                replace(memory, offset=offset, strides=strides)
+                for memory, (offset, strides) in zip(launch.memories, places, strict=True)
+            ]
+            scalars = [
+                (number, dtype, literal)
+                for (number, dtype, _), literal in zip(launch.scalars, literals, strict=True)
+            ]
+            now = replace(
+                launch, extents=extents, chunk=chunk, chunks=chunks, origins=origins,
+                memories=memories, scalars=scalars,
+            )  # fmt: skip
+            folds = [template.fold(one, binding) for one, _ in parts]
+            return ReferenceLaunch(now, list(zip(folds, starts, strict=True)))
+
+        return make
 
     def run(self, state: State) -> None:
         launch = self.launch

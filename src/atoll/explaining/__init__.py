@@ -48,7 +48,12 @@ def explain(x: Any) -> Explanation:
     program: Program | None = node.value.program
     if program is None:
         return _without_program(what, "data")
-    return Reader(program, None).explanation(what, "evaluated", "")
+    return Reader(_readable(program), None).explanation(what, "evaluated", "")
+
+
+def _readable(program: Program) -> Program:
+    """The program with its description: one that was bound to slices is planned again for it."""
+    return program if program.described is None else program.described(Planned)
 
 
 def _what(x: Any, node: Node) -> str:
@@ -67,7 +72,7 @@ def _explain_pending(node: Node, what: str) -> Explanation:
     roots = together([node])
     found = look_up(roots)
     if found.program is not None:
-        reader = Reader(found.program, found.scalars)
+        reader = Reader(_readable(found.program), found.scalars)
         return reader.explanation(what, "pending", "known")
     # planning folds over the original shape of what was flattened, and notes it in the nodes
     before = [(n, n.args, n.params) for n in found.order]

@@ -36,7 +36,7 @@ class Planned:
 
     __slots__ = ("launch",)
 
-    def __init__(self, launch: lower.Launch, partials: Any) -> None:
+    def __init__(self, launch: lower.Launch, parts: Any) -> None:
         self.launch = launch
 
     def run(self, state: State) -> None:

@@ -7,8 +7,9 @@ geometry indexes, transposes or reshapes the shadow, so that NumPy decides what 
 is a view, and which strides result. Only operations that read no element may touch a shadow.
 
 Geometries are interned while they are in use often: looking up a slice that was taken before
-costs one dictionary access, and equal ones mostly share a ``number``, which is what the keys of
-plans are made of. (Equal ones with different numbers only cost a second plan.)
+costs one dictionary access, and equal ones mostly share a ``number``, by which a plan is found that
+was used before. (Equal ones with different numbers only cost a little time.) What slices have in common
+that differ in their numbers alone is their ``form``: a plan for moving slices is found by that.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _RESERVED = 1 << 45  # more would cover the middle of the address space, where P
 _REMEMBERED = 1 << 16
 _REMEMBERED_VIEWS = 1 << 10
 _numbers = itertools.count()
+_forms: dict[Any, int] = {}
 
 
 class _Addressed:
@@ -67,10 +69,13 @@ class Geometry:
     __slots__ = (
         "_axes",
         "_memo",
+        "address",
         "base",
         "c_contiguous",
         "dense",
         "dtype",
+        "form",
+        "integers",
         "ndim",
         "number",
         "offset",
@@ -84,7 +89,9 @@ class Geometry:
     base: Geometry
     _table: dict[Any, Geometry] = {}  # noqa: RUF012
 
-    def __init__(self, shadow: np.ndarray[Any, Any], offset: int, base: Geometry | None) -> None:
+    def __init__(
+        self, shadow: np.ndarray[Any, Any], offset: int, base: Geometry | None, dense: bool = False
+    ) -> None:
         self.shadow = shadow
         self.shape: tuple[int, ...] = shadow.shape
         self.strides: tuple[int, ...] = shadow.strides
@@ -96,31 +103,49 @@ class Geometry:
         self.c_contiguous: bool = shadow.flags.c_contiguous
         self.writeable: bool = shadow.flags.writeable
         self.number = next(_numbers)
-        self.read_as: tuple[Geometry, tuple[Any, ...], tuple[Any, ...]] | None = None
+        self.read_as: tuple[Geometry, int, int] | None = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
         self._memo: dict[Any, Geometry] = {}
         self._axes: AxisReads | bool | None = False
-        self.dense = False  # whether it is a base that fills its memory, each element once
+        self.integers: tuple[int, ...] = (*self.shape, *self.strides, offset)
+        """All that two geometries of one form differ in."""
+        self.address: int = _address(shadow) if base is None else base.address
+        """Where the shadow of the base begins."""
+        self.dense = base is None and dense
+        """Whether it is a base that fills its memory, each element once."""
+        form = (
+            self.dtype,
+            self.ndim,
+            self.c_contiguous,
+            self.writeable,
+            self.dense,
+            None if base is None else base.form,
+            tuple([n if n < 2 else 2 for n in self.shape]),
+            tuple([(s > 0) - (s < 0) for s in self.strides]),
+        )
+        self.form: int = _forms.setdefault(form, len(_forms))
 
     def __repr__(self) -> str:
         return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"
 
     @staticmethod
-    def _intern(shadow: np.ndarray[Any, Any], base: Geometry | None) -> Geometry:
-        offset = _address(shadow) - _address(base.shadow) if base is not None and shadow.size else 0
+    def _intern(
+        shadow: np.ndarray[Any, Any], base: Geometry | None, dense: bool = False
+    ) -> Geometry:
+        offset = _address(shadow) - base.address if base is not None and shadow.size else 0
         key = (
             shadow.shape,
             shadow.strides,
             shadow.dtype,
             shadow.flags.writeable,
             offset,
-            None if base is None else base.number,
+            dense if base is None else base.number,
         )
         found = Geometry._table.get(key)
         if found is None:
             if len(Geometry._table) >= _REMEMBERED:
                 Geometry._table.clear()
-            found = Geometry._table.setdefault(key, Geometry(shadow, offset, base))
+            found = Geometry._table.setdefault(key, Geometry(shadow, offset, base, dense))
         return found
 
     def derived(
@@ -164,7 +189,7 @@ class Geometry:
 
     def at(self, array: np.ndarray[Any, Any], offset: int, *, writeable: bool = False) -> Geometry:
         """The view of this base that lies ``offset`` bytes into it and has the form of ``array``."""
-        start = _address(self.shadow) - _ADDRESS + offset
+        start = self.address - _ADDRESS + offset
         shadow = np.ndarray(array.shape, array.dtype, _BUFFER, start, array.strides)
         shadow.flags.writeable = writeable or array.flags.writeable
         found = Geometry._intern(shadow, self)
@@ -235,8 +260,7 @@ def dense(
             strides[axis] = step
             step *= max(shape[axis], 1)
         shadow = np.ndarray(shape, dtype, _BUFFER, 0, tuple(strides))
-    found = Geometry._intern(shadow, None)
-    found.dense = True
+    found = Geometry._intern(shadow, None, True)
     if len(_bases) >= _REMEMBERED:
         _bases.clear()
     _bases[key] = found
@@ -250,6 +274,10 @@ def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ..
     """A base that need not fill its memory, as foreign arrays may be."""
     if not shape or _c_strides(shape, dtype.itemsize) == strides:
         return dense(shape, dtype)
+    order = tuple(sorted(range(len(shape)), key=lambda k: -strides[k]))
+    along = _c_strides(tuple([shape[k] for k in order]), dtype.itemsize)
+    if along == tuple([strides[k] for k in order]):
+        return dense(shape, dtype, order)
     return Geometry._intern(np.ndarray(shape, dtype, _BUFFER, _RESERVED // 2, strides), None)
 
 

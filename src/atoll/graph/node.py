@@ -25,6 +25,7 @@ deferred   what the origin reads                  (origin, output): see ``record
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any, ClassVar, NamedTuple
@@ -34,6 +35,8 @@ import numpy as np
 from .geometry import Geometry, strided
 
 Scalar = Any
+_codes: dict[Any, int] = {}
+_numbers = itertools.count()
 Site = tuple[CodeType, int]
 
 
@@ -42,6 +45,16 @@ class Operation(NamedTuple):
 
     name: str
     site: Site | None
+
+
+def coded(key: object) -> int:
+    """A number for what identifies an operation: one number for equal keys, mostly."""
+    found = _codes.get(key)
+    if found is None:
+        if len(_codes) >= 1 << 16:
+            _codes.clear()
+        found = _codes.setdefault(key, next(_numbers))
+    return found
 
 
 class Value:
@@ -71,8 +84,9 @@ class Value:
 class Node:
     """One operation; see the module's table.
 
-    ``weight`` counts the pending nodes below it (those that lie on ranks, if any does); ``code`` is what identifies the operation in
-    the key of a plan, operands aside; ``place`` says how the value lies on ranks, ``None`` where
+    ``weight`` counts the pending nodes below it (those that lie on ranks, if any does); ``code`` is
+    what identifies the operation in the key of a plan, operands and the numbers of geometries aside;
+    ``place`` says how the value lies on ranks, ``None`` where
     every rank has all of it; ``holders`` counts the arrays that have ever had this value.
     """
 
@@ -134,8 +148,11 @@ class Node:
         """The ``code``, made when it is first asked for."""
         code = self.code
         if code is None:
-            params = [getattr(part, "number", part) for part in self.params]
-            code = self.code = (self.kind, self.geometry.number, self.name, *params)
+            params = [
+                part.form if type(part) is Geometry else getattr(part, "number", part)
+                for part in self.params
+            ]
+            code = self.code = coded((self.kind, self.geometry.form, self.name, *params))
         return code
 
     def settle(self, value: Value) -> None:

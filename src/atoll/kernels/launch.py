@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,11 +12,12 @@ import numpy as np
 from .. import kernels
 from ..config import config
 from ..graph.node import Node, Operation
-from ..run import statistics
 from ..run.parts import State, Step
+from ..run.program import Combine
 from .workers import parallel_for
 
 if TYPE_CHECKING:
+    from .block import Layout
     from .spec import KernelSpec
 
 _PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
@@ -48,78 +50,143 @@ class LaunchLike(Protocol):
     operations: list[Operation]
 
 
+class TemplateLike(Protocol):
+    """A program whose numbers depend on the slices that it is bound to; see ``plan.moving``."""
+
+    def result(self, numbers: Any) -> int:
+        """Where the numbers of a list or tuple will be among a binding's ``results``."""
+
+    def fold(self, one: Combine, binding: Any) -> Combine:
+        """The step of a binding that stands for one of the template's."""
+
+
 class KernelStep:
     """One kernel over one box."""
 
     __slots__ = (
-        "_keep",
+        "_folds",
         "address",
         "block",
         "chunks",
         "launch",
-        "literals",
         "patches",
         "pointer",
         "scalars",
-        "words",
         "work",
-    )  # fmt: skip
+    )
 
-    def __init__(
-        self,
-        launch: LaunchLike,
-        partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]],
-    ) -> None:
+    def __init__(self, launch: LaunchLike, parts: list[tuple[Combine, int]]) -> None:
         kernel = kernels.compile_kernel(launch.spec)
         layout = kernel.layout
-        words = np.zeros(layout.size + 1, np.int64)
-        words[layout.chunk] = launch.chunk
-        words[layout.extents : layout.extents + layout.ndim] = launch.extents
-        for k, memory in enumerate(launch.memories):
-            first = layout.strides + k * layout.ndim
-            words[first : first + layout.ndim] = memory.strides
-        words[layout.origins : layout.origins + layout.ndim] = launch.origins
-        words[layout.steps : layout.steps + layout.ndim] = 1
+        words = words_of(launch, layout)
         slot = layout.partials
-        for array in [part for pair in partials for part in pair if part is not None]:
-            words[slot] = array.__array_interface__["data"][0]
-            slot += 1
+        for fold, start in parts:
+            for address in fold.addresses(start):
+                words[slot] = address
+                slot += 1
+        patches = tuple(
+            [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
+        )
         self.launch = launch
-        self._keep = partials
-        self.words = words
-        self.pointer: int = words.__array_interface__["data"][0]
-        self.block = (ctypes.c_int64 * len(words)).from_address(self.pointer)
         self.address = kernel.address
         self.chunks = launch.chunks
         self.work = _work(launch)
-        self.patches = tuple(
-            [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
+        self._bind(words, patches, _scalars_of(launch, layout), [fold for fold, _ in parts])
+
+    def _bind(
+        self, words: list[int], patches: Any, scalars: list[Any], folds: list[Combine]
+    ) -> None:
+        block: Any = (ctypes.c_int64 * len(words))(*words)
+        self.block = block
+        self.pointer: int = ctypes.addressof(block)
+        self.patches: tuple[tuple[int, int, int], ...] = patches
+        """For each operand its word, its register, and its offset in bytes."""
+        self.scalars = tuple(
+            [(np.frombuffer(block, dtype, 1, 8 * word), number) for word, number, dtype in scalars]
         )
-        scalars = []
-        for k, (number, dtype, literal) in enumerate(launch.scalars):
-            view = words[layout.scalars + 2 * k : layout.scalars + 2 * k + 2].view(dtype)
-            if number < 0:
-                view[0] = literal
-            else:
-                scalars.append((view, number))
-        self.scalars = tuple(scalars)
+        self._folds = folds  # whose memory the kernel writes to
+
+    @staticmethod
+    def moving(
+        launch: LaunchLike, parts: list[tuple[Combine, Any]], template: TemplateLike
+    ) -> Callable[[Any], Step]:
+        """How the step is made when the extents, strides and offsets of a launch are known."""
+        kernel = kernels.compile_kernel(launch.spec)
+        layout, address = kernel.layout, kernel.address
+        place = template.result(
+            (
+                words_of(launch, layout),
+                tuple([m.offset for m in launch.memories]),
+                tuple([start for _, start in parts]),
+                (launch.chunks, _work(launch)),
+            )
+        )
+        scalars = _scalars_of(launch, layout)
+        targets = [(layout.pointers + k, m.register) for k, m in enumerate(launch.memories)]
+
+        def make(binding: Any) -> KernelStep:
+            step = KernelStep.__new__(KernelStep)
+            words, offsets, starts, (step.chunks, step.work) = binding.results[place]
+            step.launch, step.address = launch, address
+            slot, folds = layout.partials, []
+            for (one, _), start in zip(parts, starts, strict=True):
+                fold = template.fold(one, binding)
+                folds.append(fold)
+                for where in fold.addresses(start):
+                    words[slot] = where
+                    slot += 1
+            patches = [(word, register, at) for (word, register), at in zip(targets, offsets)]
+            step._bind(words, patches, scalars, folds)
+            return step
+
+        return make
 
     def run(self, state: State) -> None:
         """Fill in the pointers and the numbers of this run, and go."""
         block = self.block
         registers = state.registers
         for word, register, offset in self.patches:
-            block[word] = registers[register].address + offset
+            block[word] = registers[register].address + offset  # type: ignore[union-attr]
         numbers = state.scalars
         for view, number in self.scalars:
             view[0] = numbers[number]
-        threads = config.threads if self.work >= _PARALLEL_FROM else 1
-        parallel_for(self.address, self.pointer, self.chunks, threads)
-        statistics.add("kernels_run")
+        if self.work < _PARALLEL_FROM or self.chunks == 1:
+            _ALONE(self.address)(self.pointer, 0, self.chunks)
+        else:
+            parallel_for(self.address, self.pointer, self.chunks, config.threads)
+        state.kernels += 1
         flags = block[0]
         if flags:
             block[0] = 0
             state.flags.append((flags, self.launch))
+
+
+_ALONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def words_of(launch: LaunchLike, layout: Layout) -> list[Any]:
+    """The argument block of a launch, but for pointers and for what is given at each run."""
+    words: list[Any] = [0] * (layout.size + 1)
+    words[layout.chunk] = launch.chunk
+    words[layout.extents : layout.extents + layout.ndim] = launch.extents
+    for k, memory in enumerate(launch.memories):
+        first = layout.strides + k * layout.ndim
+        words[first : first + layout.ndim] = memory.strides
+    words[layout.origins : layout.origins + layout.ndim] = launch.origins
+    words[layout.steps : layout.steps + layout.ndim] = [1] * layout.ndim
+    for k, (number, _, literal) in enumerate(launch.scalars):
+        if number < 0:
+            words[layout.scalars + 2 * k] = literal
+    return words
+
+
+def _scalars_of(launch: LaunchLike, layout: Layout) -> list[tuple[int, int, np.dtype[Any]]]:
+    """For each number that is given at a run: its word, which it is, and its dtype."""
+    return [
+        (layout.scalars + 2 * k, number, dtype)
+        for k, (number, dtype, _) in enumerate(launch.scalars)
+        if number >= 0
+    ]
 
 
 def _work(launch: LaunchLike) -> int:
@@ -130,13 +197,6 @@ def threads_of(launch: LaunchLike) -> int:
     """How many threads would run a launch now."""
     threads = config.threads if _work(launch) >= _PARALLEL_FROM else 1
     return min(threads, launch.chunks)
-
-
-def make_launch(
-    launch: LaunchLike, partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]]
-) -> Step:
-    """The step that runs a launch."""
-    return KernelStep(launch, partials)
 
 
 def supported(node: Node) -> bool:

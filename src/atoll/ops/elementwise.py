@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
-from ..graph.node import Node, Site
+from ..graph.node import Node, Site, coded
 
 WEAK = (int, float, complex)
 _numbers = itertools.count()
@@ -123,13 +123,13 @@ def fill(
     return Node("fill", (dtype.type(scalar),), dense(shape, dtype), site=site)
 
 
-def _common(view: Geometry) -> tuple[Geometry, tuple[Any, ...], tuple[Any, ...]]:
+def _common(view: Geometry) -> tuple[Geometry, int, int]:
     """The base of a copy of the view, and the codes of nodes that read it and write through it."""
     result = result_geometry((view,), view.dtype)
     found = view.read_as = (
         result,
-        ("read", result.number, "", view.number),
-        ("update", view.base.number, "", view.number),
+        coded(("read", result.form, "", view.form)),
+        coded(("update", view.base.form, "", view.form)),
     )
     return found
 

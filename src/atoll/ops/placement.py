@@ -15,7 +15,7 @@ from ..comm.world import World
 from ..config import config
 from ..errors import MixedArraysError, WorldError
 from ..graph.geometry import Geometry
-from ..graph.node import Node
+from ..graph.node import Node, coded
 from ..layout import Layout
 
 _numbers = itertools.count()
@@ -205,7 +205,7 @@ def place_of(node: Node) -> Place | None:
                 return None
             spread = Place.of(Layout.default(shape, world.size), world)
             if spread is not None:  # which depends on a setting, so the code has to say it
-                node.code = (node.identify(), spread.number)
+                node.code = coded(("at", node.identify(), spread.number))
             return spread
         if len(axes) == layout.ndim and layout.copies == 1:
             return None  # one rank has all of it, and tells the others

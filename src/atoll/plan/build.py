@@ -83,13 +83,10 @@ def _extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
 
 
 class LaunchMaker(Protocol):
-    """Turns a launch into a step; ``partials`` are the arrays of each full reduction."""
+    """Turns a launch into a step; ``parts`` say for each full reduction which step folds its
+    partial results, and the number of the first one that the launch writes."""
 
-    def __call__(
-        self,
-        launch: Launch,
-        partials: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]],
-    ) -> Step:
+    def __call__(self, launch: Launch, parts: list[tuple[Combine, int]]) -> Step:
         """The step."""
 
 
@@ -100,6 +97,7 @@ class Planner:
         self.trace = trace
         self.leaves = leaves
         self.make = make
+        self.number = {id(node): k for k, node in enumerate(trace.order)}
         self.world = next(
             (n.place.world for n in [*leaves, *trace.order] if n.place is not None), None
         )
@@ -115,9 +113,9 @@ class Planner:
         self.patches: dict[int, tuple[int, tuple[IndexSet, ...]]] = {}
         """For the register of each patch, the register and the region that it shows."""
 
-    def plan(self, fusion: bool) -> Program:
+    def plan(self, fusion: bool, describe: bool = True) -> Program:
         """The finished program. It keeps what was wanted, and what it stores and others still see."""
-        number = {id(node): k for k, node in enumerate(self.trace.order)}
+        number = self.number
         alive = self.trace.alive
         statements = make_statements(self.trace)
         self.groups = groups = make_groups(statements, fusion)
@@ -135,6 +133,8 @@ class Planner:
                 if id(s.node) in number and len(self.steps) > first
             ]
             self.available.update(id(s.node) for s in group.statements)
+            if not describe:
+                continue
             steps = [step for step, _ in self.steps[first:]]
             notes.append(describe_group(group, self.registers, steps))
         kept = [
@@ -149,7 +149,9 @@ class Planner:
             steps,
             outputs,
             places,
-            self._description(notes, alive, {id(s.node) for s in statements}, len(number)),
+            self._description(notes, alive, {id(s.node) for s in statements}, len(number))
+            if describe
+            else None,
             tuple(stored),
             None if self.world is None else scheduled(self.world.communicator, steps),
         )
@@ -258,17 +260,7 @@ class Planner:
             if k == count and finish is not None:
                 self._add(*finish)
                 finish = None
-            parts = []
-            for register, start in launch.partials:
-                combine = combines[register]
-                stop = start + launch.chunks
-                positions = combine.positions
-                parts.append(
-                    (
-                        combine.partials[start:stop],
-                        None if positions is None else positions[start:stop],
-                    )
-                )
+            parts = [(combines[register], start) for register, start in launch.partials]
             self._add(self.make(launch, parts), {m.register for m in launch.memories})
         if finish is not None:
             self._add(*finish)
@@ -501,7 +493,9 @@ class Planner:
             else:
                 arguments.append((False, registers.scalar_of[id(node), place]))
         register = registers.of[id(node)]
-        self._add(ByNumpy(register, function, tuple(arguments), node.geometry), {register} | uses)
+        number = self.number.get(id(node), -1)
+        step = ByNumpy(register, function, tuple(arguments), node.geometry, number)
+        self._add(step, {register} | uses)
         if node.place is not None:
             self._add(Localise(register, node.place, registers.geometry[register]), {register})
         self.launches.append([])

@@ -23,6 +23,7 @@ from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, i
 from .groups import Group
 from .patches import join_patches
 from .statements import Statement, identity, through_view
+from .unknown import function, greatest, least
 
 CHUNK_ELEMENTS = 1 << 15
 _LONGEST_RUN = 16
@@ -308,7 +309,7 @@ def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
         rows = outer.extent == 1 or memory.strides[outer.axis] == inner.extent * size
         if memory.access != "w" or along != size or not rows:
             return 1
-    return inner.extent
+    return int(inner.extent)  # the kernel is made for it
 
 
 def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> list[list[Loop]]:
@@ -335,7 +336,7 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
     others = [one for k, one in enumerate(loops) if k != place]
     if place < len(loops) - 1 and folded[0]:
         return [[loop, *others]]
-    width = strip_width(loop.extent)
+    width = function(strip_width, loop.extent)
     strips = loop.extent // width
     inner = [*loops[:place], Loop(width, loop.axis, loop.axes), *loops[place + 1 :]]
     nests = [[Loop(strips, loop.axis, loop.axes, width), *inner]]
@@ -386,7 +387,11 @@ def _assemble(
         place_of.get(k) == 0 for r in body.reductions if len(r.axes) < ndim for k in r.axes
     )
     inner = prod(extents[1:]) * run
-    chunk = extents[0] if shared else max(1, min(extents[0], CHUNK_ELEMENTS // max(inner, 1)))
+    chunk = (
+        extents[0]
+        if shared
+        else greatest(1, least(extents[0], CHUNK_ELEMENTS // greatest(inner, 1)))
+    )
     chunks = -(-extents[0] // chunk)
     full = [r for r in body.reductions if len(r.axes) == ndim]
     partials: list[tuple[int, int]] = []

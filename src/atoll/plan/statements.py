@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ..graph.geometry import Geometry, dense
+from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..ops.elementwise import is_native
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .reasons import Chosen
+from .unknown import dense_shape
 
 MAX_OPERATIONS = 200
 MAX_STREAMS = 24
@@ -198,7 +199,7 @@ def unshaped(
                 found = Node(
                     node.kind,
                     tuple(args),
-                    dense(shape, node.geometry.dtype),
+                    dense_shape(shape, node.geometry.dtype),
                     node.params,
                     node.name,
                     node.site,

@@ -10,7 +10,7 @@ from ..comm.world import current_world
 from ..config import config
 from ..errors import LayoutError
 from ..graph.geometry import Geometry, dense, strided
-from ..graph.node import Node, source
+from ..graph.node import Node, coded, source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
@@ -52,7 +52,7 @@ def at_place(node: Node, place: Place | None) -> Node:
     """A node without operands, made to lie at ``place``."""
     if place is not None:
         node.place = place
-        node.code = (node.identify(), place.number)
+        node.code = coded(("at", node.identify(), place.number))
         if place.layout.cells > 1:
             statistics.add("distributed")
     return node

@@ -32,7 +32,7 @@ WINDOW = 128
 class State:
     """What one run has in hand."""
 
-    __slots__ = ("extremes", "flags", "registers", "scalars", "step")
+    __slots__ = ("extremes", "flags", "kernels", "registers", "scalars", "step")
     step: Step
     """What is being done."""
 
@@ -41,6 +41,8 @@ class State:
         self.scalars = scalars
         self.flags: list[tuple[int, Any]] = []
         """Floating-point flags that kernels raised, and the launches that raised them."""
+        self.kernels = 0
+        """How many kernels have run."""
         self.extremes: dict[int, Any] = {}
         """The value at a position that was found."""
 

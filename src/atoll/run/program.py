@@ -17,6 +17,7 @@ from ..comm.communicator import Communicator
 from ..comm.trail import site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
+from . import statistics
 from .arrays import allocate_array
 from .parts import Schedule, State, Step
 
@@ -112,6 +113,7 @@ class Combine:
     __slots__ = (
         "count",
         "dtype",
+        "geometry",
         "identity",
         "partials",
         "positions",
@@ -134,9 +136,25 @@ class Combine:
         self.count = count
         self.shape = geometry.shape
         self.dtype = geometry.dtype
-        self.partials = np.empty(count, dtype)
+        self.partials = np.empty(count if type(count) is int else 0, dtype)
         self.positions: np.ndarray[Any, Any] | None = None
         self.identity = identity
+        self.geometry = geometry
+
+    def again(self, count: int, geometry: Geometry) -> Combine:
+        """The same for another number of chunks."""
+        return Combine(
+            self.register, self.ufunc, count, self.partials.dtype, geometry, self.identity
+        )
+
+    def addresses(self, start: int) -> list[int]:
+        """Where a kernel writes its partials, the first of them being number ``start``."""
+        found = []
+        for array in (self.partials, self.positions):
+            if array is not None:
+                first: int = array.__array_interface__["data"][0]
+                found.append(first + start * array.itemsize)
+        return found
 
     def run(self, state: State) -> None:
         """Fold the partials; without any, the result is what changes nothing."""
@@ -151,14 +169,19 @@ class Combine:
 class CombinePositions(Combine):
     """The position of the extreme element, from each chunk's extreme and its position."""
 
-    __slots__ = ("pick",)
+    __slots__ = ("name", "pick")
 
     def __init__(
         self, register: int, pick: str, count: int, dtype: np.dtype[Any], geometry: Geometry
     ) -> None:
         super().__init__(register, None, count, dtype, geometry, 0)
-        self.positions = np.empty(count, np.int64)
+        self.positions = np.empty(len(self.partials), np.int64)
+        self.name = pick
         self.pick: Callable[[Any], Any] = getattr(np, pick)
+
+    def again(self, count: int, geometry: Geometry) -> Combine:
+        """The same for another number of chunks."""
+        return CombinePositions(self.register, self.name, count, self.partials.dtype, geometry)
 
     def run(self, state: State) -> None:
         """Choose; the extreme itself is kept for :class:`PositionAcrossRanks`."""
@@ -178,7 +201,7 @@ class CombinePositions(Combine):
 class ByNumpy:
     """A node that NumPy computes, on whole arrays."""
 
-    __slots__ = ("arguments", "function", "geometry", "register")
+    __slots__ = ("arguments", "function", "geometry", "number", "register")
 
     def __init__(
         self,
@@ -186,8 +209,11 @@ class ByNumpy:
         function: Callable[..., Any],
         arguments: tuple[tuple[bool, int], ...],
         geometry: Geometry,
+        number: int = -1,
     ) -> None:
         self.register = register
+        self.number = number
+        """Which of the pending nodes it computes; -1 for one that the planner made."""
         self.function = function
         self.arguments = arguments
         """For each argument: whether it is a register (or else a scalar), and its number."""
@@ -226,6 +252,7 @@ class Program:
 
     __slots__ = (
         "communicator",
+        "described",
         "description",
         "fingerprint",
         "kept",
@@ -260,6 +287,8 @@ class Program:
         """For each node that is stored: the step that completes it, its number, its register."""
         self.schedule = schedule
         """The steps as parts, where messages come and go between them."""
+        self.described: Callable[[Any], Program] | None = None
+        """Plans it anew, to be explained, where it was bound to slices that have moved."""
         self.communicator: Communicator | None = None
         """Who runs it together; ``None`` where each rank computes for itself."""
         self.fingerprint = 0
@@ -277,12 +306,15 @@ class Program:
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up."""
-        if self.schedule is not None:
-            self.schedule.run(state)
-        else:
-            for step in self.steps:
-                state.step = step
-                step.run(state)
+        try:
+            if self.schedule is not None:
+                self.schedule.run(state)
+            else:
+                for step in self.steps:
+                    state.step = step
+                    step.run(state)
+        finally:
+            statistics.add("kernels_run", state.kernels)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 

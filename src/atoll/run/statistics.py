@@ -36,6 +36,12 @@ class Statistics:
     """The most memory that buffers held at one time."""
     kernels_compiled: int = 0
     kernels_run: int = 0
+    plans_made: int = 0
+    """Plans worked out: for an expression that was not met before, or in another way."""
+    plans_reused: int = 0
+    """Evaluations whose plan was known."""
+    plans_moved: int = 0
+    """Those among them whose slices had moved, so that extents and offsets were calculated anew."""
     bytes_moved: int = 0
     """Bytes sent to other ranks."""
     messages: int = 0
