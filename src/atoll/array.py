@@ -330,6 +330,10 @@ class ndarray(Operators, Distributed):
             self._array().to_device(device, stream=stream)
         return self
 
+    def byteswap(self, inplace: bool = False) -> Any:
+        swapped = by_numpy(np.ndarray.byteswap, (self, inplace), {}, writes=(0,) * bool(inplace))
+        return shaping.like(self, swapped)
+
     def fill(self, value: Any) -> None:
         """One number everywhere."""
         small = self._np
@@ -442,8 +446,8 @@ BY_NUMPY = (
 )  # fmt: skip
 """Methods that NumPy runs on the data."""
 
-WRITING = ("byteswap", "partition", "put", "setfield", "sort")
-"""Methods that NumPy runs on the data, and that may write into it."""
+WRITING = ("partition", "put", "setfield", "sort")
+"""Methods that NumPy runs on the data, and that write into it."""
 
 
 def _by_numpy(name: str, writes: tuple[int, ...]) -> Callable[..., Any]:

@@ -74,10 +74,14 @@ def concatenate(
 ) -> Any:
     if out is None and dtype is None and isinstance(arrays, (list, tuple)) and arrays:
         if any(is_large(a) for a in arrays):
-            parts = [array_of(a) for a in arrays]
-            if axis is None:
+            parts, kind = [array_of(a) for a in arrays], None
+            if axis is None:  # where Python's numbers are of no dtype of their own
+                weak = (int, float, complex)
+                kind = np.result_type(
+                    *[a if type(a) in weak else p.dtype for a, p in zip(arrays, parts)]
+                )
                 parts, axis = [a.ravel() for a in parts], 0
-            made = _joined(parts, index(axis))
+            made = _joined(parts, index(axis), kind)
             if made is not None:
                 return made
             arrays = parts

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from ..errors import LayoutError, LayoutIndexError
 from .arguments import read_grid, read_key, read_maps, read_ranks, read_shape
 from .axes import Axis, BlockAxis, Widths
-from .index_set import EMPTY, IndexSet
+from .index_set import EMPTY, IndexSet, Range
 from .maps import LETTERS, Map, described, whole_number
 from .picture import html, svg, text
 from .runs import Indices
@@ -180,8 +180,12 @@ class Layout:
 
     @property
     def is_replicated(self) -> bool:
-        """Whether every rank of the world holds the whole array."""
-        return self.cells == 1 and self.copies == self.processes
+        """Whether every rank of the world holds the whole array, its elements in their order."""
+        return (
+            self.cells == 1
+            and self.copies == self.processes
+            and all(axis.kind != "u" or _in_order(axis) for axis in self.axes)
+        )
 
     @property
     def is_block(self) -> bool:
@@ -544,3 +548,12 @@ def _joined(table: Indices, dimension: int) -> Indices:
     """The table without a dimension of the grid: its ranks become copies."""
     moved = np.moveaxis(table, dimension, -2)
     return moved.reshape(*moved.shape[:-2], -1)
+
+
+def _in_order(axis: Axis) -> bool:
+    """Whether the only process of a listed axis holds its elements from the first to the last.
+
+    Labels are in the order that they are in.
+    """
+    held = axis.owned(0)
+    return not axis.is_dense or (isinstance(held, Range) and held.values == range(axis.size))

@@ -56,13 +56,20 @@ def placed_view(place: Place, view: Geometry) -> Place | None:
     if key in _views:
         return _views[key]
     try:
-        layout = _layout_of_view(place.layout, view)
+        layout = (
+            _layout_of_view(place.layout, view) if view.size else _layout_of_nothing(place, view)
+        )
     except _NoRuleError:
         layout = _layout_of_reshape(place.layout, view)
     if len(_views) > 16384:
         _views.clear()
     found = _views[key] = Place.of(layout, place.world)
     return found
+
+
+def _layout_of_nothing(place: Place, view: Geometry) -> Layout:
+    """Blocks of no elements: which axes of the base they are taken from, nobody can tell."""
+    return Layout(view.shape, "b" + "n" * (view.ndim - 1), size=place.layout.processes)
 
 
 def _layout_of_reshape(layout: Layout, view: Geometry) -> Layout:

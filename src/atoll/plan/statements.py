@@ -406,10 +406,22 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
                 stored.add(id(node.args[0]), reasons.SCATTERED)
+        for arg in node.args if scattered else ():
+            if type(arg) is Node and arg.place is not place and not _lies_ready(arg, stored):
+                stored.add(id(arg), reasons.SCATTERED)
     for node in trace.order:
         if id(node) in by_numpy:
             operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
             stored.add_all(operands, reasons.FOR_NUMPY)
+
+
+def _lies_ready(node: Node, stored: Chosen) -> bool:
+    """Whether loops over listed shares can take a value of another place as it is, from memory."""
+    while node.kind == "read" and node.value is None:
+        if node.params[0].axes is None:
+            return False
+        node = node.args[0]
+    return node.value is not None or id(node) in stored
 
 
 class Reads:

@@ -15,7 +15,7 @@ from ..comm.trail import user_site
 from ..ops.elementwise import is_native
 from . import shaping
 from .cells import Handle
-from .elementwise import apply, assign, operand_of
+from .elementwise import apply, assign, check_casts, operand_of
 from .fallback import by_numpy
 from .flat import flatiter
 
@@ -96,7 +96,11 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
         return result if result is NotImplemented else _of_class(inputs, result)
     if len(outs) != ufunc.nout or not all(_can_take(o) for o in outs):
         return NotImplemented
-    result = apply(ufunc, inputs)
+    try:
+        result = apply(ufunc, inputs)
+    except ValueError:
+        check_casts(ufunc, inputs, [o.base if isinstance(o, flatiter) else o for o in outs])
+        raise
     if result is NotImplemented:
         return NotImplemented
     results = result if isinstance(result, tuple) else (result,)

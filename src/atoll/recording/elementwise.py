@@ -216,6 +216,8 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
         return None
     node: Node = operand.node
     if geometry.shape != target.shape:
+        if not target.shape:
+            return None  # an element: NumPy says what it takes
         extra = geometry.ndim - target.ndim
         if extra > 0 and geometry.shape[:extra] == (1,) * extra:
             trimmed = node.geometry.derived(("trim", extra), lambda s: s[(0,) * extra + (...,)])
@@ -419,7 +421,11 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
     """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
     if target._np is None and _may_write(target):
-        result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
+        try:
+            result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
+        except ValueError:  # of two broken rules, NumPy names the cast
+            check_casts(ufunc, (target, other), (target,))
+            raise
         own: Geometry = target._geometry
         if isinstance(result, Handle) and result._np is None:
             made: Geometry = result._geometry
@@ -440,6 +446,15 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
     other = plain(other)
     target._mutate(lambda out: ufunc(out, other, out=out))
     return target
+
+
+def check_casts(ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any]) -> None:
+    """Raise NumPy's error where an output cannot take the dtype of the result."""
+    operands = [operand_of(value) for value in inputs]
+    kinds = tuple([o.kind for o in operands if o is not None])
+    if len(kinds) == ufunc.nin:
+        outputs = tuple([None if o is None else o.dtype for o in outs])
+        ufunc.resolve_dtypes((*kinds, *outputs), casting="same_kind")
 
 
 def _assign_node(target: Any, value: Node) -> None:

@@ -7,9 +7,11 @@ handle's cell: the address says which. So aliasing holds for every function of N
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 from types import FrameType
 from typing import Any
 
@@ -144,6 +146,17 @@ def _lie_on_ranks(*given: Iterable[Any]) -> bool:
     return False
 
 
+@lru_cache(maxsize=1024)
+def _place_of_out(function: Callable[..., Any]) -> int:
+    """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
+    for one in (function, getattr(np, getattr(function, "__name__", ""), None)):
+        try:
+            return list(inspect.signature(one).parameters).index("out")  # type: ignore[arg-type]
+        except (TypeError, ValueError):  # no signature, or no out
+            continue
+    return -1
+
+
 def by_numpy(
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -155,8 +168,12 @@ def by_numpy(
     """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
 
     ``writes`` has the places or names of the arguments that the function writes into; ``out``
-    is always one. With an array that waits for its value the call waits, too.
+    is always one, by name or by place. With an array that waits for its value the call waits, too.
     """
+    if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
+        place = _place_of_out(function)
+        if 0 < place < len(args):
+            writes = (*writes, place)
     if Handle.any_deferred(args, options):
         return Handle.call_later(function, args, options, writes)
     if current_world().size > 1 and _lie_on_ranks(args, options.values()):

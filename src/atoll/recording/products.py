@@ -64,12 +64,13 @@ def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def _number(result: Any, world: Any) -> Any:
     """The one element of a product of two vectors, on all ranks."""
+    if result.layout.is_replicated:
+        return result.block[0, 0]
     owner, _ = result.layout.locate((0, 0))
     value = np.empty((), result.dtype)
     if result.rank == owner:
         value[...] = result.block[0, 0]
-    if not result.layout.is_replicated:
-        bcast(world.communicator, value, owner, "a product")
+    bcast(world.communicator, value, owner, "a product")
     return value[()]
 
 

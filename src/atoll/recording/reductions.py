@@ -19,6 +19,7 @@ from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
 from ..graph.node import Node
+from ..layout import Layout
 from ..ops import reduction
 from ..ops.elementwise import cast, is_native
 from . import shaping
@@ -146,6 +147,8 @@ def reduce(
         if masked is None:
             return NotImplemented
         operand = masked
+    if operand.place is not None:
+        operand = _held_once(operand, axes)
     inner = result_dtype
     if result_dtype == _HALF and ufunc is np.add:
         inner = _SINGLE
@@ -162,6 +165,19 @@ def reduce(
         del node
         result._cell.settle()
     return finished(handle, result, out)
+
+
+def _held_once(operand: Node, axes: tuple[int, ...]) -> Node:
+    """The operand of a fold over ranks, in blocks where several of them hold the same elements."""
+    layout: Layout = operand.place.layout
+    shared = layout.copies > 1 and (
+        layout.cells == 1 or any(layout.grid[axis] > 1 for axis in axes)
+    )
+    if not shared and not any(layout.axes[axis].overlaps for axis in axes):
+        return operand
+    once = Layout(layout.shape, "b" + "n" * (layout.ndim - 1), size=layout.processes)
+    held: Node = of_node(operand).redistribute(once)._node()
+    return held
 
 
 def finished(handle: Any, result: Any, out: Any) -> Any:

@@ -1,0 +1,101 @@
+"""Search for programs that atoll gets wrong: ``python tests/engine/search.py 0:5000 [ranks] [kernels]``.
+
+With a number of ranks, on simulated ranks; under ``mpiexec``, on real ones. What fails is cut down by leaving
+lines out, and printed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plan"))
+
+import checking
+import reference
+import wider
+
+import atoll
+from atoll import evaluate
+from atoll.comm import simulated
+
+
+class Late(BaseException):
+    """A program that does not end."""
+
+
+def late(*_):
+    raise Late
+
+
+def run(program, ranks):
+    """What is wrong with a program, or nothing."""
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(40)
+    try:
+        if ranks > 1:
+            simulated.run(ranks, checking.check, program, wider)
+        else:
+            checking.check(program, wider)
+    except Late:
+        return "hangs:\n" + program.text() + traceback.format_exc()[-3000:]
+    except Exception as error:
+        place = traceback.format_exception(error.__cause__ or error)
+        if error.__cause__ is None and isinstance(error, AssertionError):
+            place = [""]
+        return f"{type(error).__name__}: {error}\n" + "".join(place)[-1800:]
+    finally:
+        signal.alarm(0)
+    return None
+
+
+def cut_down(program, ranks):
+    """The same trouble with as few lines as possible."""
+    texts = [line.text for line in program.lines]
+    wrong = run(program, ranks)
+    k = len(texts) - 1
+    while k >= 0:
+        fewer = texts[:k] + texts[k + 1 :]
+        trial = wider.replay(program.seed, program.start, fewer)
+        if not any(line.error is NameError for line in trial.lines):
+            found = run(trial, ranks)
+            if found:
+                texts, program, wrong = fewer, trial, found
+        k -= 1
+    for name in list(program.start):
+        start = {k: v for k, v in program.start.items() if k != name}
+        trial = wider.replay(program.seed, start, texts)
+        if not any(line.error is NameError for line in trial.lines):
+            found = run(trial, ranks)
+            if found:
+                program, wrong = trial, found
+    return wrong
+
+
+def main():
+    start, stop = map(int, sys.argv[1].split(":"))
+    ranks = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    real = atoll.world.size > 1
+    if "kernels" not in sys.argv:
+        evaluate.make_launch = reference.ReferenceLaunch
+    wrong = 0
+    for seed in range(start, stop):
+        spread = ranks > 1 or real
+        program = wider.draw(seed, 14, exports=not spread, ranks=spread)
+        found = run(program, ranks)
+        if found and real:
+            print(f"rank {atoll.world.rank}", found, flush=True)
+            os._exit(1)
+        if found:
+            wrong += 1
+            print("=" * 100, flush=True)
+            print(cut_down(program, ranks), flush=True)
+    print(f"{stop - start} programs, {wrong} wrong")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Programs that the search found atoll to get wrong once, cut down: each line is compared with NumPy."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import Block, Layout, Unstructured, evaluate
+
+
+def neighbour(name, *folders):
+    """A helper module beside the tests."""
+    path = Path(__file__).resolve().parent.joinpath(*folders, f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"atoll_tests_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+wider = neighbour("wider")
+checking = neighbour("checking")
+reference = neighbour("reference", "..", "plan")
+
+
+@pytest.fixture(autouse=True)
+def by_numpy(monkeypatch):
+    """NumPy runs the loops: what is tested is recording, planning and messages."""
+    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
+    evaluate._programs.kept.clear()
+    yield
+    evaluate._programs.kept.clear()
+
+
+GRID = np.array([[1, -2, 3, 0], [4, 5, -1, 2], [0, 3, 3, -4]])
+
+PROGRAMS = {
+    "a scan by place into an array that others still read": """
+        a1 = a0.astype('f4')
+        a2 = a1 * 2
+        a0.cumsum(0, 'f4', a1)
+        a3 = np.take(a0, [0, 1, 1], 0, a0, 'clip')
+        np.median(a0, 0, a1[0])""",
+    "a cast is named before shapes": """
+        a0 += np.ones(13)
+        a0 /= a0.T
+        np.copysign(a0, a0.T, out=a0)
+        a0[1:, ::2] *= np.ones((2, 3))""",
+    "an element takes no sequence": """
+        a1 = a0[:1, :1].copy()
+        a1[0, 0] = a1[0]
+        a1[0, 0] = a1[:0]
+        a1.astype('c16')[0, 0] = a1[0]""",
+    "numbers of Python's are weak in joins": """
+        a1 = np.concatenate([a0.astype('u8'), 4], axis=None)
+        a2 = np.concatenate([a0.astype('f4'), 4.5], axis=None)
+        a3 = np.append(a0.astype('f4'), 4.5)""",
+    "bytes of a read-only array are swapped in a copy": """
+        a1 = np.diagonal(a0)
+        a2 = a1.byteswap()
+        a1.byteswap(True)
+        a0.byteswap(inplace=True)""",
+    "views of nothing": """
+        a1 = np.zeros((0, 3))
+        a2 = a1[:, -1:3] + a1
+        a1[:0, :] = a1[:0, :1]
+        a3 = np.append(np.concatenate([a1, a1], axis=1), a1)
+        a4 = np.outer(a0, a1)""",
+}
+
+
+def program(text, start=GRID):
+    return wider.replay(
+        3, {"a0": start.copy()}, [line.strip() for line in text.strip().split("\n")]
+    )
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_numpy(name):
+    checking.check(program(PROGRAMS[name]), wider)
+
+
+SHARED = [
+    Layout((6,), "b", grid=(2,), size=4, ranks=range(4)),
+    Layout((6,), [Unstructured([[0, 1, 2, 3], [3, 4, 5]])], size=4, ranks=(0, 1)),
+    Layout((6,), [Unstructured([[2, 1, 0, 5, 4, 3]])], size=4),
+    Layout((6,), [Unstructured([[2, 1, 0, 5, 4, 3]])], size=4, ranks=(1, 2)),
+    Layout((6,), [Block((0, 0, 6, 6, 6))], size=4),
+]
+
+
+@pytest.mark.simulated(4)
+@pytest.mark.ranks(4)
+@pytest.mark.parametrize("layout", SHARED, ids=str)
+def test_elements_that_several_ranks_hold_count_once(layout):
+    whole = np.arange(6.0)
+    a = atoll.asarray(whole).redistribute(layout)
+    assert np.asarray(a).tolist() == whole.tolist()
+    assert (a.sum(), a.mean(), atoll.prod(a + 1), (a > 2).sum()) == (15, 2.5, 720, 3)
+    assert (a @ a, np.dot(a, whole), a.var()) == (55, 55, whole.var())
+    assert (a.argmax(), atoll.count_nonzero(a), a.max()) == (5, 5, 5)
+    assert np.asarray(a.reshape(2, 3).sum(axis=0)).tolist() == [3, 5, 7]
+
+
+@pytest.mark.simulated(3)
+@pytest.mark.ranks(3)
+def test_listed_shares_take_values_that_lie_otherwise(size):
+    scattered = Layout((4, 4), [Unstructured([[2], [0, 3], [1]]), None], size=size)
+    a = atoll.zeros((4, 4)).redistribute(scattered)
+    a[::-1] += atoll.arange(16).reshape((4, 4))
+    expected = np.arange(16.0).reshape(4, 4)[::-1]
+    assert np.asarray(a).tolist() == expected.tolist()
+    whole = np.arange(12.0).reshape(3, 4)
+    b = atoll.asarray(whole[:, 0]).redistribute(
+        Layout((3,), [Unstructured([[2], [], [1, 0]])], size=size)
+    )
+    c = atoll.outer(atoll.asarray(whole), b)
+    assert np.asarray(c).tolist() == np.outer(whole, whole[:, 0]).tolist()

@@ -1,0 +1,663 @@
+"""Random programs as text: lines of NumPy code that run in NumPy and in atoll, compared line by line.
+
+Each line is drawn for the arrays that are there, and run in NumPy at once; what NumPy answered, or the
+class of what it raised, is kept beside it. So a program that fails is its own report, it can be cut down by
+leaving lines out, and all simulated ranks share it. A line ``v = ...`` is compared when it runs, exactly;
+``w = ...`` to rounding; a line ``a4 = ...`` joins the arrays, which are all compared after the last line.
+
+Numbers are small integers, also in the inexact types, and what grows past that is dropped. So every order of
+adding has the same bits, and what is compared is which elements enter and where results go.
+"""
+
+# fmt: off
+from __future__ import annotations
+
+import random
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+SHAPES = [(), (0,), (1,), (3,), (7,), (12,), (0, 3), (1, 4), (3, 4), (4, 4), (5, 2), (6, 5), (2, 3, 2)]
+SHAPES += [(4, 1, 3), (3, 2, 4), (2, 2, 2, 2)]
+DTYPES = ["f8", "f8", "f8", "f4", "f2", "i8", "i8", "i4", "u1", "i2", "u8", "b1", "c16", "c8"]
+LARGEST = {"f2": 200.0, "i1": 50.0, "u1": 200.0, "b1": 2.0}
+BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin", "less", "less_equal", "equal", "not_equal", "greater"]
+BINARY += ["logical_and", "logical_or", "bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "remainder", "copysign"]
+UNARY = ["negative", "abs", "square", "sign", "isnan", "logical_not", "invert", "conj", "isfinite", "floor", "rint", "signbit", "positive"]
+
+
+@dataclass
+class Line:
+    """A line of a program, and what NumPy did with it."""
+
+    text: str
+    error: type[BaseException] | None
+    value: Any = None
+
+
+@dataclass
+class Program:
+    """What was drawn: data to start from, lines, and the arrays as NumPy left them."""
+
+    seed: int
+    start: dict[str, numpy.ndarray]
+    lines: list[Line]
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+    def text(self, upto: int | None = None) -> str:
+        """The program as code."""
+        data = [f"{k} = np.array({v.tolist()}, '{v.dtype.str[1:]}').reshape({v.shape})" for k, v in self.start.items()]
+        notes = [f"{x.text}{f'  # {x.error.__name__}' if x.error else ''}" for x in self.lines[:upto]]
+        return f"# seed {self.seed}\n" + "\n".join([*data, *notes])
+
+
+class Numpys:
+    """What a program asks of an array beside NumPy's API, as NumPy does it."""
+
+    @staticmethod
+    def moved(array, number):
+        return array.copy()
+
+    @staticmethod
+    def bumped(array):
+        array += 1
+
+    @staticmethod
+    def exported(array):
+        return numpy.asarray(array)
+
+
+def run_line(line: str, names: dict[str, Any]) -> tuple[Any, BaseException | None]:
+    """What a line raises, or what it gave ``v`` or ``w``."""
+    names.pop("v", None)
+    names.pop("w", None)
+    try:
+        with numpy.errstate(all="ignore"):
+            exec(line, names)
+    except Exception as error:
+        return None, error
+    return names.get("v", names.get("w")), None
+
+
+def replay(seed: int, start: dict[str, numpy.ndarray], texts: list[str]) -> Program:
+    """A program of these lines, with what NumPy does with each."""
+    names: dict[str, Any] = {"np": numpy, "moved": Numpys.moved, "bumped": Numpys.bumped}
+    names |= {"exported": Numpys.exported}
+    names |= {k: v.copy() for k, v in start.items()}
+    lines = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for text in texts:
+            value, error = run_line(text, names)
+            kept = value.copy() if isinstance(value, numpy.ndarray) else value
+            lines.append(Line(text, type(error) if error else None, kept))
+    arrays = {k: v for k, v in names.items() if k[0] in "ae" and k[1:].isdigit()}
+    return Program(seed, start, lines, arrays)
+
+
+class Drawing:
+    """Draws the lines of one program."""
+
+    def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:
+        self.rng = random.Random(seed)
+        self.ranks = ranks
+        self.names: dict[str, Any] = {"np": numpy, "moved": Numpys.moved, "bumped": Numpys.bumped}
+        self.names |= {"exported": Numpys.exported}
+        self.start: dict[str, numpy.ndarray] = {}
+        self.arrays: list[str] = []
+        self.exports = 0
+        for k in range(3):
+            self.start[f"a{k}"] = self.data()
+            self.names[f"a{k}"] = self.start[f"a{k}"].copy()
+            self.arrays.append(f"a{k}")
+        self.whole = list(self.arrays)
+        self.texts: list[str] = []
+        self.kinds = [self.basic, self.shaped, self.fancy, self.joined, self.ordered, self.binary, self.binary]
+        self.kinds += [self.unary, self.fold, self.fold, self.scan, self.product, self.assign, self.assign]
+        self.kinds += [self.assign_fancy, self.assign_mask, self.in_place, self.in_place, self.into]
+        self.kinds += [self.scattered, self.look, self.copied, self.selected, self.statistic, self.converted]
+        self.kinds += [self.methods, self.created, self.of_flat, self.broken, self.overlap, self.nested]
+        if exports:
+            self.kinds += [self.export, self.bump]
+        if ranks:
+            self.kinds += [self.move, self.bump]
+
+    # what lines are made of
+
+    def data(self) -> numpy.ndarray:
+        shape, dtype = self.rng.choice(SHAPES), numpy.dtype(self.rng.choice(DTYPES))
+        numbers = [self.rng.randint(-5, 5) for _ in range(int(numpy.prod(shape)))]
+        made = numpy.array(numbers, "f8").reshape(shape)
+        if dtype.kind == "c":
+            made = made + 1j * numpy.roll(made, 1)
+        return numpy.asarray(abs(made) if dtype.kind == "u" else made).astype(dtype)
+
+    def pick(self, *, ndim: int = 0, kinds: str = "") -> tuple[str, numpy.ndarray]:
+        good = [n for n in self.arrays if self.names[n].ndim >= ndim]
+        good = [n for n in good if not kinds or self.names[n].dtype.kind in kinds] or self.arrays
+        name = self.rng.choice(good[-6:] if self.rng.random() < 0.6 else good)
+        return name, self.names[name]
+
+    def like(self, array: numpy.ndarray) -> str:
+        """Another array that broadcasts with this one, mostly."""
+        good = [n for n in self.arrays if self.names[n].shape == array.shape]
+        if good and self.rng.random() < 0.7:
+            return self.rng.choice(good)
+        if self.rng.random() < 0.3:
+            return self.number(array.dtype)
+        return self.pick()[0]
+
+    def number(self, dtype: numpy.dtype) -> str:
+        value = self.rng.randint(0, 5)
+        if dtype.kind in "fc" and self.rng.random() < 0.3:
+            return f"{value}.5"
+        if self.rng.random() < 0.1:
+            return f"np.{self.rng.choice(['float32', 'int16', 'uint8', 'float64', 'int64'])}({value})"
+        return str(value)
+
+    def key(self, shape: tuple[int, ...]) -> str:
+        parts = []
+        for n in shape:
+            kind = self.rng.random()
+            if kind < 0.15 and n:
+                parts.append(str(self.rng.randrange(-n, n)))
+            elif kind < 0.35:
+                parts.append(":")
+            else:
+                ends = [self.rng.choice(["", str(self.rng.randint(-n, n))]) for _ in range(2)]
+                step = self.rng.choice(["", "", "", ":2", ":-1", ":-1", ":-2", ":3"])
+                parts.append(f"{ends[0]}:{ends[1]}{step}")
+        while parts and self.rng.random() < 0.25:
+            parts.pop()
+        if self.rng.random() < 0.15:
+            parts.insert(self.rng.randint(0, len(parts)), "None")
+        if not parts or self.rng.random() < 0.1:
+            parts.append("...")
+        return ", ".join(parts)
+
+    def indices(self, n: int) -> str:
+        """An index array for an axis of this length."""
+        count = self.rng.choice([0, 1, 2, 3, 5, n])
+        shape = "" if self.rng.random() < 0.75 or count % 2 else ".reshape(2, -1)"
+        values = [self.rng.randrange(-n, n) for _ in range(count)] if n else []
+        if self.rng.random() < 0.03:
+            values.append(n)
+        if not values:
+            return "np.array([], int)"
+        if self.rng.random() < 0.3 and not shape:
+            return str(values)
+        return f"np.array({values}){shape}" if len(values) % 2 == 0 else f"np.array({values})"
+
+    def fancy_key(self, array: numpy.ndarray) -> str:
+        shape, kind = array.shape, self.rng.random()
+        if kind < 0.2:
+            number = self.rng.randint(-2, 3)
+            name = self.like(array) if self.rng.random() < 0.3 else "$"
+            return f"{name} {self.rng.choice(['>', '<', '==', '!='])} {number}"
+        if kind < 0.35 and shape:
+            bits = [self.rng.random() < 0.5 for _ in range(shape[0])]
+            rest = self.rng.choice(["", "", ", ::2", ", 0", ", ..."])
+            return f"np.array({bits}, bool){rest}"
+        if kind < 0.45:
+            good = [n for n in self.arrays if self.names[n].dtype.kind in "iu" and self.names[n].ndim < 3]
+            if good and shape and shape[0]:
+                return f"{self.rng.choice(good)} % {shape[0]}"
+        if not shape:
+            return self.rng.choice(["True", "False", "np.array(True)", "()"])
+        parts = [self.indices(n) if self.rng.random() < 0.6 else self.rng.choice([":", "::2", "0", "::-1"]) for n in shape]
+        if len(shape) > 1 and self.rng.random() < 0.3:
+            parts = [f"np.array({[self.rng.randrange(-n, n) for _ in range(3)] if n else []}, int)" for n in shape[:2]]
+        return ", ".join(parts[: self.rng.randint(1, len(parts))])
+
+    def axis(self, ndim: int, *, several: bool = False) -> str:
+        kind = self.rng.random()
+        if kind < 0.03:
+            return str(ndim + 1)
+        if ndim == 0 or kind < 0.25:
+            return "None"
+        if several and kind < 0.5:
+            return str(tuple(self.rng.sample(range(-ndim, 0), self.rng.randint(0, ndim))))
+        return str(self.rng.randrange(-ndim, ndim))
+
+    def one_axis(self, ndim: int) -> str:
+        return str(self.rng.randrange(-ndim, ndim)) if ndim else "0"
+
+    def mask(self, shape: tuple[int, ...]) -> str:
+        if shape and self.rng.random() < 0.3:
+            shape = shape[self.rng.randrange(len(shape)) :]
+        bits = [self.rng.random() < 0.6 for _ in range(int(numpy.prod(shape)))]
+        return f"np.array({bits}, bool).reshape({shape})"
+
+    # kinds of lines
+
+    def basic(self) -> str:
+        name, a = self.pick()
+        return f"{{}} = {name}[{self.key(a.shape)}]"
+
+    def shaped(self) -> str:
+        name, a = self.pick()
+        n = a.ndim
+        choices = [f"{name}.T", f"{name}.reshape(-1)", f"np.ravel({name})", f"{name}.reshape({a.shape[::-1]})"]
+        choices += [f"{name}.reshape({a.size}, 1)", f"np.ravel({name}, order='F')", f"{name}.real", f"{name}.imag"]
+        choices += [f"{name}.reshape({a.shape[::-1]}, order='F')", f"np.flip({name})", f"np.squeeze({name})"]
+        choices += [f"np.atleast_2d({name})", f"np.expand_dims({name}, 0)", f"{name}.flatten()"]
+        choices += [f"np.broadcast_to({name}, {(2, *a.shape)})", f"np.flip({name}, {self.axis(n)})"]
+        if a.size % 2 == 0 and a.size:
+            choices += [f"{name}.reshape(2, -1)", f"{name}.reshape(-1, 2)", f"{name}.reshape(2, -1).T"]
+        if n > 1:
+            order = self.rng.sample(range(n), n)
+            choices += [f"{name}.transpose({order})", f"np.swapaxes({name}, 0, -1)", f"np.moveaxis({name}, 0, -1)"]
+            choices += [f"np.diagonal({name})", f"np.rot90({name})", f"np.fliplr({name})", f"np.flipud({name})"]
+            choices += [f"np.tril({name})", f"np.triu({name}, 1)", f"np.diagonal({name}, 1)"]
+        if n and self.rng.random() < 0.2:
+            choices = [f"{name}.view('u{a.dtype.itemsize}')" if a.dtype.itemsize < 16 else f"{name}.view('f8')"]
+        return f"{{}} = {self.rng.choice(choices)}"
+
+    def fancy(self) -> str:
+        name, a = self.pick()
+        return f"{{}} = {name}[{self.fancy_key(a).replace('$', name)}]"
+
+    def joined(self) -> str:
+        name, a = self.pick()
+        other = self.like(a)
+        axis = self.axis(a.ndim)
+        one = self.one_axis(a.ndim)
+        count = self.rng.randint(-4, 4)
+        mode = self.rng.choice(["edge", "wrap", "reflect", "constant", "symmetric"])
+        choices = [f"np.concatenate([{name}, {other}], axis={axis})", f"np.stack([{name}, {other}, {name}], {one})"]
+        choices += [f"np.hstack([{name}, {other}])", f"np.vstack([{name}, {other}])", f"np.dstack([{name}, {name}])"]
+        choices += [f"np.append({name}, {other})", f"np.tile({name}, {self.rng.choice(['2', '(2, 1)', '0', '(1, 2)'])})"]
+        choices += [f"np.repeat({name}, {abs(count)}, axis={axis})", f"np.roll({name}, {count}, axis={axis})"]
+        choices += [f"np.pad({name}, 1, mode='{mode}')", f"np.roll({name}, {count})"]
+        choices += [f"np.pad({name}, 2, constant_values=3)", f"np.column_stack([{name}, {other}])"]
+        choices += [f"np.insert({name}, 0, 3, axis={axis})", f"np.delete({name}, 0, axis={axis})"]
+        choices += [f"np.array_split({name}, 3)[1]", f"np.array_split({name}, 2, axis={one})[-1]"]
+        choices += [f"np.block([[{name}], [{other}]])", f"np.array([{name}, {name}])", f"np.resize({name}, (3, 3))"]
+        choices += [f"np.concatenate([{name}, {other}], axis={axis}, dtype='f8')"]
+        if a.ndim and a.shape[0]:
+            counts = [self.rng.randint(0, 3) for _ in range(a.shape[0])]
+            choices += [f"np.repeat({name}, {counts}, axis=0)"]
+        return f"{{}} = {self.rng.choice(choices)}"
+
+    def ordered(self) -> str:
+        name, a = self.pick(ndim=1, kinds="fiub")
+        axis = self.axis(a.ndim)
+        other = self.pick(ndim=1, kinds="fiub")[0]
+        side = self.rng.choice(["left", "right"])
+        choices = [f"np.sort({name}, axis={axis})", f"np.argsort({name}, axis={axis}, kind='stable')"]
+        choices += [f"np.unique({name})", f"np.unique({name}, return_inverse=True)[1]"]
+        choices += [f"np.unique({name}, return_counts=True)[1]", f"np.unique({name}, return_index=True)[1]"]
+        choices += [f"np.searchsorted(np.sort({name}, axis=None), {other}, side='{side}')"]
+        choices += [f"np.isin({name}, {other})", f"np.intersect1d({name}, {other})", f"np.setdiff1d({name}, {other})"]
+        choices += [f"np.union1d({name}, {other})", f"np.digitize({name}, [-1, 0, 2])", f"np.lexsort(({name}, {name}))"]
+        choices += [f"np.partition({name}, 0, axis={axis})[..., :1]", f"np.sort({name})[::-1]"]
+        choices += [f"np.unique({name}, axis=0)", f"np.sort_complex({name})", f"np.flatnonzero({name})"]
+        if a.dtype.kind in "iu":
+            choices += [f"np.bincount(np.ravel({name}) % 7)", f"np.bincount(np.ravel({name}) % 4, minlength=6)"]
+        return f"{{}} = {self.rng.choice(choices)}"
+
+    def binary(self) -> str:
+        name, a = self.pick()
+        other = self.like(a)
+        if self.rng.random() < 0.3:
+            other = f"{other}[{self.key(self.names[other].shape)}]" if other in self.names else other
+        if self.rng.random() < 0.1:
+            name, other = other, name
+        if self.rng.random() < 0.2:
+            return f"{{}} = {name} {self.rng.choice(['+', '-', '*', '<', '>=', '&', '|', '//', '%', '/'])} {other}"
+        if self.rng.random() < 0.15:
+            return f"{{}} = np.{self.rng.choice(BINARY[:6])}({name}, {other}, dtype='f8')"
+        return f"{{}} = np.{self.rng.choice(BINARY)}({name}, {other})"
+
+    def unary(self) -> str:
+        return f"{{}} = np.{self.rng.choice(UNARY)}({self.pick()[0]})"
+
+    def nested(self) -> str:
+        """A stencil or another expression over several reads of one array."""
+        name, a = self.pick(ndim=1)
+        if a.ndim > 1 and self.rng.random() < 0.5:
+            reads = [f"{name}[{k}]" for k in ("1:, 1:", ":-1, 1:", "1:, :-1", ":-1, :-1")]
+        else:
+            reads = [f"{name}[1:]", f"{name}[:-1]", f"{name}[:0:-1]"]
+        first, second, *rest = self.rng.sample(reads, 3)
+        lines = [f"{first} * 2 + {second}", f"np.where({first} > {second}, {first}, {rest[0]})"]
+        lines += [f"np.maximum({first}, {second}) + {rest[0]}", f"{first} + {second}.sum()"]
+        lines += [f"{first} + np.max({name}, axis=0)", f"{first} * {second}[::-1]"]
+        return f"{{}} = {self.rng.choice(lines)}"
+
+    def fold(self) -> str:
+        name, a = self.pick()
+        which = self.rng.choice(["sum", "sum", "max", "min", "any", "all", "count_nonzero", "prod", "ptp"])
+        options = f", axis={self.axis(a.ndim, several=True)}"
+        if self.rng.random() < 0.3:
+            options += ", keepdims=True"
+        if which in ("sum", "max", "min", "prod") and self.rng.random() < 0.3:
+            options += f", initial={self.rng.randint(0, 3)}"
+        if which not in ("count_nonzero", "ptp") and self.rng.random() < 0.3:
+            options += f", where={self.mask(a.shape)}"
+        if which in ("sum", "prod") and self.rng.random() < 0.15:
+            options += f", dtype='{self.rng.choice(['f8', 'i8', 'c16', 'f4'])}'"
+        if self.rng.random() < 0.2:
+            which = self.rng.choice(["argmax", "argmin", "nansum", "nanmax"])
+            options = f", axis={self.axis(a.ndim)}"
+        target = self.rng.choice(["v", "{}"])
+        if self.rng.random() < 0.1:
+            outs = [n for n in self.arrays if self.names[n].ndim == max(0, a.ndim - 1)]
+            if outs:
+                return f"np.{self.rng.choice(['sum', 'max', 'all'])}({name}, axis=0, out={self.rng.choice(outs)})"
+        return f"{target} = np.{which}({name}{options})"
+
+    def scan(self) -> str:
+        name, a = self.pick(ndim=1)
+        one = self.one_axis(a.ndim)
+        ends = sorted(self.rng.sample(range(a.shape[0]), min(2, a.shape[0]))) if a.ndim else [0]
+        choices = [f"np.cumsum({name}, axis={self.axis(a.ndim)})", f"np.maximum.accumulate({name}, axis={one})"]
+        choices += [f"np.add.accumulate({name}, axis={one})", f"np.diff({name}, axis={one})"]
+        choices += [f"np.add.reduceat({name}, {ends}, axis=0)", f"np.minimum.reduce({name}, axis={one})"]
+        choices += [f"np.subtract.outer({name}, {self.pick()[0]})", f"np.ediff1d({name})"]
+        choices += [f"np.cumprod({name}[:3], axis=0)", f"np.logical_or.accumulate({name}, axis={one})"]
+        choices += [f"np.diff({name}, n=2)", f"np.add.reduce({name}, axis={self.axis(a.ndim, several=True)})"]
+        return f"{{}} = {self.rng.choice(choices)}"
+
+    def product(self) -> str:
+        name, a = self.pick(ndim=1)
+        other = self.pick(ndim=1)[0]
+        if self.rng.random() < 0.6:
+            other = name + ".T"
+        choices = [f"{name} @ {other}", f"np.dot({name}, {other})", f"np.inner({name}, {name})"]
+        choices += [f"np.outer({name}, {self.pick()[0]})", f"np.vdot({name}, {name})", f"np.trace({name})"]
+        choices += [f"np.tensordot({name}, {name}, {a.ndim})", f"np.kron({name}, {other})"]
+        if a.ndim == 2:
+            choices += [f"np.einsum('ij,kj->ik', {name}, {name})", f"np.einsum('ij->j', {name})"]
+            choices += [f"np.einsum('ij,ij->i', {name}, {name})", f"np.einsum('ii', {name})", f"np.einsum('ij->ji', {name})"]
+        return f"{{}} = {self.rng.choice(choices)}"
+
+    def assign(self) -> str:
+        name, a = self.pick()
+        key = self.key(a.shape)
+        value = self.like(a)
+        kind = self.rng.random()
+        if kind < 0.3:
+            value = f"{name}[{self.key(a.shape)}]"
+        elif kind < 0.6:
+            got = outcome_shape(lambda: self.evaluate(f"{name}[{key}]"))
+            if got is not None:
+                same = [n for n in self.arrays if self.names[n].shape == got]
+                value = self.rng.choice(same) if same else self.number(a.dtype)
+        if self.rng.random() < 0.3:
+            return f"{name}[{key}] {self.rng.choice(['+=', '*=', '-='])} {value}"
+        return f"{name}[{key}] = {value}"
+
+    def overlap(self) -> str:
+        name, a = self.pick(ndim=1)
+        one, two = [], []
+        for n in a.shape:
+            if n > 1 and self.rng.random() < 0.7:
+                k = self.rng.randint(1, n - 1)
+                ends = [f"{k}:", f":{n - k}"]
+                self.rng.shuffle(ends)
+                one.append(ends[0])
+                two.append(ends[1])
+            else:
+                one.append(":")
+                two.append(self.rng.choice([":", "::-1"]))
+        first, second = f"{name}[{', '.join(one)}]", f"{name}[{', '.join(two)}]"
+        lines = [f"{first} = {second}", f"{first} += {second}", f"np.add({first}, {second}, out={first})"]
+        lines += [f"{first} = {second} + {first}", f"np.multiply({second}, {second}, out={first})"]
+        lines += [f"np.copyto({first}, {second})", f"np.add({second}, 1, out={first}, where={second} > 0)"]
+        return self.rng.choice(lines)
+
+    def assign_fancy(self) -> str:
+        name, a = self.pick(ndim=1)
+        key = self.fancy_key(a).replace("$", name)
+        value = self.number(a.dtype)
+        got = outcome_shape(lambda: self.evaluate(f"{name}[{key}]"))
+        if got is not None and self.rng.random() < 0.4:
+            same = [n for n in self.arrays if self.names[n].shape == got]
+            value = self.rng.choice(same) if same else value
+        if got is not None and self.rng.random() < 0.2:
+            value = f"np.arange({int(numpy.prod(got))}).reshape({got})"
+        return f"{name}[{key}] {self.rng.choice(['=', '=', '+='])} {value}"
+
+    def assign_mask(self) -> str:
+        name, a = self.pick()
+        other = self.like(a)
+        mask = self.mask(a.shape) if self.rng.random() < 0.5 else f"{name} > {self.rng.randint(-2, 3)}"
+        lines = [f"{name}[{mask}] = {self.number(a.dtype)}", f"{name}[{mask}] += 1", f"np.putmask({name}, {mask}, {other})"]
+        lines += [f"np.copyto({name}, {other}, where={mask})", f"np.place({name}, {mask}, [1, 2, 3])"]
+        lines += [f"{name}[{mask}] = {name}[{mask}] * 2", f"{name}[~({mask})] = {name}[{mask}].sum()"]
+        return self.rng.choice(lines)
+
+    def in_place(self) -> str:
+        name, a = self.pick()
+        other = self.like(a)
+        if self.rng.random() < 0.15:
+            other = name + ".T"
+        if self.rng.random() < 0.15:
+            other = f"{name}[::-1]"
+        return f"{name} {self.rng.choice(['+=', '+=', '-=', '*=', '//=', '&=', '|=', '/=', '%=', '**='])} {other}"
+
+    def into(self) -> str:
+        name, a = self.pick()
+        other, out = self.like(a), self.like(a)
+        where = f", where={self.mask(a.shape)}" if self.rng.random() < 0.4 else ""
+        if self.rng.random() < 0.2:
+            where += ", casting='unsafe'" if self.rng.random() < 0.5 else ", dtype='f8'"
+        lines = [f"np.{self.rng.choice(BINARY)}({name}, {other}, out={out}{where})"] * 4
+        lines += [f"np.{self.rng.choice(UNARY)}({name}, out={out}{where})", f"np.clip({name}, -1, 2, out={out})"]
+        lines += [f"np.cumsum({name}, axis=0, out={out})", f"np.take({name}, [0, 0, 1], axis=0, out={out}, mode='clip')"]
+        lines += [f"np.divmod({name}, 2, out=({name}, None))", f"np.concatenate([{name}[:1], {name}[1:]], out={out})"]
+        return self.rng.choice(lines)
+
+    def scattered(self) -> str:
+        name, a = self.pick(ndim=1)
+        n, count = a.size, self.rng.randint(1, 4)
+        places = [self.rng.randrange(-n, n) for _ in range(count)] if n else []
+        first = [self.rng.randrange(-a.shape[0], a.shape[0]) for _ in range(count)] if a.ndim and a.shape[0] else []
+        lines = [f"np.put({name}, np.array({places}, int), {self.number(a.dtype)})"]
+        lines += [f"np.put({name}, {places}, np.arange({count}), mode='wrap')"]
+        lines += [f"np.add.at({name}, np.array({first}, int), 1)", f"np.maximum.at({name}, {first}, 2)"]
+        lines += [f"np.put_along_axis({name}, np.argsort({name}, axis=0, kind='stable')[:1], 3, axis=0)"]
+        lines += [f"{{}} = np.take({name}, np.array({places}, int))", f"{{}} = np.take({name}, {first}, axis=0)"]
+        lines += [f"{{}} = np.take_along_axis({name}, np.argsort({name}, axis=-1, kind='stable'), axis=-1)"]
+        lines += [f"np.fill_diagonal({name}, 7)", f"{{}} = np.compress({[True, False, True]}, {name}, axis=0)"]
+        lines += [f"{{}} = np.extract({name} > 0, {name})", f"{{}} = np.nonzero({name})[0]", f"{{}} = np.argwhere({name})"]
+        lines += [f"{{}} = np.choose({name} > 0, [{name}, 1])", f"{{}} = np.where({name} > 0)[-1]"]
+        return self.rng.choice(lines)
+
+    def look(self) -> str:
+        name, a = self.pick()
+        lines = [f"v = str({name})", f"v = {name}.tolist()", f"v = repr({name})", f"v = bool(({name} == {name}).all())"]
+        lines += [f"v = float(abs({name}).sum())", f"v = {name}.tobytes()", f"v = [x for x in {name}.flat]"]
+        lines += [f"v = len({name})", f"v = [str(x) for x in {name}]", f"v = {name}.item(0)", f"v = 3 in {name}"]
+        lines += [f"v = ({name}.shape, {name}.ndim, {name}.dtype, {name}.size, {name}.nbytes)"]
+        lines += [f"v = np.array_equal({name}, {self.like(a)})", f"v = np.result_type({name}, 1.5)"]
+        lines += [f"v = np.allclose({name}, {self.like(a)})", f"v = {name}.flags.writeable", f"v = hash({name})"]
+        lines += [f"v = bool({name})", f"v = int({name})"]
+        return self.rng.choice(lines)
+
+    def copied(self) -> str:
+        name = self.pick()[0]
+        lines = [f"{name}.copy()", f"np.array({name})", f"np.copy({name}, order='F')", f"np.asarray({name})"]
+        lines += [f"{name}[...]", f"np.ascontiguousarray({name})", f"{name}.copy(order='K')", f"np.array({name}, ndmin=2)"]
+        lines += [f"np.asfortranarray({name})", f"+{name}", f"__import__('copy').copy({name})"]
+        lines += [f"__import__('pickle').loads(__import__('pickle').dumps({name}))", f"np.asanyarray({name})"]
+        return f"{{}} = {self.rng.choice(lines)}"
+
+    def selected(self) -> str:
+        name, a = self.pick()
+        other = self.like(a)
+        lines = [f"np.where({name} > 0, {name}, {other})", f"np.clip({name}, -1, 2)", f"np.where({self.mask(a.shape)}, {name}, 0)"]
+        lines += [f"np.select([{name} > 2, {name} < 0], [{name}, {name} * 2], {name})", f"np.nan_to_num({name})"]
+        lines += [f"np.isclose({name}, {other})", f"np.round({name}, 0)", f"np.clip({name}, {other}, 3)"]
+        lines += [f"np.piecewise({name}, [{name} < 0], [0, 1])", f"np.heaviside({name}, 1)"]
+        return f"{{}} = {self.rng.choice(lines)}"
+
+    def statistic(self) -> str:
+        name, a = self.pick(kinds="fiu")
+        axis = self.axis(a.ndim)
+        lines = [f"np.mean({name}, axis={self.axis(a.ndim, several=True)})", f"np.var({name}, axis={axis})"]
+        lines += [f"np.std({name}, axis={axis}, ddof=1)", f"np.median({name}, axis={axis})", f"np.average({name}, axis={axis})"]
+        lines += [f"np.percentile({name}, [25, 50], axis={axis})", f"np.histogram({name}, 4)[0]", f"np.linalg.norm({name})"]
+        lines += [f"np.nanmean({name}, axis={axis})", f"np.mean({name}, axis={axis}, keepdims=True, where={self.mask(a.shape)})"]
+        lines += [f"np.sqrt(abs({name}))", f"np.exp(-abs({name}))", f"np.cov({name})", f"np.interp({name}, [0, 1, 3], [1, 2, 5])"]
+        lines += [f"np.gradient({name})", f"np.convolve(np.ravel({name}), [1, 2, 1])", f"np.histogram({name}, [-2, 0, 3])[0]"]
+        lines += [f"np.quantile({name}, 0.3, axis={axis})", f"np.trapezoid({name})", f"np.fft.fft({name}, axis={axis}).real"]
+        return f"w = {self.rng.choice(lines)}"
+
+    def converted(self) -> str:
+        name, a = self.pick()
+        target = self.rng.choice(DTYPES)
+        if target[0] == "u" or (a.dtype.kind in "fc" and target[0] in "iu"):
+            return f"{{}} = abs({name}).astype('i8').astype('{target}')" if numpy.isfinite(a).all() else "v = 0"
+        options = self.rng.choice(["", "", ", copy=False", ", order='F'", ", casting='safe'"])
+        return f"{{}} = {name}.astype('{target}'{options})"
+
+    def methods(self) -> str:
+        name, a = self.pick()
+        axis = self.axis(a.ndim)
+        lines = [f"{name}.sort()", f"{name}.fill({self.number(a.dtype)})", f"{name}.sort(axis={axis})", f"{name}.flat = 3"]
+        lines += [f"{name}.T[...] = {self.number(a.dtype)}", f"{name}.real = 2", f"{name}.imag = 1", f"{name}.real += 1"]
+        lines += [f"{name}.itemset" if self.rng.random() < 0.1 else f"{name}.shape = {(a.size,)}", f"{name}.put([0], 4)"]
+        lines += [f"{{}} = {name}.cumsum({axis})", f"v = {name}.max({axis})", f"{{}} = {name}.clip(0, 3)", f"{{}} = {name}.take([0, -1])"]
+        lines += [f"{{}} = {name}.argsort({axis}, kind='stable')", f"{{}} = {name}.repeat(2)", f"{{}} = {name}.compress([1, 0])"]
+        lines += [f"{{}} = {name}.byteswap().byteswap()", f"{{}} = {name}.nonzero()[-1]", f"{name}.reshape(-1)[::2] = 1"]
+        lines += [f"{name}.ravel()[:2] += 1", f"{{}} = {name}.squeeze()"]
+        return self.rng.choice(lines)
+
+    def created(self) -> str:
+        name, a = self.pick()
+        n = self.rng.randint(0, 9)
+        lines = [f"np.zeros_like({name})", f"np.full_like({name}, 3)", f"np.arange({n})", f"np.linspace(0, {n}, {n + 1})"]
+        lines += [f"np.ones({a.shape}, '{self.rng.choice(DTYPES)}')", f"np.eye({n}, {n + 1}, k=1)", f"np.arange({n}, -2, -2)"]
+        lines += [f"np.full({a.shape}, 2, order='F')", f"np.indices(({n}, 3))[1]", f"np.meshgrid(np.arange(3), np.arange({n}))[0]"]
+        lines += [f"np.fromfunction(lambda i, j: i + 2 * j, (3, {n}))", f"np.tri({n}, 4)", f"np.diag(np.arange({n}))", f"np.ones({n}) * 2"]
+        lines += [f"np.broadcast_to(np.arange(3), ({n}, 3))", f"np.identity({n})", f"np.vander(np.arange(3), {n})"]
+        return f"{{}} = {self.rng.choice(lines)}"
+
+    def of_flat(self) -> str:
+        name, a = self.pick()
+        n = a.size
+        lines = [f"{{}} = {name}.flat[::2]", f"{name}.flat[::3] = 2", f"{name}.flat[[0, -1]] = [1, 2]", f"{{}} = {name}.flat[[0]]"]
+        lines += [f"{name}.flat[{n // 2}] = 1", f"v = {name}.flat[{n // 2}]", f"{{}} = np.add({name}.flat, 1)", f"{{}} = np.array({name}.flat).copy()"]
+        lines += [f"{name}.flat = {self.like(a)}", f"{name}.flat[:] = [1, 2]", f"{{}} = {name}.flat[np.ravel({name}) > 0]"]
+        return self.rng.choice(lines)
+
+    def broken(self) -> str:
+        """Mostly mistakes."""
+        name, a = self.pick()
+        other = self.pick()[0]
+        lines = [f"{{}} = {name}[{max(a.shape, default=0)}]", f"{name}[{max(a.shape, default=0)}] = 1", f"{{}} = {name}.reshape(7, 13)"]
+        lines += [f"{name}[...] = np.ones(13)", f"{name} += np.ones(13)", f"{name} += 1j", f"{name} += 0.5", f"{{}} = {name}[..., ...]"]
+        lines += [f"{{}} = {name}[1.5]", f"{{}} = {name}['x']", f"np.broadcast_to({name}, {(2, *a.shape)})[...] = 1", f"{name}[[99]] = 1"]
+        lines += [f"{{}} = np.concatenate([{name}, np.ones((1, 1, 1, 1, 1))])", f"{{}} = np.add({name}, 1, out={other})"]
+        lines += [f"{{}} = np.sum({name}, axis={a.ndim})", f"{{}} = np.transpose({name}, [0, 0])", f"{{}} = {name} @ {other}"]
+        lines += [f"{name}[{name} > 0] = [1, 2, 3, 4, 5, 6, 7]", f"{{}} = {name}[np.ones(13, bool)]", f"{{}} = np.max({name}[:0])"]
+        lines += [f"{{}} = np.add({name}, {other}, where=1.5)", f"{{}} = {name}.astype('f4', casting='no')", f"{name}.shape = (7, 13)"]
+        lines += [f"{{}} = np.take({name}, 99)", f"np.put({name}, 99, 1)", f"{name}.foo = 1" if self.rng.random() < 0.05 else f"{name}.foo"]
+        lines += [f"{{}} = np.sort({name}, axis=9)", f"{{}} = np.stack([{name}, {other}])", f"{{}} = np.split({name}, 5)[0]", f"{name}[0, 0, 0, 0, 0, 0]"]
+        lines += [f"{name} ** -1", f"{{}} = {name} << {other}", f"{{}} = ~{name}", f"{{}} = -{name}", f"{{}} = {name} - {other}"]
+        lines += [f"{{}} = np.cross({name}, {other})", f"{{}} = np.linalg.inv({name})", f"{{}} = np.moveaxis({name}, 0, 5)"]
+        lines += [f"{name}[:2, ::-1] = 'a'", f"{name}[...] = None", f"{name}[...] = [[1, 2], [3]]", f"{{}} = np.array({name}, 'M8[s]')"]
+        return self.rng.choice(lines)
+
+    def export(self) -> str:
+        name, _ = self.pick()
+        self.exports += 1
+        return f"e{self.exports} = exported({name})"
+
+    def bump(self) -> str:
+        good = [n for n in self.whole if self.names[n].dtype.kind in "fiuc" and self.names[n].flags.writeable]
+        return f"bumped({self.rng.choice(good)})" if good else "v = 0"
+
+    def move(self) -> str:
+        return f"{{}} = moved({self.pick()[0]}, {self.rng.randint(0, 99)})"
+
+    # the program
+
+    def evaluate(self, text: str) -> Any:
+        with numpy.errstate(all="ignore"):
+            return eval(text, dict(self.names))
+
+    def sane(self, value: Any) -> bool:
+        """Whether numbers are still small, and arrays too."""
+        if not isinstance(value, numpy.ndarray):
+            return True
+        if value.dtype.kind not in "fciub" or value.dtype.itemsize > 16 or value.size > 400 or value.ndim > 6:
+            return False
+        if value.dtype == numpy.longdouble:
+            return False
+        largest = LARGEST.get(value.dtype.str[1:], 5000.0)
+        with numpy.errstate(all="ignore"):
+            whole = (
+                numpy.isfinite(value).all()
+                and (numpy.asarray(value * 8) == numpy.floor(value.real * 8) + (1j * numpy.floor(value.imag * 8) if value.dtype.kind == "c" else 0)).all()
+            )
+            return bool(whole and (abs(value.astype("c16")) <= largest).all())
+
+    def step(self) -> None:
+        """Draw lines until one is fit, and keep it."""
+        for _ in range(20):
+            text = self.rng.choice(self.kinds)()
+            new = f"a{len(self.arrays)}" if "{}" in text else None
+            text = text.replace("{}", new or "")
+            trial = dict(self.names)
+            before = {k: self.names[k].copy() for k in self.arrays}
+            bases = {id(self.root(self.names[k])): self.root(self.names[k]) for k in self.arrays}
+            saved = [(v, v.copy()) for v in bases.values() if isinstance(v, numpy.ndarray)]
+            shapes = {k: self.names[k].shape for k in self.arrays}
+            _, error = run_line(text, trial)
+            value = trial.get(new) if new else None
+            fits = all(self.sane(trial[k]) for k in self.arrays) and self.sane(value)
+            if isinstance(error, (NameError, SyntaxError, DeprecationWarning)):
+                fits = False
+            if error is not None and any(not numpy.array_equal(before[k], self.names[k], equal_nan=True) for k in self.arrays):
+                fits = False  # NumPy itself gave up half-way
+            if not fits:
+                for k in self.arrays:
+                    if self.names[k].shape != shapes[k]:
+                        with warnings.catch_warnings():
+                            warnings.simplefilter("ignore")
+                            self.names[k].shape = shapes[k]
+                for array, old in saved:
+                    flags = array.flags.writeable
+                    array.setflags(write=True)
+                    array[...] = old
+                    array.setflags(write=flags)
+                continue
+            self.names = trial
+            if new and isinstance(value, numpy.ndarray):
+                self.arrays.append(new)
+                if "moved(" in text:
+                    self.whole.append(new)
+            elif new:
+                text = text.replace(f"{new} =", "v =", 1)
+                self.names.pop(new, None)
+            self.texts.append(text)
+            return
+
+    @staticmethod
+    def root(array: Any) -> Any:
+        while isinstance(array, numpy.ndarray) and isinstance(array.base, numpy.ndarray):
+            array = array.base
+        return array
+
+
+def outcome_shape(call) -> tuple[int, ...] | None:
+    """The shape of what a call returns, or nothing where it fails."""
+    try:
+        return numpy.shape(call())
+    except Exception:
+        return None
+
+
+def draw(seed: int, lines: int, *, exports: bool = False, ranks: bool = False) -> Program:
+    """The program of a seed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        drawing = Drawing(seed, exports=exports, ranks=ranks)
+        for _ in range(drawing.rng.randint(2, lines)):
+            drawing.step()
+    return replay(seed, drawing.start, drawing.texts)
