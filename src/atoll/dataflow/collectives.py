@@ -47,17 +47,18 @@ def make_distributed_allreduce(
         value = value.astype(bool)
     shape, dtype = value.shape, value.dtype
     power = 1 << (size.bit_length() - 1)
+    last = size.bit_length()
 
     def receive(source: int, step: int) -> Any:
         return make_distributed_recv(source, (comm_tag, op, step), shape, dtype)
 
     if rank >= power:
         return staple_distributed_send(
-            value, rank - power, (comm_tag, op, -1), receive(rank - power, -2)
+            value, rank - power, (comm_tag, op, 0), receive(rank - power, last)
         )
     if rank + power < size:
-        value = combine(value, receive(rank + power, -1))
-    distance, step = 1, 0
+        value = combine(value, receive(rank + power, 0))
+    distance, step = 1, 1
     while distance < power:
         partner = rank ^ distance
         other = receive(partner, step)
@@ -65,7 +66,7 @@ def make_distributed_allreduce(
         value = staple_distributed_send(value, partner, (comm_tag, op, step), combine(*pair))
         distance, step = 2 * distance, step + 1
     if rank + power < size:
-        value = staple_distributed_send(value, rank + power, (comm_tag, op, -2), value)
+        value = staple_distributed_send(value, rank + power, (comm_tag, op, last), value)
     return value
 
 

@@ -4,9 +4,10 @@ One reduction of a constant size decides. Each rank adds up a digest of every me
 sends, and takes off that of each it receives; (source, destination, tag, shape, dtype) are in the
 digest. If all ends meet, the sums vanish. A flag says whether a rank found a fault of its own,
 another whether some part both waits for a message and comes before a send, without which no
-circle is possible. Only when the sums do not vanish do the ranks gather what they know, and
-then every rank works out the same error. Only when parts could form a circle across ranks do they
-gather which messages come before which.
+circle is possible; the rest are guesses that prove that there is none (see ``potentials``). Only
+when the sums do not vanish do the ranks gather what they know, and then every rank works out the
+same error. Only when parts could form a circle across ranks, and no guess proves that they do not,
+do they gather which messages come before which.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ..errors import (
 )
 from ..graph.node import Node
 from ..interchange.worlds import world_of
+from . import potentials
 from .messages import Message, all_messages, received, sent
 from .nodes import Input, Receive
 from .partition import origin_of
@@ -50,16 +52,22 @@ def verify_distributed_partition(
     verify(world_of(mpi_communicator).communicator, partition)
 
 
-def verify(communicator: Communicator, partition: DistributedGraphPartition) -> None:
-    """See :func:`verify_distributed_partition`; what was found good is not looked at again."""
+def verify(communicator: Communicator, partition: DistributedGraphPartition) -> bool:
+    """See :func:`verify_distributed_partition`; what was found good is not looked at again.
+
+    The answer is whether some rank sends a message.
+    """
     good = partition.cache.setdefault("verified", [])
-    if any(one is communicator for one in good):
-        return
-    _verify(communicator, partition)
-    good.append(communicator)
+    for known, sends in good:
+        if known is communicator:
+            return bool(sends)
+    sends = _verify(communicator, partition)
+    good.append((communicator, sends))
+    return sends
 
 
-def _verify(communicator: Communicator, partition: DistributedGraphPartition) -> None:
+def _verify(communicator: Communicator, partition: DistributedGraphPartition) -> bool:
+    """Whether some rank sends a message."""
     rank, size = communicator.rank, communicator.size
     fault: Exception | None = None
     messages: list[Message] = []
@@ -73,21 +81,25 @@ def _verify(communicator: Communicator, partition: DistributedGraphPartition) ->
             )
     except Exception as error:  # whatever is wrong here, the others must hear of it
         fault = error
-    facts = np.zeros(6, np.uint64)
+    facts = np.zeros(11, np.uint64)
     if fault is None and messages:
         digests = np.stack([message.digest() for message in messages])
         ends = np.array([message.sends for message in messages])
         facts[:2] = digests[ends].sum(axis=0) - digests[~ends].sum(axis=0)  # modulo 2**64
         facts[2:3] = np.array([ends.sum() - (~ends).sum()]).astype(np.uint64)
     facts[3] = fault is not None
-    facts[4] = fault is None and _may_wait_for_itself(partition)
+    if fault is None:
+        facts[4] = _may_wait_for_itself(partition)
+        facts[5] = len(messages)
+        facts[6:] = potentials.facts(partition, rank)
     facts = communicator.allreduce(facts, "sum", "verifying a dataflow graph")
     if facts[3]:
         _raise_first(communicator, fault)
     if facts[:3].any():
         _raise_mismatch(communicator.allgather_object(messages, "the messages of a dataflow graph"))
-    if facts[4]:
+    if facts[4] and not potentials.prove(facts[6:]):
         _check_cycles(communicator, partition)
+    return bool(facts[5])
 
 
 def _check_here(messages: list[Message], rank: int, size: int) -> None:
