@@ -9,6 +9,8 @@ import pytest
 
 import atoll as np
 from atoll import dataflow as df
+from atoll.comm.simulated import Simulation
+from atoll.errors import RankFailedError
 
 
 def everywhere(error: BaseException) -> None:
@@ -202,3 +204,156 @@ def test_memory_that_others_see_takes_no_value_that_comes_later() -> None:
     with pytest.raises(df.DeferredValueError, match="memory that others see"):
         view[:3] = placeholder()
     assert memory.tolist() == [0] * 5
+
+
+# Errors while the graph runs ----------------------------------------------------------------------
+
+
+def chain(rank: int, size: int, programs_fail_on: int, calls: list[int]):
+    """Three exchanges in a row; the second part of one rank raises while ``calls`` is empty."""
+    x = placeholder()
+    value, sends = x, []
+    for k in range(3):
+        sends.append(df.make_distributed_send(value + 1, (rank + 1) % size, k))
+        value = df.make_distributed_recv((rank - 1) % size, k, (3,), float) * 2
+    partition = df.find_distributed_partition(None, {"y": value}, sends=sends)
+    programs = dict(df.generate_code_for_partition(partition))
+    second = list(partition.parts)[1]
+    works = programs[second]
+
+    def fails(**inputs):
+        if rank == programs_fail_on and not calls:
+            calls.append(1)
+            raise ArithmeticError("no root of -1 here")
+        return works(**inputs)
+
+    programs[second] = fails
+    return partition, programs
+
+
+def execute(partition, programs, value, **options):
+    return df.execute_distributed_partition(
+        partition, programs, None, None, input_args={"x": value}, **options
+    )["y"]
+
+
+@pytest.mark.simulated(1, 2, 3, 5, distributes=False)
+@pytest.mark.ranks(2, 4, distributes=False)
+def test_an_error_in_a_program_is_raised_by_all(rank: int, size: int) -> None:
+    failing = size - 1
+    partition, programs = chain(rank, size, failing, [])
+    with pytest.raises(ArithmeticError, match="no root of -1 here") as caught:
+        execute(partition, programs, numpy.zeros(3))
+    everywhere(caught.value)
+    assert str(caught.value).startswith(f"rank {failing}: ") or size == 1
+    # no message is left over: the same partition runs again, with the right messages
+    for start in (0.0, 5.0):
+        found = execute(partition, programs, numpy.full(3, start))
+        assert found.tolist() == [((start + 1) * 2 + 1) * 4 + 2] * 3
+
+
+@several
+@real
+def test_wrong_inputs_on_one_rank_are_raised_by_all(rank: int, size: int) -> None:
+    partition, programs = chain(rank, size, -1, [])
+    spread = np.ones(3 * size)
+    for given, kind, words in (
+        (numpy.zeros(4), ValueError, "rank 1: the input 'x' has shape"),
+        (spread, df.MixedArraysError, "rank 1: .*'x' lies on several ranks"),
+    ):
+        with pytest.raises(kind, match=words) as caught:
+            execute(partition, programs, given if rank == 1 else numpy.zeros(3))
+        everywhere(caught.value)
+    with pytest.raises(TypeError, match=r"rank 1: .*input_args lacks 'x'") as caught:
+        df.execute_distributed_partition(
+            partition, programs, None, None, input_args={} if rank == 1 else {"x": numpy.zeros(3)}
+        )
+    everywhere(caught.value)
+    assert execute(partition, programs, numpy.zeros(3)).tolist() == [14.0] * 3
+
+
+@several
+def test_a_lacking_program_on_one_rank_is_raised_by_all(rank: int, size: int) -> None:
+    partition, programs = chain(rank, size, -1, [])
+    if rank == 1:
+        del programs[0]
+    with pytest.raises(ValueError, match=r"rank 1: .*no program for the parts \[0\]") as caught:
+        execute(partition, programs, numpy.zeros(3))
+    everywhere(caught.value)
+
+
+class OddError(Exception):
+    """An error that takes no text."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(one, two)
+
+
+@several
+@real
+def test_errors_of_odd_classes_and_messages_without_bytes(rank: int, size: int) -> None:
+    x = placeholder()
+    none = df.make_placeholder("none", (0,))
+    sends = [
+        df.make_distributed_send(none, 1, "nothing") if rank == 0 else None,
+        df.make_distributed_send(x, 1, "large") if rank == 0 else None,
+    ]
+    outputs = {"y": x + 1}
+    if rank == 1:
+        outputs["n"] = df.make_distributed_recv(0, "nothing", (0,), float)
+        outputs["l"] = df.make_distributed_recv(0, "large", (3,), float) + 1
+    partition = df.find_distributed_partition(None, outputs, sends=[s for s in sends if s])
+    programs = dict(df.generate_code_for_partition(partition))
+
+    def fails(**inputs):
+        raise OddError(1, 2)
+
+    if rank == 0:
+        programs[0] = fails
+    given = {"x": numpy.zeros(3), "none": numpy.zeros(0)}
+    with pytest.raises(RankFailedError, match=r"OddError: \(1, 2\)") as caught:
+        df.execute_distributed_partition(partition, programs, None, None, input_args=given)
+    everywhere(caught.value)
+
+
+@several
+@real
+def test_without_agreement_only_those_fail_who_need_the_result(rank: int, size: int) -> None:
+    """A line of ranks: what comes before the failed one goes on, what comes after does not."""
+    x = placeholder()
+    value, sends = x, []
+    if rank:
+        value = df.make_distributed_recv(rank - 1, "down", (3,), float)
+    if rank + 1 < size:
+        sends.append(df.make_distributed_send(value + 1, rank + 1, "down"))
+    partition = df.find_distributed_partition(None, {"y": value + x}, sends=sends)
+    programs = dict(df.generate_code_for_partition(partition))
+
+    def fails(**inputs):
+        raise ArithmeticError("broken")
+
+    failing = max(1, size - 2)
+    if rank == failing:
+        programs[max(programs)] = fails
+    if rank < failing:
+        assert execute(partition, programs, numpy.zeros(3), agree=False).tolist() == [rank] * 3
+        return
+    with pytest.raises(ArithmeticError if rank == failing else RankFailedError) as caught:
+        execute(partition, programs, numpy.zeros(3), agree=False)
+    if rank > failing:
+        assert f"rank {rank - 1} could not compute what rank {rank}" in str(caught.value)
+        assert "_recv_0" in str(caught.value)
+
+
+def test_an_error_ends_a_wait_at_once() -> None:
+    """On the ranks' own clocks, nobody waits longer than the failing rank took."""
+
+    def program() -> float:
+        rank, size = np.world.rank, np.world.size
+        partition, programs = chain(rank, size, 0, [])
+        before = np.world.communicator.clock
+        with pytest.raises(ArithmeticError):
+            execute(partition, programs, numpy.zeros(3))
+        return np.world.communicator.clock - before
+
+    assert Simulation(16).run(program) == [0.0] * 16

@@ -194,3 +194,33 @@ def test_mpi_communicators_and_users_programs(rank: int, size: int) -> None:
     )
     numpy.testing.assert_array_equal(found["y"], numpy.full(4, 2.0 - rank))
     assert len(calls) == len(numbered.parts)
+
+
+@pytest.mark.ranks(2, distributes=False)
+@pytest.mark.simulated(2, distributes=False)
+@pytest.mark.parametrize("count", [1, 3])
+def test_messages_arrive_in_memory_of_an_allocator(rank: int, size: int, count: int) -> None:
+    x = df.make_placeholder("x", (6,), "f4")
+    sends = [df.make_distributed_send(x * k, 1 - rank, k) for k in range(count)]
+    got = {f"g{k}": df.make_distributed_recv(1 - rank, k, (6,), "f4") for k in range(count)}
+    partition = df.find_distributed_partition(None, got, sends=sends)
+    given: list[bytearray] = []
+
+    def allocator(nbytes: int) -> bytearray:
+        given.append(bytearray(nbytes + 3))
+        return given[-1]
+
+    def run(**options):
+        return df.execute_distributed_partition(
+            partition, None, "a queue", None, input_args={"x": numpy.full(6, 2, "f4")}, **options
+        )
+
+    for _ in range(2):
+        found = run(allocator=allocator)
+        for k in range(count):
+            assert found[f"g{k}"].tolist() == [2.0 * k] * 6
+            assert numpy.may_share_memory(found[f"g{k}"], numpy.frombuffer(given[-1], "u1"))
+    assert len(given) == 2  # small messages travel together
+    for bad, words in ((lambda n: b"\0" * n, "read-only"), (lambda n: bytearray(1), "of 1 bytes")):
+        with pytest.raises(ValueError, match=rf"allocator\(\d+\) gave memory that is {words}"):
+            run(allocator=bad)

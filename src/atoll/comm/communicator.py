@@ -62,7 +62,9 @@ class Traffic:
 class Request(ABC):
     """One operation that was posted and is perhaps not done yet."""
 
-    __slots__ = ("communicator", "operation", "peer", "tag", "what")
+    __slots__ = ("communicator", "operation", "peer", "refused", "tag", "what")
+    refused: bool | None
+    """Set to ``False``, it lets a message of no bytes say that the sender has nothing to give."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class Request(ABC):
         what: str = "",
     ) -> None:
         self.communicator = communicator
+        self.refused = None
         self.operation = operation
         self.peer = peer
         self.tag = tag

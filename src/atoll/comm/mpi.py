@@ -77,6 +77,7 @@ class MpiRequest(Request):
         # Only a receive has something to check at its end: the size of what came.
         self._status = None if nbytes is None else MPI.Status()
         self.communicator = communicator
+        self.refused = None
         self.operation = operation
         self.peer = peer
         self.tag = tag
@@ -118,7 +119,9 @@ class MpiRequest(Request):
         nbytes = self._nbytes
         if nbytes is not None:
             count = status.Get_elements(_BYTE)
-            if count != nbytes:
+            if count == 0 and nbytes and self.refused is False:
+                self.refused = True
+            elif count != nbytes:
                 raise CommunicationError(
                     f"{self.describe()}: the message has {count} bytes, the array for it {nbytes}"
                 )

@@ -178,6 +178,9 @@ def check_rows(rows: Any, size: int) -> None:
 
 def deliver(message: Array, target: Array, request: Request) -> None:
     """Copy ``message`` into ``target`` in C order, or refuse if it does not fit."""
+    if request.refused is False and not message.size and target.size:
+        request.refused = True
+        return
     if message.dtype != target.dtype or message.size != target.size:
         raise CommunicationError(
             f"{request.describe()}: the message has {message.size} elements of {message.dtype}, "

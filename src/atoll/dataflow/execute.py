@@ -16,18 +16,23 @@ from typing import Any
 import numpy as np
 
 from ..comm.communicator import Communicator
-from ..errors import CommunicationTagError, MixedArraysError, PartitionInducedCycleError
+from ..errors import (
+    CommunicationTagError,
+    MixedArraysError,
+    PartitionInducedCycleError,
+    RankFailedError,
+)
 from ..graph.node import Value
 from ..interchange.worlds import world_of
 from ..recording.cells import Handle
-from ..run.messages import Message, Piece
-from ..run.parts import Part, Schedule, State
+from ..run.messages import Allocator, Message, Piece
+from ..run.parts import Failure, Part, Schedule, State
 from .messages import received, sent
 from .nodes import Data, Input, Receive
 from .partition import origin_of
 from .program import PartProgram, Program, generate_code_for_partition
 from .records import DistributedGraphPart, DistributedGraphPartition, topological
-from .verify import verify
+from .verify import raise_first, verify
 
 Array = np.ndarray[Any, Any]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
@@ -94,8 +99,11 @@ class Plan:
         communicator: Communicator,
         partition: DistributedGraphPartition,
         programs: Mapping[Hashable, Program],
+        together: bool,
     ) -> None:
         self.communicator = communicator
+        self.together = together and communicator.size > 1
+        """Whether some rank sends messages, so that an error on one is a matter of all."""
         self.programs = programs
         ordered = topological(partition.parts)
         assert ordered is not None
@@ -163,6 +171,7 @@ class Plan:
             arriving=arriving,
             uses={register[name]: count for name, count in uses.items() if name in register},
             tag=self.communicator.tag_limit // 2 + 1,
+            guarded=True,
         )
 
     def _messages(
@@ -248,14 +257,38 @@ class Plan:
         communicator.wait_all(leaving)
         return found
 
-    def run(self, given: Mapping[str, Any]) -> dict[str, Array]:
+    def run(
+        self, given: Mapping[str, Any], allocator: Allocator | None, agree: bool
+    ) -> dict[str, Array]:
         """The overall outputs."""
+        registers: list[Value | None] = [None] * len(self.register)
+        fault: Exception | None = None
+        try:
+            self._give(given, registers)
+        except Exception as error:
+            if not self.together:
+                raise
+            fault = error
+        state = State(registers, ())
+        state.allocator = allocator
+        failure = self.schedule.run(state, fault)
+        if self.together and agree:
+            failed = np.array([failure is not None], np.uint64)
+            if self.communicator.allreduce(failed, "sum", "whether a dataflow graph failed")[0]:
+                raise_first(self.communicator, None if failure is None else failure.fault)
+        if failure is not None:
+            self._raise(failure)
+        return {
+            name: registers[self.register[where]].array if type(where) is str else where.copy()  # type: ignore[union-attr]
+            for name, where in self.results.items()
+        }
+
+    def _give(self, given: Mapping[str, Any], registers: list[Value | None]) -> None:
         absent = [name for name in self.user_inputs if name not in given]
         if absent:
             raise TypeError(
                 f"execute_distributed_partition: input_args lacks {', '.join(map(repr, absent))}"
             )
-        registers: list[Value | None] = [None] * len(self.register)
         for register, name in enumerate(self.user_inputs):
             value = given[name]
             if isinstance(value, Handle):
@@ -266,11 +299,16 @@ class Plan:
                     )
                 value = value._array()
             registers[register] = Value(np.asarray(value))
-        self.schedule.run(State(registers, ()))
-        return {
-            name: registers[self.register[where]].array if type(where) is str else where.copy()  # type: ignore[union-attr]
-            for name, where in self.results.items()
-        }
+
+    def _raise(self, failure: Failure) -> None:
+        if failure.fault is not None:
+            raise failure.fault
+        message = failure.message
+        assert message is not None
+        raise RankFailedError(
+            f"rank {message.peer} could not compute what rank {self.communicator.rank} waits for "
+            f"({message.what}); it raises why"
+        )
 
 
 def _urgent_first(order: list[DistributedGraphPart]) -> list[DistributedGraphPart]:
@@ -310,14 +348,21 @@ def execute_distributed_partition(
     queue: Any,
     mpi_communicator: Any,
     *,
-    allocator: Any | None = None,
+    allocator: Allocator | None = None,
     input_args: Mapping[str, Any] | None = None,
+    agree: bool = True,
 ) -> dict[str, Array]:
     """The overall outputs, as NumPy arrays. All ranks call it, each with its own partition.
 
     ``prg_per_partition`` has the parts' programs, any callables from input names to a dictionary
-    of outputs; with ``None`` they are made here. ``queue`` and ``allocator`` are not used. The first
-    run verifies the partition; later ones send the messages and nothing else.
+    of outputs; with ``None`` they are made here. ``allocator`` gives the memory that messages arrive
+    in: called with a number of bytes, it returns anything with a writable buffer. ``queue`` is for
+    devices; there are none here, and nothing is done with it. The first run verifies the partition.
+
+    An error on one rank, in a program or in what it was given, is raised by all ranks, with the name
+    of that rank; the partition can be executed again. For that the ranks tell each other at the end
+    that all went well (8 bytes). With ``agree=False`` they do not, so that ranks whose results nobody
+    waits for may run ahead: then only those raise an error that need something of the failed one.
     """
     communicator = world_of(mpi_communicator).communicator
     plans: list[Plan] = partition.cache.setdefault("plans", [])
@@ -325,11 +370,18 @@ def execute_distributed_partition(
         if plan.communicator is communicator and (
             prg_per_partition is None or plan.programs is prg_per_partition
         ):
-            return plan.run(input_args or {})
-    verify(communicator, partition)
-    programs = prg_per_partition
-    if programs is None:
-        programs = generate_code_for_partition(partition)
-    plan = Plan(communicator, partition, programs)
+            return plan.run(input_args or {}, allocator, agree)
+    programs, fault = prg_per_partition, None
+    try:
+        if programs is None:
+            programs = generate_code_for_partition(partition)
+        lacking = [pid for pid in partition.parts if pid not in programs]
+        if lacking:
+            raise ValueError(f"prg_per_partition: there is no program for the parts {lacking}")
+    except Exception as error:
+        fault = error
+    together = verify(communicator, partition, fault)
+    assert programs is not None
+    plan = Plan(communicator, partition, programs, together)
     plans.append(plan)
-    return plan.run(input_args or {})
+    return plan.run(input_args or {}, allocator, agree)

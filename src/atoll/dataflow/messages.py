@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -36,14 +36,19 @@ class Message:
 
     def digest(self) -> np.ndarray[Any, Any]:
         """Two numbers that stand for the whole message, in one direction or the other."""
-        text = repr((self.source, self.dest, self.shape, self.dtype)).encode() + self.tag
-        return np.frombuffer(blake2b(text, digest_size=16).digest(), np.uint64)
+        return digest((self.source, self.dest, self.shape, self.dtype), self.tag)
 
     def __str__(self) -> str:
         what = f"rank {self.dest if self.sends else self.source} with tag {self.tag_text}"
         end = f"sends to {what}" if self.sends else f"receives from {what}"
         place = f" at {self.place}" if self.place else ""
         return f"rank {self.source if self.sends else self.dest} {end}{place} ({self.shape} {self.dtype})"
+
+
+def digest(facts: tuple[Any, ...], tag: bytes) -> np.ndarray[Any, Any]:
+    """Two numbers that stand for a tag and some facts."""
+    text = repr(facts).encode() + tag
+    return np.frombuffer(blake2b(text, digest_size=16).digest(), np.uint64)
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
@@ -76,10 +81,9 @@ def sent(part: DistributedGraphPart, rank: int) -> Iterator[tuple[str, Message]]
             )  # fmt: skip
 
 
-def all_messages(partition: DistributedGraphPartition, rank: int) -> list[Message]:
-    """Every message that this rank sends or receives."""
-    return [
-        message
-        for part in partition.parts.values()
-        for _, message in (*received(part, rank), *sent(part, rank))
-    ]
+def ends_of(partition: DistributedGraphPartition, rank: int) -> dict[Hashable, list[Message]]:
+    """For each part, the messages that this rank receives for it, and sends."""
+    return {
+        pid: [message for _, message in (*received(part, rank), *sent(part, rank))]
+        for pid, part in partition.parts.items()
+    }

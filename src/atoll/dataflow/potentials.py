@@ -16,13 +16,13 @@ than there are messages. There the ranks gather; see ``verify``.) The guesses:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable
-from hashlib import blake2b
+from collections.abc import Callable, Hashable, Mapping
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from .messages import Message, received, sent
+from .messages import Message, digest
 from .records import DistributedGraphPart, DistributedGraphPartition, topological
 
 _DIGITS = re.compile(r"(\d+)")
@@ -35,7 +35,9 @@ def atoms(tag: Any) -> Order:
     stack = [tag]
     while stack:
         value = stack.pop()
-        if isinstance(value, (int, float)) and value == value:
+        if isinstance(value, Enum):
+            found.append((1, f"{type(value).__qualname__}.{value.name}"))
+        elif isinstance(value, (int, float, np.integer)) and value == value:
             found.append((0, value))
         elif isinstance(value, str):
             found += [
@@ -76,24 +78,24 @@ def grows(order: list[DistributedGraphPart], number: Callable[[Any], Order]) -> 
 
 
 def levels(
-    partition: DistributedGraphPartition, order: list[DistributedGraphPart], rank: int
-) -> dict[Message, int] | None:
-    """The level of each message, or ``None`` where there are none."""
-    arriving = {part.pid: [m for _, m in received(part, rank)] for part in order}
-    leaving = {part.pid: [m for _, m in sent(part, rank)] for part in order}
-    sender = {m.tag: pid for pid, found in leaving.items() for m in found}
+    order: list[DistributedGraphPart], ends: Mapping[Hashable, list[Message]]
+) -> list[tuple[Message, int]] | None:
+    """The messages, each with its level, or ``None`` where they have none."""
+    sender = {m.tag: pid for pid, found in ends.items() for m in found if m.sends}
     after: dict[Hashable, list[tuple[Hashable, int]]] = {}
-    missing = dict.fromkeys(partition.parts, 0)
+    missing: dict[Hashable, int] = {}
+    level: dict[Hashable, int] = {}
     for part in order:
         origins = [(pid, 0) for pid in part.needed_pids]
-        origins += [(sender[m.tag], 1) for m in arriving[part.pid] if m.tag in sender]
+        level[part.pid] = 0
+        for tag in {m.tag for m in ends[part.pid] if not m.sends}:
+            if tag in sender:
+                origins.append((sender[tag], 1))
+            else:
+                level[part.pid] = 1
         missing[part.pid] = len(origins)
         for pid, step in origins:
             after.setdefault(pid, []).append((part.pid, step))
-    level = dict.fromkeys(partition.parts, 0)
-    for pid in order:
-        if any(m.tag not in sender for m in arriving[pid.pid]):
-            level[pid.pid] = 1
     ready = [pid for pid, count in missing.items() if not count]
     for pid in ready:
         for other, step in after.get(pid, ()):
@@ -103,33 +105,32 @@ def levels(
                 ready.append(other)
     if len(ready) < len(order):
         return None
-    found = {m: level[pid] for pid, some in leaving.items() for m in some}
-    for some in arriving.values():
-        found.update({m: level[sender[m.tag]] if m.tag in sender else 0 for m in some})
-    return found
+    return [
+        (m, level[pid] if m.sends else level[sender[m.tag]] if m.tag in sender else 0)
+        for pid, found in ends.items()
+        for m in found
+    ]
 
 
-def facts(partition: DistributedGraphPartition, rank: int) -> np.ndarray[Any, Any]:
+def facts(
+    partition: DistributedGraphPartition, ends: Mapping[Hashable, list[Message]]
+) -> np.ndarray[Any, Any]:
     """For each guess, what vanishes in the sum over all ranks if it proves that there is no circle.
 
-    Two flags, then a flag and a digest of two numbers.
+    ``ends`` are the messages of each part. Two flags, then a flag and a digest of two numbers.
     """
     order = topological(partition.parts)
     assert order is not None
     found = np.zeros(5, np.uint64)
     found[0] = not grows(order, numbers)
     found[1] = not grows(order, atoms)
-    known = levels(partition, order, rank)
+    known = levels(order, ends)
     if known is None:
         found[2] = 1
-        return found
-    for message, level in known.items():
-        text = repr((message.source, message.dest, level)).encode() + message.tag
-        digest = np.frombuffer(blake2b(text, digest_size=16).digest(), np.uint64)
-        if message.sends:
-            found[3:] += digest
-        else:
-            found[3:] -= digest
+    elif known:
+        digests = np.stack([digest((m.source, m.dest, level), m.tag) for m, level in known])
+        leaves = np.array([m.sends for m, _ in known])
+        found[3:] = digests[leaves].sum(axis=0) - digests[~leaves].sum(axis=0)  # modulo 2**64
     return found
 
 

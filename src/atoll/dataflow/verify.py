@@ -21,7 +21,6 @@ import numpy as np
 from ..comm.communicator import Communicator
 from ..errors import (
     CommunicationCycleError,
-    CommunicationTagError,
     DistributedPartitionVerificationError,
     DuplicateRecvError,
     DuplicateSendError,
@@ -29,11 +28,12 @@ from ..errors import (
     MissingRecvError,
     MissingSendError,
     PartitionInducedCycleError,
+    RankFailedError,
 )
 from ..graph.node import Node
 from ..interchange.worlds import world_of
 from . import potentials
-from .messages import Message, all_messages, received, sent
+from .messages import Message, ends_of, received, sent
 from .nodes import Input, Receive
 from .partition import origin_of
 from .records import DistributedGraphPartition, topological
@@ -52,27 +52,36 @@ def verify_distributed_partition(
     verify(world_of(mpi_communicator).communicator, partition)
 
 
-def verify(communicator: Communicator, partition: DistributedGraphPartition) -> bool:
+def verify(
+    communicator: Communicator,
+    partition: DistributedGraphPartition,
+    fault: Exception | None = None,
+) -> bool:
     """See :func:`verify_distributed_partition`; what was found good is not looked at again.
 
-    The answer is whether some rank sends a message.
+    ``fault`` is what has gone wrong on this rank before. The answer is whether some rank sends
+    a message.
     """
     good = partition.cache.setdefault("verified", [])
     for known, sends in good:
-        if known is communicator:
+        if known is communicator and fault is None:
             return bool(sends)
-    sends = _verify(communicator, partition)
+    sends = _verify(communicator, partition, fault)
     good.append((communicator, sends))
     return sends
 
 
-def _verify(communicator: Communicator, partition: DistributedGraphPartition) -> bool:
+def _verify(
+    communicator: Communicator, partition: DistributedGraphPartition, fault: Exception | None
+) -> bool:
     """Whether some rank sends a message."""
     rank, size = communicator.rank, communicator.size
-    fault: Exception | None = None
     messages: list[Message] = []
     try:
-        messages = all_messages(partition, rank)
+        if fault is not None:
+            raise fault
+        ends = ends_of(partition, rank)
+        messages = [message for found in ends.values() for message in found]
         _check_here(messages, rank, size)
         if topological(partition.parts) is None or _unknown_parts(partition):
             raise PartitionInducedCycleError(
@@ -84,17 +93,17 @@ def _verify(communicator: Communicator, partition: DistributedGraphPartition) ->
     facts = np.zeros(11, np.uint64)
     if fault is None and messages:
         digests = np.stack([message.digest() for message in messages])
-        ends = np.array([message.sends for message in messages])
-        facts[:2] = digests[ends].sum(axis=0) - digests[~ends].sum(axis=0)  # modulo 2**64
-        facts[2:3] = np.array([ends.sum() - (~ends).sum()]).astype(np.uint64)
+        leaves = np.array([message.sends for message in messages])
+        facts[:2] = digests[leaves].sum(axis=0) - digests[~leaves].sum(axis=0)  # modulo 2**64
+        facts[2:3] = np.array([leaves.sum() - (~leaves).sum()]).astype(np.uint64)
     facts[3] = fault is not None
     if fault is None:
         facts[4] = _may_wait_for_itself(partition)
         facts[5] = len(messages)
-        facts[6:] = potentials.facts(partition, rank)
+        facts[6:] = potentials.facts(partition, ends)
     facts = communicator.allreduce(facts, "sum", "verifying a dataflow graph")
     if facts[3]:
-        _raise_first(communicator, fault)
+        raise_first(communicator, fault)
     if facts[:3].any():
         _raise_mismatch(communicator.allgather_object(messages, "the messages of a dataflow graph"))
     if facts[4] and not potentials.prove(facts[6:]):
@@ -123,17 +132,26 @@ def _unknown_parts(partition: DistributedGraphPartition) -> bool:
     )
 
 
-def _raise_first(communicator: Communicator, fault: Exception | None) -> None:
-    """Every rank raises the error of the first rank that has one."""
+def raise_first(communicator: Communicator, fault: Exception | None) -> None:
+    """Every rank raises the error of the first rank that has one. Collective."""
     try:
         given = pickle.dumps((type(fault), str(fault))) if fault is not None else None
-    except Exception:
-        given = pickle.dumps((CommunicationTagError, str(fault)))
+        pickle.loads(given or pickle.dumps(None))
+    except Exception:  # a class of the program that cannot travel
+        given = pickle.dumps((RankFailedError, f"{type(fault).__name__}: {fault}"))
     found = communicator.allgather_object(given, "a fault in a dataflow graph")
     for rank, one in enumerate(found):
         if one is not None:
             kind, text = pickle.loads(one)
-            raise kind(f"rank {rank}: {text}")
+            raise _made(kind, rank, text) from (fault if rank == communicator.rank else None)
+
+
+def _made(kind: type[Exception], rank: int, text: str) -> Exception:
+    """An error of a class, if that takes a text."""
+    try:
+        return kind(f"rank {rank}: {text}")
+    except Exception:
+        return RankFailedError(f"rank {rank}: {kind.__name__}: {text}")
 
 
 def _listed(messages: Iterable[Message]) -> str:
@@ -185,7 +203,8 @@ def _check_cycles(communicator: Communicator, partition: DistributedGraphPartiti
     )
     if not _stuck(truly):
         raise PartitionInducedCycleError(f"parts wait for each other in a circle: {_circle(stuck)}")
-    texts = {m.key: str(m) for m in all_messages(partition, communicator.rank) if m.sends}
+    ends = ends_of(partition, communicator.rank)
+    texts = {m.key: str(m) for found in ends.values() for m in found if m.sends}
     everybody: dict[Key, str] = {}
     for some in communicator.allgather_object(texts, "the messages of a dataflow graph"):
         everybody.update(some)

@@ -8,7 +8,7 @@ memory; it becomes the array of its register where that is a whole one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from .arrays import allocate_array
 Array = np.ndarray[Any, Any]
 Key = tuple[Any, ...]
 Registers = Sequence["Value | None"]
+Allocator = Callable[[int], Any]
+"""From a number of bytes to writable memory: anything with the buffer protocol."""
 
 PACKED = 1 << 14
 """Up to how many bytes a piece is packed together with others; copying more costs more than it saves."""
@@ -86,22 +88,34 @@ class Message:
             view[...] = _region(piece, registers)
         return memory
 
-    def memory(self, registers: Registers) -> tuple[Array, bool]:
+    def nothing(self) -> Array:
+        """What is sent where there is nothing to give: no bytes, unless the message has none anyway."""
+        return np.empty(0, np.uint8 if self.nbytes else self.pieces[0].dtype)
+
+    def memory(self, registers: Registers, allocator: Allocator | None) -> tuple[Array, bool]:
         """Where it is to arrive, and whether it is in its place then."""
         first = self.pieces[0]
         if len(self.pieces) > 1:
             if all(piece.key is not None for piece in self.pieces):
                 return np.empty(self.nbytes, np.uint8), False
-            return allocate_array(dense((self.nbytes,), np.dtype(np.uint8)), self.what).array, False
+            return self._new((self.nbytes,), np.dtype(np.uint8), allocator), False
         if first.key is None:
-            if first.dtype.kind in "biufc":
-                return allocate_array(dense(first.shape, first.dtype), self.what).array, False
-            return np.empty(first.shape, first.dtype), False
+            return self._new(first.shape, first.dtype, allocator), False
         if all(type(part) is slice for part in first.key):
             view = _region(first, registers)
             if view.flags.c_contiguous:
                 return view, True
         return np.empty(first.shape, first.dtype), False
+
+    def _new(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], allocator: Allocator | None
+    ) -> Array:
+        """Memory that stays: the arrays of registers are views of it."""
+        if allocator is not None:
+            return _given(allocator(self.nbytes), self.nbytes).view(dtype).reshape(shape)
+        if dtype.kind in "biufc":
+            return allocate_array(dense(shape, dtype), self.what).array
+        return np.empty(shape, dtype)
 
     def arrived(self, memory: Array, registers: list[Value | None]) -> None:
         """Put what arrived in its place."""
@@ -113,6 +127,15 @@ class Message:
 
     def __repr__(self) -> str:
         return f"<message with rank {self.peer}, tag {self.tag}: {self.what}>"
+
+
+def _given(memory: Any, nbytes: int) -> Array:
+    """The first bytes of memory that an allocator of the program gave."""
+    found: Array = np.frombuffer(memory, np.uint8)
+    if found.size < nbytes or not found.flags.writeable:
+        kind = "read-only" if found.size >= nbytes else f"of {found.size} bytes"
+        raise ValueError(f"allocator({nbytes}) gave memory that is {kind}; messages arrive in it")
+    return found[:nbytes]
 
 
 def _region(piece: Piece, registers: Registers) -> Array:

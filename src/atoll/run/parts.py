@@ -9,6 +9,10 @@ waits for nothing any more may run. One loop runs them all:
 2. see what has arrived, put it in place; its readers wait for one thing less;
 3. where no part is ready, post receives that no part opens, some at a time, and wait.
 
+The parts of a schedule that is ``guarded`` may fail on one rank, and all messages come and go nevertheless: a
+rank where a step raises does no further steps, and sends nothing in place of each message that
+is left, and so does whoever receives nothing. So no rank waits in vain, and no message is left over.
+
 A wait names the messages that it waits for, each by what it is for. A register that is read by
 several parts is let go when the last of them has run, whichever that is.
 """
@@ -17,13 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..comm.communicator import Communicator, Request
 from ..errors import PartitionInducedCycleError
 from ..graph.node import Value
 from . import statistics
-from .messages import Array, Message
+from .messages import Allocator, Array, Message
 
 WINDOW = 128
 """How many receives that no part opens are posted at first, and how many more before each wait."""
@@ -32,13 +36,23 @@ WINDOW = 128
 class State:
     """What one run has in hand."""
 
-    __slots__ = ("extremes", "flags", "kernels", "registers", "scalars", "step")
+    __slots__ = (
+        "allocator",
+        "extremes",
+        "flags",
+        "kernels",
+        "registers",
+        "scalars",
+        "step",
+    )
     step: Step
     """What is being done."""
 
     def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
         self.registers = registers
         self.scalars = scalars
+        self.allocator: Allocator | None = None
+        """Who gives memory for what arrives and stays; ``None``: the pool."""
         self.flags: list[tuple[int, Any]] = []
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0
@@ -52,6 +66,15 @@ class Step(Protocol):
 
     def run(self, state: State) -> None:
         """Do it."""
+
+
+class Failure(NamedTuple):
+    """Why a rank could not run all of its parts."""
+
+    fault: Exception | None
+    """What was raised here."""
+    message: Message | None
+    """What another rank could not send."""
 
 
 class Part:
@@ -87,7 +110,17 @@ class Schedule:
     what the trail of the communicator says at the time.
     """
 
-    __slots__ = ("_first", "_waits", "arriving", "communicator", "parts", "sends", "tag", "uses")
+    __slots__ = (
+        "_first",
+        "_waits",
+        "arriving",
+        "communicator",
+        "guarded",
+        "parts",
+        "sends",
+        "tag",
+        "uses",
+    )
 
     def __init__(
         self,
@@ -98,8 +131,10 @@ class Schedule:
         arriving: Sequence[Message] = (),
         uses: dict[int, int] | None = None,
         tag: int | None = None,
+        guarded: bool = False,
     ) -> None:
         self.communicator = communicator
+        self.guarded = guarded
         self.parts = tuple(parts)
         self.arriving = tuple(arriving)
         self.uses = uses or {}
@@ -121,15 +156,23 @@ class Schedule:
         self._waits = [part.waits for part in parts]
         self._first = [k for k, part in enumerate(parts) if not part.waits]
 
-    def run(self, state: State) -> None:
-        """Run all parts; on return all messages have come and gone."""
-        _Run(self, state).run()
+    def run(self, state: State, fault: Exception | None = None) -> Failure | None:
+        """Run all parts; on return all messages have come and gone.
+
+        ``fault`` is why nothing can be computed here. Only what is guarded answers with a failure.
+        """
+        run = _Run(self, state)
+        if fault is not None:
+            run.failure = Failure(fault, None)
+        run.run()
+        return run.failure
 
 
 class _Run:
     """One run: what is ready, what is on its way."""
 
     __slots__ = (
+        "failure",
         "incoming",
         "left",
         "missing",
@@ -148,6 +191,7 @@ class _Run:
         self.ready = schedule._first.copy()
         heapify(self.ready)
         self.uses = schedule.uses.copy()
+        self.failure: Failure | None = None
         self.left = len(schedule.parts)
         self.moved = 0
         self.requests: list[Request] = []
@@ -180,9 +224,15 @@ class _Run:
 
     def _run_part(self, part: Part) -> None:
         state = self.state
-        for step in part.steps:
-            state.step = step
-            step.run(state)
+        if self.failure is None:
+            try:
+                for step in part.steps:
+                    state.step = step
+                    step.run(state)
+            except Exception as error:
+                if not self.schedule.guarded:
+                    raise
+                self.failure = Failure(error, None)
         if part.opens or part.sends:
             self._exchange(part)
         self.left -= 1
@@ -202,10 +252,19 @@ class _Run:
         return self.schedule.communicator.trail.tag if tag is None else tag
 
     def _open(self, message: Message, base: int) -> None:
-        buffer, there = message.memory(self.state.registers)
+        state = self.state
+        try:
+            buffer, there = message.memory(state.registers, state.allocator)
+        except Exception as error:
+            if not self.schedule.guarded:
+                raise
+            self.failure = self.failure or Failure(error, None)
+            buffer, there = message.memory(state.registers, None)
         request = self.schedule.communicator.irecv(
             buffer, message.peer, base + message.tag, message.what
         )
+        if self.schedule.guarded:
+            request.refused = False
         self.requests.append(request)
         self.incoming.append((message, None if there else buffer))
 
@@ -216,7 +275,7 @@ class _Run:
             self._open(message, base)
         isend, registers = self.schedule.communicator.isend, self.state.registers
         for message in part.sends:
-            array = message.outgoing(registers)
+            array = message.outgoing(registers) if self.failure is None else message.nothing()
             self.moved += array.nbytes
             request = isend(array, message.peer, base + message.tag, message.what)
             if request.done:
@@ -241,7 +300,9 @@ class _Run:
             return
         for k in done:
             message, late = self.incoming[k]
-            if late is not None:
+            if self.requests[k].refused:
+                self.failure = self.failure or Failure(None, message)
+            elif late is not None:
                 message.arrived(late, self.state.registers)
             self._less(message)
         if len(done) == len(self.requests):
