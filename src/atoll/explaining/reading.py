@@ -247,7 +247,8 @@ class Reader:
         results = []
         for reduction in spec.reductions:
             register = next(partials)[0] if reduction.operand < 0 else -1
-            name = self.names[register] if register >= 0 else str(accesses[reduction.operand])
+            place = reduction.operand + (reduction.position >= 0)
+            name = self.names[register] if register >= 0 else str(accesses[place])
             results.append(name)
         nbytes = 0
         for kinds in ("r", "w"):

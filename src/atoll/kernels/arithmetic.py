@@ -213,14 +213,20 @@ def may_improve(code: Code, op: str, old: list[Value], new: list[Value]) -> Valu
     """Where :func:`combine_position` may take ``new``: cheaper, and never false where it does."""
     value, position = new
     best, at = old
-    down = op == "argmin"
     if KIND[value.dtype] == "f":
-        beyond = code.fcmp("ult" if down else "ugt", value, best)
-        level = code.fcmp("ule" if down else "uge", value, best)
+        level = code.fcmp("ule" if op == "argmin" else "uge", value, best)
     else:
-        beyond = compare(code, "lt" if down else "gt", value, best)
-        level = compare(code, "le" if down else "ge", value, best)
+        level = compare(code, "le" if op == "argmin" else "ge", value, best)
+    beyond = may_exceed(code, op, old, new)
     return code.op("or", beyond, code.op("and", level, code.icmp("slt", position, at)))
+
+
+def may_exceed(code: Code, op: str, old: list[Value], new: list[Value]) -> Value:
+    """The same for elements that come later than the best, whose positions need not be known."""
+    value, best = new[0], old[0]
+    if KIND[value.dtype] == "f":
+        return code.fcmp("ult" if op == "argmin" else "ugt", value, best)
+    return compare(code, "lt" if op == "argmin" else "gt", value, best)
 
 
 # complex arithmetic

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .spec import KernelSpec
 
 _PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
+_LONG_ROW = 2048
 _FOLDS = frozenset(
     {
         "add", "multiply", "minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or",
@@ -218,12 +219,22 @@ def supported(node: Node) -> bool:
         return True
     if kind == "arg":
         operand = node.args[0].geometry
-        return (
-            operand.dtype.kind in "iuf"
-            and operand.dtype.itemsize != 2
-            and len(node.params[0]) == operand.ndim
-        )
+        return operand.dtype.kind in "iuf" and operand.dtype.itemsize != 2 and _seeks(node)
     return True
+
+
+def _seeks(node: Node) -> bool:
+    """Whether loops are quicker than NumPy in finding positions: along the memory, NumPy is as quick
+    on one core, where rows are short or numbers small quicker."""
+    axes, operand = node.params[0], node.args[0].geometry
+    if len(axes) == operand.ndim:
+        return True
+    if node.place is not None or node.args[0].place is not None:
+        return False
+    (axis,) = axes
+    steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
+    along = abs(operand.strides[axis]) == min(steps, default=0)
+    return not along or (operand.shape[axis] >= _LONG_ROW and operand.dtype.itemsize == 8)
 
 
 def _code(dtype: np.dtype[Any]) -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .arithmetic import may_improve
+from .arithmetic import may_exceed, may_improve
 from .block import Layout, is_full
 from .body import Body, Row
 from .builder import Code, Function, Module, Value
@@ -31,12 +31,13 @@ from .memory import Access, Place
 from .overlap import conflicting_pairs, define_overlap
 from .simplify import simplified
 from .spec import KernelSpec, Operand
+from .transcendental import either
 from .types import itemsize
 from .ufuncs import flags_of
 
 _LINE = 64
 _TILE = 64
-_SCAN = 512
+_SCAN = 256
 _BATCH = 4
 
 
@@ -379,7 +380,8 @@ class Nest:
         """Positions of extremes: most stretches hold nothing better, which is quick to see.
 
         Before each stretch all accumulators hold the best so far; only a stretch in which some
-        element may improve on it is folded.
+        element may improve on it is folded. What comes later than the best does not improve on it
+        by its position, which then is not computed.
         """
         body = self.body
 
@@ -387,7 +389,14 @@ class Nest:
             start = body.op(f"mul i64 {number}, {_SCAN}")
             stop = self._smaller(body.op(f"add i64 {start}, {_SCAN}"), main)
             fold, after = body.name("improved"), body.name("scanned")
-            body.branch(self._scan(rows, start, stop, width), fold, after)
+            code = self.elements.code()
+            found = either(
+                code,
+                self._later(rows, start),
+                lambda: Value("b1", self._scan(rows, start, stop, width, may_exceed)),
+                lambda: Value("b1", self._scan(rows, start, stop, width, may_improve)),
+            )
+            body.branch(found.name, fold, after)
             body.label(fold)
             self._stretch(rows, start, stop, width)
             for one in self.folds.values():
@@ -398,7 +407,25 @@ class Nest:
         number = body.op(f"add i64 {main}, {_SCAN - 1}")
         self._loop("scan", "0", body.op(f"sdiv i64 {number}, {_SCAN}"), stretch)
 
-    def _scan(self, rows: list[Row], start: str, stop: str, width: int) -> str:
+    def _later(self, rows: list[Row], start: str) -> str:
+        """An ``i1``: whether element ``start`` comes later than the best of each fold. Then so do all
+        that follow: positions rise along a row."""
+        code = self.elements.code()
+        later = ""
+        for number, (_, position) in self.elements.scanned(Place(code, start), rows[0]).items():
+            _, best = self.folds[number].load_first(code)
+            found = code.icmp("sgt", position, best).name
+            later = self.body.op(f"and i1 {later}, {found}") if later else found
+        return later
+
+    def _scan(
+        self,
+        rows: list[Row],
+        start: str,
+        stop: str,
+        width: int,
+        check: Callable[[Code, str, list[Value], list[Value]], Value],
+    ) -> str:
         """An ``i1``: whether elements ``start`` to ``stop`` may change what the folds hold."""
         body = self.body
         code = self.elements.code(width)
@@ -417,7 +444,7 @@ class Nest:
         found = seen
         for number, new in self.elements.scanned(Place(code, index), rows[0]).items():
             old = [code.broadcast(value) for value in best[number]]
-            better = may_improve(code, self.folds[number].op, old, new)
+            better = check(code, self.folds[number].op, old, new)
             found = body.op(f"or {vector} {found}, {code.lane_mask(better, size)}")
         following = body.op(f"add nuw nsw i64 {index}, {width}")
         body.lines[at] = (

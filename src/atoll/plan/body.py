@@ -101,6 +101,8 @@ class Registers:
     corner: list[tuple[int, ...]] = field(default_factory=list)
     padding: list[int] = field(default_factory=list)
     keep: list[Node | None] = field(default_factory=list)
+    extremes: dict[int, int] = field(default_factory=dict)
+    """By node, for positions along axes: the register of the elements that have been found there."""
 
     def add(self, node: Node) -> int:
         """A register for the value of a leaf or a stored node."""

@@ -205,6 +205,11 @@ class Planner:
             for s in group.statements
             if s.style == "fold" and len(s.node.params[0]) == len(group.domain)
         }
+        for statement in group.statements:
+            node = statement.node
+            if node.kind == "arg" and registers.of[id(node)] not in full:
+                form = dense(node.geometry.shape, node.args[0].geometry.dtype)
+                registers.extremes[id(node)] = registers.extra(form)
         bodies, needs = bodies_of(group, registers, self.available, reusable, registers.rank)
         finish = self._exchange(needs.patches, group, reusable)
         for statement in group.statements:
@@ -227,7 +232,9 @@ class Planner:
                 self._add(Share(register, reusable[register]), {register, reusable[register]})
             else:
                 initial = None
-                if statement.style == "fold":
+                if statement.node.kind == "arg":
+                    initial = self._extremes(statement.node)
+                elif statement.style == "fold":
                     initial = _IDENTITIES[statement.node.name](statement.node.geometry.dtype)
                 site = _site_of(statement.node)
                 allocate = Allocate(register, registers.geometry[register], initial, site)
@@ -269,6 +276,17 @@ class Planner:
         if group.place is not None:
             self._across_ranks(group, group.place, across)
         self.launches.append(launches)
+
+    def _extremes(self, node: Node) -> Any:
+        """Memory for the extreme elements themselves, of which only the positions are wanted.
+
+        No element is worse than what it begins with, and no position later than what is returned.
+        """
+        register = self.registers.extremes[id(node)]
+        dtype = node.args[0].geometry.dtype
+        initial = _extreme(dtype, largest=node.name == "argmin")
+        self._add(Allocate(register, self.registers.geometry[register], initial), {register})
+        return np.iinfo(node.geometry.dtype).max
 
     def _partials(self, group: Group) -> dict[int, int]:
         """Registers for what ranks fold of their shares, where distributed axes go and others stay.

@@ -226,17 +226,23 @@ def _launches(
         if len(reduction.axes) == ndim:
             continue
         node = node_of[reduction.operand]
-        strides, corner = _fold_strides(node, registers, ndim)
-        if body.sets is not None:  # loops count local indices, from zero
-            corner = [0] * ndim
-        offset = sum((low - c) * s for (low, _), s, c in zip(box, strides, corner, strict=True))
-        memories.append(Memory(reduction.operand, offset, strides, node.geometry.dtype, "rw"))
+        first = len(memories)
+        targets = [reduction.operand]
+        if reduction.position >= 0:  # the elements, and after them their positions
+            targets.insert(0, registers.extremes[id(node)])
+        for register in targets:
+            strides, corner = _fold_strides(node, registers, ndim, register)
+            if body.sets is not None:  # loops count local indices, from zero
+                corner = [0] * ndim
+            offset = sum((low - c) * s for (low, _), s, c in zip(box, strides, corner, strict=True))
+            dtype = registers.geometry[register].dtype
+            memories.append(Memory(register, offset, strides, dtype, "rw"))
         body.reductions[k] = Reduction(
             reduction.op,
             reduction.dtype,
             reduction.value,
             reduction.axes,
-            len(memories) - 1,
+            first,
             reduction.position,
         )
     order = [k for k in range(ndim) if extents[k] != 1]
@@ -359,9 +365,10 @@ def strip_width(extent: int) -> int:
     return 1024
 
 
-def _fold_strides(node: Node, registers: Registers, ndim: int) -> tuple[tuple[int, ...], list[int]]:
+def _fold_strides(
+    node: Node, registers: Registers, ndim: int, register: int
+) -> tuple[tuple[int, ...], list[int]]:
     axes, keepdims = node.params
-    register = registers.of[id(node)]
     strides, corner = [0] * ndim, [0] * ndim
     kept = [k for k in range(ndim) if k not in axes]
     places = kept if keepdims else range(len(kept))
