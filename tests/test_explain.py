@@ -186,7 +186,7 @@ def grown():
 
 def by_numpy():
     x = data((40, 50)) * 2
-    y = x.argmax(axis=0)
+    y = x.argmax(axis=1)
     return y + 1
 
 
