@@ -65,15 +65,12 @@ class ReferenceLaunch:
         launch = self.launch
         spec = launch.spec
         views = []
-        for memory in launch.memories:
+        for memory, operand in zip(launch.memories, spec.operands, strict=True):
             value = state.registers[memory.register]
-            span = Span(
-                value.array,
-                value.address + memory.offset,
-                launch.extents,
-                memory.strides,
-                memory.dtype,
-            )
+            shape, strides = launch.extents, memory.strides
+            if operand.run > 1:
+                shape, strides = (*shape, operand.run), (*strides, memory.dtype.itemsize)
+            span = Span(value.array, value.address + memory.offset, shape, strides, memory.dtype)
             views.append(np.asarray(span))
         for c in range(launch.chunks):
             rows = slice(c * launch.chunk, min((c + 1) * launch.chunk, launch.extents[0]))
@@ -81,11 +78,7 @@ class ReferenceLaunch:
 
     def chunk(self, state, spec, views, c, start):
         launch = self.launch
-        extents = (
-            views[0].shape
-            if views
-            else (min(launch.chunk, launch.extents[0] - start), *launch.extents[1:])
-        )
+        extents = (min(launch.chunk, launch.extents[0] - start), *launch.extents[1:])
         values = []
         for i in spec.body:
             dtype = dtype_of(i.dtype)
@@ -110,7 +103,10 @@ class ReferenceLaunch:
                 result = np.where(*[values[a] for a in i.args])
             elif i.op == "store":
                 where = values[i.args[2]] if len(i.args) == 3 else True
-                np.copyto(views[i.args[0]], values[i.args[1]], where=where)
+                value = np.broadcast_to(values[i.args[1]], extents)
+                if spec.operands[i.args[0]].run > 1:
+                    value = value[..., None]
+                np.copyto(views[i.args[0]], value, where=where)
                 result = None
             else:
                 raise AssertionError(i.op)
@@ -120,7 +116,9 @@ class ReferenceLaunch:
         full = 0
         for r in spec.reductions:
             value = np.broadcast_to(values[r.value], extents)
-            if r.op in ("argmin", "argmax"):
+            if r.op in ("argmin", "argmax") and len(r.axes) < spec.ndim:
+                self.positions(r, value, np.broadcast_to(values[r.position], extents), views)
+            elif r.op in ("argmin", "argmax"):
                 position = np.broadcast_to(values[r.position], extents).ravel()
                 order = np.argsort(position)
                 best = order[getattr(np, r.op)(value.ravel()[order])]
@@ -141,3 +139,24 @@ class ReferenceLaunch:
                     value, axis=r.axes, keepdims=True, dtype=dtype_of(r.dtype)
                 )
                 target[...] = getattr(np, r.op)(target, part)
+
+    @staticmethod
+    def positions(r, value, position, views):
+        """Fold along some axes into the best elements so far, and their positions after them."""
+        one = tuple(slice(0, 1) if k in r.axes else slice(None) for k in range(value.ndim))
+        targets = [views[r.operand + k][one] for k in range(2)]
+
+        def line(array):
+            kept = [k for k in range(array.ndim) if k not in r.axes]
+            array = array.transpose(*kept, *r.axes)
+            return array.reshape(*array.shape[: len(kept)], -1)
+
+        both = [
+            np.concatenate([line(t), line(a)], -1)
+            for t, a in zip(targets, (value, position), strict=True)
+        ]
+        order = np.argsort(both[1], axis=-1, kind="stable")
+        both = [np.take_along_axis(a, order, -1) for a in both]
+        best = getattr(np, r.op)(both[0], axis=-1, keepdims=True)
+        for target, array in zip(targets, both, strict=True):
+            target[...] = np.take_along_axis(array, best, -1).reshape(target.shape)

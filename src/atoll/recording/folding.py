@@ -1,4 +1,4 @@
-"""Positions of extreme elements, and scans, of arrays on several ranks."""
+"""Scans, and positions of extreme elements of arrays on several ranks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..comm.world import World
 from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..run.collective import accumulated, extreme_places, redistributed
 from . import shaping
+from .cells import Handle
 from .making import from_numpy
 from .sections import of_section, result_layout, section_of
 from .spread import world_of
@@ -37,19 +39,46 @@ def position(name: str, handle: Any, axis: int | None, keepdims: bool, world: Wo
 
 
 def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    """``ufunc.accumulate`` of an array on several ranks."""
+    """``ufunc.accumulate``; ``NotImplemented`` where NumPy has to do it."""
     world = world_of([handle])
-    if world is None or not is_native(handle.dtype) or not handle.size or out is not None:
+    if world is None:
+        return NotImplemented if out is not None else _accumulated_here(ufunc, handle, axis, dtype)
+    if not is_native(handle.dtype) or not handle.size or out is not None:
         return NotImplemented
     if axis is None:
         handle, axis = shaping.ravel(handle), 0
     if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
         return NotImplemented
-    kind = np.dtype(dtype) if dtype is not None else None
-    if kind is None:
-        kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype
+    kind = _kind(ufunc, handle, dtype)
     if not is_native(kind):
         return NotImplemented
     section = accumulated(section_of(handle, world), axis % handle.ndim, ufunc, kind)
     layout = result_layout(handle.shape, world)
     return of_section(redistributed(section, layout) if layout.is_replicated else section, world)
+
+
+def _kind(ufunc: np.ufunc, handle: Any, dtype: Any) -> np.dtype[Any]:
+    """The dtype of a scan."""
+    kind: np.dtype[Any]
+    kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype if dtype is None else np.dtype(dtype)
+    return kind
+
+
+def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
+    """A scan in this process, by loops; NumPy repeats it if there is something to warn of."""
+    if handle._np is not None or not is_native(handle.dtype) or not handle.size:
+        return NotImplemented
+    if ufunc.__name__ not in kernels.OPERATIONS or Handle.any_deferred((handle,), {}):
+        return NotImplemented
+    if axis is None:
+        handle, axis = shaping.ravel(handle), 0
+    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
+        return NotImplemented
+    kind = _kind(ufunc, handle, dtype)
+    if not is_native(kind):
+        return NotImplemented
+    array = (handle if handle.dtype == kind else handle.astype(kind))._array()
+    if not kernels.can_scan(ufunc.__name__, array):
+        return NotImplemented
+    made, flags = kernels.scanned(ufunc.__name__, array, axis % handle.ndim)
+    return NotImplemented if kernels.is_noticed(flags) else from_numpy(made.array)

@@ -310,6 +310,8 @@ def _accumulate(
 ) -> Any:
     if ufunc not in _IDENTITY or not isinstance(array, Handle):  # parts are joined in any order
         return NotImplemented
+    if axis is None and len(array._shape_of_view().shape) != 1:  # NumPy refuses it
+        return NotImplemented
     target = out[0] if isinstance(out, tuple) else out
     if target is not None and not isinstance(target, Handle):
         return NotImplemented
