@@ -437,6 +437,13 @@ FUNCTIONS: dict[str, Call] = {
     "linalg.lstsq": lambda np, x: np.linalg.lstsq(x.a, x.v[:24])[0],
     "linalg.svdvals": lambda np, x: np.linalg.svdvals(x.a),
     "linalg.eigvalsh": lambda np, x: np.linalg.eigvalsh(x.s + x.s.T),
+    "linalg.lstsq of a tall one": lambda np, x: np.linalg.lstsq(x.a[:, :3], x.a[:, 4])[:2],
+    "linalg.svdvals of a tall one": lambda np, x: np.linalg.svdvals(x.a[:, :3]),
+    "linalg.norm 2 of a tall one": lambda np, x: np.linalg.norm(x.a[:, :3], 2),
+    "linalg.cond of a tall one": lambda np, x: np.linalg.cond(x.c[:, :3]),
+    "linalg.matrix_rank of a tall one": lambda np, x: np.linalg.matrix_rank(x.a[:, :3]),
+    "linalg.solve pivots": lambda np, x: np.linalg.solve(x.a[:18].T @ x.b[:18] - 9, x.v[:18]),
+    "linalg.det of stacks": lambda np, x: np.linalg.det(x.a.reshape(-1, 3, 3)),
     "linalg.matrix_power": lambda np, x: np.linalg.matrix_power(x.s, 3),
     "linalg.multi_dot": lambda np, x: np.linalg.multi_dot([x.a, x.s, x.b.T]),
     "linalg.outer": lambda np, x: np.linalg.outer(x.v, x.w),
@@ -457,27 +464,38 @@ FUNCTIONS: dict[str, Call] = {
     "fft.rfft2": lambda np, x: np.fft.rfft2(x.a),
     "fft.fftn": lambda np, x: np.fft.fftn(x.a),
     "fft.ifftn": lambda np, x: np.fft.ifftn(x.c),
+    "fft.fft of a line": lambda np, x: np.fft.fft(x.v, norm="ortho"),
+    "fft.ifft of a line": lambda np, x: np.fft.ifft(x.c.ravel(), 400),
+    "fft.rfft of a line": lambda np, x: np.fft.rfft(x.v),
+    "fft.irfft of a line": lambda np, x: np.fft.irfft(x.c.ravel()[:31]),
+    "fft.rfftn": lambda np, x: np.fft.rfftn(x.a),
+    "fft.irfftn": lambda np, x: np.fft.irfftn(x.c),
     "fft.fftshift": lambda np, x: np.fft.fftshift(x.a),
     "fft.ifftshift": lambda np, x: np.fft.ifftshift(x.a, 0),
     # random
     "random.random": lambda np, x: _seeded(np, lambda rng: rng.random((24, 18))),
     "random.normal": lambda np, x: _seeded(np, lambda rng: rng.normal(size=(24, 18))),
-    "random.permutation": lambda np, x: np.sort(_seeded(np, lambda rng: rng.permutation(x.v))),
-    "random.permutation of a number": lambda np, x: np.sort(
-        _seeded(np, lambda rng: rng.permutation(60))
+    "random.permutation": lambda np, x: _seeded(np, lambda rng: rng.permutation(x.v)),
+    "random.permutation of rows": lambda np, x: _seeded(np, lambda rng: rng.permutation(x.a)),
+    "random.permutation of a number": lambda np, x: _seeded(np, lambda rng: rng.permutation(60)),
+    "random.shuffle": lambda np, x: _changed(
+        x.v, lambda v: _seeded(np, lambda rng: rng.shuffle(v))
     ),
-    "random.shuffle": lambda np, x: np.sort(
-        _changed(x.v, lambda v: _seeded(np, lambda rng: rng.shuffle(v)))
+    "random.choice": lambda np, x: _seeded(np, lambda rng: rng.choice(x.v, 50)),
+    "random.choice by chances": lambda np, x: _seeded(
+        np, lambda rng: rng.choice(x.v, 50, p=x.w / x.w.sum())
     ),
-    "random.choice": lambda np, x: _seeded(np, lambda rng: rng.choice(x.v, 50)).max() < 9,
-    "random.choice without": lambda np, x: np.sort(
-        _seeded(np, lambda rng: rng.choice(x.v, 60, replace=False))
+    "random.choice without": lambda np, x: _seeded(
+        np, lambda rng: rng.choice(x.v, 60, replace=False)
     ),
     "random.normal around": lambda np, x: _seeded(np, lambda rng: rng.normal(x.a, x.b)) < 99,
     "random.old": lambda np, x: _legacy(np, lambda r: r.normal(size=(24, 18))),
     "random.old rand": lambda np, x: _legacy(np, lambda r: r.rand(24, 18)),
-    "random.old permutation": lambda np, x: np.sort(_legacy(np, lambda r: r.permutation(x.v))),
-    "random.old choice": lambda np, x: _legacy(np, lambda r: r.choice(x.v, 50)).max() < 9,
+    "random.old permutation": lambda np, x: _legacy(np, lambda r: r.permutation(x.v)),
+    "random.old shuffle": lambda np, x: _changed(
+        x.v, lambda v: _legacy(np, lambda r: r.shuffle(v))
+    ),
+    "random.old choice": lambda np, x: _legacy(np, lambda r: r.choice(x.v, 50)),
     # ufuncs beyond a call
     "add out": lambda np, x: _out(lambda out: np.add(x.a, x.b, out=out), x.O),
     "add where": lambda np, x: _out(lambda out: np.add(x.a, x.b, out=out, where=x.m), x.O),
@@ -584,15 +602,13 @@ GATHERING = {
         "the shorter operand, which every rank needs": ["convolve same"],
         "some thousand elements at a time": ["a.flat iteration"],
         "NumPy's on the data": [
-            *[name for name in CALLS if name.startswith(("linalg.", "fft.", "random."))],
-            "matvec",
-            "vecmat",
-            "vecdot",
-            "polyfit",
-            "vectorize",
-            "a.trace",
+            "linalg.qr",
+            "linalg.lstsq",
+            "linalg.svdvals",
+            "linalg.eigvalsh",
             "a.view wide",
             "a.view narrow",
+            "random.normal around",
         ],
         "objects lie on every rank": ["frompyfunc"],
     }.items()

@@ -7,12 +7,15 @@ and modules are NumPy's own: what they need of an array they get by the array pr
 from __future__ import annotations
 
 import types
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..array import ndarray
+from ..comm.world import current_world
 from ..recording.fallback import Given
+from ..recording.spread import place_of
 from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
 
@@ -21,6 +24,12 @@ class vectorize(np.vectorize):
     """A Python function applied to each element; NumPy calls it."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        plain = not options and self.signature is None and not self.excluded
+        if plain and current_world().size > 1 and any(place_of(a) is not None for a in args):
+            short = import_module(".spread.short", __package__)
+            result = short.vectorized(self.pyfunc, self.otypes, args)
+            if result is not NotImplemented:
+                return result
         given = Given()
         return given.take(super().__call__(*given.give(args), **given.give(options)))
 

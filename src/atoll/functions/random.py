@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,16 @@ from ..comm.world import current_world
 from ..recording.fallback import by_numpy
 from ..recording.late import drawing
 from .namespaces import Namespace
-from .public import numpy_function, publish
+from .public import is_large, numpy_function, publish
 
 _IN_PLACE = {"shuffle"}
+_ORDERED = {"permutation", "shuffle", "choice"}
+
+
+def _may_be_long(args: tuple[Any, ...]) -> bool:
+    """Whether what is permuted may be too long for every rank to have all of its order."""
+    first = args[0] if args else None
+    return isinstance(first, (int, np.integer)) or is_large(first)
 
 
 def _drawing(kind: type, name: str) -> Callable[..., Any]:
@@ -22,6 +30,9 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
 
     def draw(self: Any, *args: Any, **options: Any) -> Any:
         result = drawing.drawn(self, name, original, args, options)
+        if result is NotImplemented and name in _ORDERED and _may_be_long(args):
+            shuffling = import_module(".spread.shuffling", __package__)
+            result = shuffling.ordered(self, name, args, options)
         if result is not NotImplemented:
             return result
         return by_numpy(original, (self, *args), options, writes=writes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # isort: off
 from .table import table as table
+from . import algebra as algebra
 from . import choosing as choosing
 from . import counting as counting
 from . import joining as joining
@@ -15,3 +16,5 @@ from . import outputs as outputs
 from . import quantiles as quantiles
 from . import sets as sets
 from . import short as short
+from . import shuffling as shuffling
+from . import transforms as transforms

@@ -35,7 +35,7 @@ for _name, _place in (
     ("matmul", 2), ("stack", 2), ("sum", 3), ("prod", 3), ("mean", 3), ("std", 3), ("var", 3),
     ("max", 2), ("min", 2), ("amax", 2), ("amin", 2), ("all", 2), ("any", 2), ("ptp", 2),
     ("nansum", 3), ("nanprod", 3), ("nanmean", 3), ("nanvar", 3), ("nanstd", 3), ("nanmin", 2),
-    ("nanmax", 2), ("trace", 5), ("outer", 2), ("einsum", 99), ("clip", 3), ("fix", 1),
+    ("nanmax", 2), ("outer", 2), ("einsum", 99), ("clip", 3), ("fix", 1),
 ):  # fmt: skip
     _with_out(_name, _place)
 for _name, _place in (("argmax", 2), ("argmin", 2)):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...comm.trail import allgather
+from ...ops.elementwise import is_native
 from ...recording import selecting, shaping
 from ...recording.creation import asarray
 from ...recording.elementwise import general
@@ -456,3 +457,17 @@ def item(a: Any, *args: Any) -> Any:
     if len(args) != a.ndim or a._np is not None:
         return NotImplemented
     return a[tuple([int(k) for k in args])].item()
+
+
+def vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:
+    """A Python function of elements, on this rank's blocks; the first element says of what dtype."""
+    given, world = arrays_of(*args), world_among(*args)
+    if given is None or world is None or not all(array.size for array in given):
+        return NotImplemented
+    if not otypes:
+        first = function(*[array[(0,) * array.ndim] for array in given])
+        outputs = first if isinstance(first, tuple) else (first,)
+        otypes = "".join([np.asarray(one).dtype.char for one in outputs])
+    if not all(is_native(np.dtype(char)) for char in otypes):
+        return NotImplemented
+    return by_blocks(np.vectorize(function, otypes), given, world, agrees=True)

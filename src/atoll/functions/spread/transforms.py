@@ -1,0 +1,165 @@
+"""Fourier transforms: along an axis that each rank has whole, or of a line as a matrix.
+
+A line of ``n = rows * columns`` elements is transformed in four steps: the columns of the matrix, a
+turn of each element by its row and column, the rows, and a transpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...comm.world import World
+from ...recording import shaping
+from ...recording.creation import asarray
+from ...recording.spread import world_of
+from .table import along, call, into, normal_axis, on_ranks
+
+Array = np.ndarray[Any, Any]
+fft: Any = np.fft
+
+
+def _usable(a: Any) -> tuple[Any, World] | None:
+    a = asarray(a)
+    world = world_of([a])
+    if world is None or a.dtype.char not in "dDbhilqBHILQ?" or not a.ndim or not a.size:
+        return None
+    return (a if a.dtype.kind in "fc" else a.astype(np.float64)), world
+
+
+def _in_length(line: Any, length: int) -> Any:
+    """A line cut off, or filled up with zeros."""
+    if line.size >= length:
+        return line[:length]
+    return call("concatenate", (line, call("zeros", length - line.size, line.dtype)))
+
+
+def _rows_for(length: int, size: int) -> int:
+    """Rows of a matrix of so many elements, with as many rows and columns as there are ranks."""
+    for rows in range(int(length**0.5), size - 1, -1):
+        if length % rows == 0 and length // rows >= size:
+            return rows
+    return 0
+
+
+def _line(line: Any, world: World, sign: int) -> Any:
+    """The transform of a line, without a factor."""
+    length = line.size
+    rows = _rows_for(length, world.size)
+    if not rows:
+        whole = line._array()
+        return asarray(fft.fft(whole) if sign < 0 else fft.ifft(whole, norm="forward"))
+    columns = length // rows
+    norm = "backward" if sign < 0 else "forward"
+    step: Callable[..., Any] = _transform("fft" if sign < 0 else "ifft")
+    made = step(shaping.reshape(line, (rows, columns)), axis=0, norm=norm)
+    first = shaping.reshape(call("arange", rows), (-1, 1))
+    turn = first * call("arange", columns) % length
+    made = made * call("exp", turn * (sign * 2j * np.pi / length))
+    made = step(made, axis=1, norm=norm)
+    return shaping.reshape(made.T, (length,))
+
+
+def _scale(length: int, norm: Any, *, inverse: bool) -> float:
+    powers = {None: inverse, "backward": inverse, "ortho": 0.5, "forward": not inverse}
+    found: float = float(length) ** -float(powers[norm])
+    return found
+
+
+def _whole_line(name: str, line: Any, length: int, norm: Any, world: World) -> Any:
+    """A one-dimensional transform by that of a line."""
+    if name in ("fft", "ifft", "rfft"):
+        found = _line(_in_length(line, length), world, 1 if name == "ifft" else -1)
+        found = found * _scale(length, norm, inverse=name == "ifft")
+        return found[: length // 2 + 1] if name == "rfft" else found
+    half = _in_length(line, length // 2 + 1)
+    mirrored = half[1 : (length + 1) // 2].conj()[::-1]
+    found = _line(call("concatenate", (half, mirrored)), world, 1).real
+    return found * _scale(length, norm, inverse=True)
+
+
+_transforms: dict[str, Callable[..., Any]] = {}
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    return _transforms[name]
+
+
+def _along_axis(name: str) -> None:
+    original = getattr(fft, name)
+
+    def function(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+        found = _usable(a)
+        if found is None or (name == "rfft" and found[0].dtype.kind == "c"):
+            return NotImplemented
+        a, world = found
+        axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+        length = a.shape[axis] if n is None else int(n)
+        if n is None and name == "irfft":
+            length = 2 * (length - 1)
+        if length < 2:
+            return NotImplemented
+        made = along(
+            a,
+            (axis,),
+            world,
+            lambda rows: original(rows, length, 1, norm),
+            lambda line: _whole_line(name, line, length, norm, world),
+        )
+        shape = (*a.shape[:axis], *a.shape[axis + 1 :], made.shape[-1])
+        return into(out, call("moveaxis", shaping.reshape(made, shape), -1, axis))
+
+    on_ranks(original)(function)
+    _transforms[name] = function
+
+
+for _name in ("fft", "ifft", "rfft", "irfft"):
+    _along_axis(_name)
+
+
+def _over_axes(name: str, last: str, others: str, default: Any) -> None:
+    """A transform of several axes, one after the other."""
+
+    def function(
+        a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
+    ) -> Any:
+        found = _usable(a)
+        if found is None:
+            return NotImplemented
+        made: Any = found[0]
+        if axes is None:
+            axes = range(made.ndim) if s is None else range(made.ndim - len(s), made.ndim)
+        axes = [k % made.ndim for k in axes]
+        lengths = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
+        steps = [(others, k, n) for k, n in zip(axes[:-1], lengths[:-1])]
+        steps.insert(len(steps) if last.startswith("i") else 0, (last, axes[-1], lengths[-1]))
+        for step, axis, length in steps:
+            made = _transform(step)(made, length, axis, norm)
+            if made is NotImplemented:
+                return made
+        return into(out, made)
+
+    on_ranks(getattr(fft, name))(function)
+
+
+for _name, _last, _others in (
+    ("fftn", "fft", "fft"), ("ifftn", "ifft", "ifft"), ("rfftn", "rfft", "fft"), ("irfftn", "irfft", "ifft"),
+):  # fmt: skip
+    _over_axes(_name, _last, _others, None)
+    _over_axes(_name[:-1] + "2", _last, _others, (-2, -1))
+
+
+def _shifted(name: str, back: bool) -> None:
+    def function(x: Any, axes: Any = None) -> Any:
+        x = asarray(x)
+        along_axes = normal_axis(axes, x.ndim)
+        shift = [-(x.shape[k] // 2) if back else x.shape[k] // 2 for k in along_axes]
+        return call("roll", x, tuple(shift), along_axes)
+
+    on_ranks(getattr(fft, name))(function)
+
+
+_shifted("fftshift", back=False)
+_shifted("ifftshift", back=True)
