@@ -54,12 +54,44 @@ OPERATIONS = {
     "random": lambda np, a: np.random.default_rng(3).random((ROWS, COLUMNS)),
     "real": lambda np, a: (a + 1j).real * 2,
 }
+FUNCTIONS = {
+    "counts of values": lambda np, a: np.bincount((a * 1000).astype(int).ravel()),
+    "histogram": lambda np, a: np.histogram(a, 20)[0],
+    "digitized": lambda np, a: np.digitize(a, [0.2, 0.5]),
+    "searched in a line": lambda np, a: np.searchsorted(np.sort(a[:, 0]), a),
+    "numbers of different elements": lambda np, a: np.unique(a, return_inverse=True)[1],
+    "median": lambda np, a: np.median(a, keepdims=True),
+    "median of columns": lambda np, a: np.median(a, 0),
+    "quantiles of rows": lambda np, a: np.quantile(a, [0.1, 0.5], axis=1),
+    "intersection": lambda np, a: np.intersect1d(a[: ROWS // 2], a[ROWS // 4 : ROWS // 2]),
+    "among": lambda np, a: np.isin(a[:, : COLUMNS // 2], a[:, COLUMNS // 4 :]),
+    "convolution": lambda np, a: np.convolve(a.ravel(), [1.0, 2.0, 1.0]),
+    "transform of columns": lambda np, a: np.fft.fft(a[:, : COLUMNS // 2], axis=0),
+    "transform of a line": lambda np, a: np.fft.fft(a[: ROWS // 2].ravel()),
+    "equations": lambda np, a: np.linalg.solve(a[:32, :32] + 9 * np.eye(32), a[:32]),
+    "permutation": lambda np, a: np.random.default_rng(3).permutation(a),
+    "choice": lambda np, a: np.random.default_rng(3).choice(a.ravel(), ROWS * COLUMNS // 2),
+    "repeated by counts": lambda np, a: np.repeat(a, np.arange(ROWS) % 3, 0),
+    "put in": lambda np, a: np.insert(a, 5, 1.0, axis=0),
+    "left out": lambda np, a: np.delete(a, [1, 5, 7], axis=0),
+    "chosen": lambda np, a: np.choose((a > 0.5).astype(int), [a, a + 1]),
+    "by two keys": lambda np, a: np.lexsort((a[:, 0], a[:, 1])),
+    "wrapped": lambda np, a: np.pad(a, 3, "wrap"),
+    "interpolated": lambda np, a: np.interp(a[:64], np.sort(a[:, 0]), a[:, 1]),
+    "stretches": lambda np, a: np.add.reduceat(a, [0, 5, 700], axis=0),
+    "many parts": lambda np, a: np.concatenate([a[:64]] * 12),
+}
 CHANGES = {
     "rows": lambda np, a: a.__setitem__(np.arange(ROWS)[::-1] * 1, a),
     "rows set to one number": lambda np, a: a.__setitem__(np.arange(ROWS)[::2] * 1, 3.0),
     "under a mask": lambda np, a: a.__setitem__(a > 0.5, a[a > 0.5] * 2),
     "put": lambda np, a: a.put(np.arange(ROWS), np.arange(ROWS) * 1.0),
     "through a reshape": lambda np, a: a.reshape(-1)[::3].__setitem__(slice(None), 1.0),
+    "flat": lambda np, a: a.flat.__setitem__(slice(0, ROWS * COLUMNS // 2, 3), 1.0),
+    "joined at": lambda np, a: np.add.at(a, np.arange(ROWS) // 2, 1.0),
+    "masked": lambda np, a: np.putmask(a, a > 0.5, a * 2),
+    "sorted in place": lambda np, a: a.sort(0),
+    "into itself": lambda np, a: np.cumsum(a, 0, out=a),
     "columns": lambda np, a: a.__setitem__((slice(None), slice(0, None, 2)), a[:, 1::2]),
 }
 
@@ -110,3 +142,9 @@ def test_results(name, maps):
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes(name, maps):
     assert peak_of(CHANGES[name], maps) < LIMIT
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    maps = "bb" if len(name) % 2 else "nc"
+    assert peak_of(FUNCTIONS[name], maps) < LIMIT

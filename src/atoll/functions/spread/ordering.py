@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...run.collective import (
     Section,
     compressed,
     even_line,
+    fetch,
     ordered,
     places_in,
     redistributed,
@@ -90,19 +92,37 @@ def interp(
         at, of = xp._array(), fp._array()
         return by_blocks(lambda block: np.interp(block, at, of, left, right), [x], world)
     kind = np.complex128 if fp.dtype.kind == "c" else np.float64
-    x, xp, fp = x.astype(np.float64), xp.astype(np.float64), fp.astype(kind)
-    last = xp.size - 1
-    first = call("clip", call("searchsorted", xp, x, "right") - 1, 0, max(last - 1, 0))
-    second = call("minimum", first + 1, last)
-    x0, x1 = call("take", xp, first), call("take", xp, second)
-    y0, y1 = call("take", fp, first), call("take", fp, second)
-    where = call("where", x1 == x0, 1.0, x1 - x0)
-    inside = (y1 - y0) / where * (x - x0) + y0
-    inside = call("where", x == x1, y1, inside)
-    low, high = xp[0], xp[last]
-    inside = call("where", x < low, fp[0] if left is None else left, inside)
-    inside = call("where", x > high, fp[last] if right is None else right, inside)
-    return call("where", call("isnan", x), np.nan, inside).astype(kind)
+    at, of = line_of(xp.astype(np.float64), world), line_of(fp.astype(kind), world)
+    section = section_of(x.astype(np.float64), world)
+    if section.layout.is_replicated and x.ndim:
+        section = redistributed(section, Layout.default(x.shape, world.size))
+    made = np.empty(section.block.shape, kind)
+    into, sought = made.reshape(-1), np.ascontiguousarray(section.block).reshape(-1)
+    ends = fetch(at, (np.array([0, xp.size - 1]),)), fetch(of, (np.array([0, xp.size - 1]),))
+    bounds = np.linspace(0, sought.size, _PIECES + 1).astype(np.int64).tolist()
+    for start, stop in pairwise(bounds):
+        into[start:stop] = _between(at, of, sought[start:stop])
+    low, high = ends[0]
+    sought = sought.reshape(-1)
+    into[sought < low] = ends[1][0] if left is None else left
+    into[sought > high] = ends[1][1] if right is None else right
+    into[np.isnan(sought)] = np.nan
+    return small_or_there(section.with_block(made), world) if x.ndim else made[()]
+
+
+_PIECES = 4
+"""In how many pieces a rank looks up what it has, so that what it is told does not add up."""
+
+
+def _between(at: Section, of: Section, sought: Array) -> Array:
+    """The lines between neighbours, at places that need not lie between any. Collective."""
+    last = at.layout.size - 1
+    first = np.clip(places_in(at, sought, "right") - 1, 0, max(last - 1, 0))
+    second = np.minimum(first + 1, last)
+    x0, x1 = fetch(at, (first,)), fetch(at, (second,))
+    y0, y1 = fetch(of, (first,)), fetch(of, (second,))
+    width = np.where(x1 == x0, 1.0, x1 - x0)
+    return np.where(sought == x1, y1, (y1 - y0) / width * (sought - x0) + y0)
 
 
 @on_ranks(np.lexsort)
@@ -165,10 +185,14 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     line = line_of(handle, world)
     values, origin = ordered(line)
     first = starts(values)
-    numbers = numbered(first, world).block
+    found, places = compressed(values, first), compressed(origin, first)
+    del values
+    numbers, whence = numbered(first, world).block, origin.block
     made = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
-    store(made, (origin.block,), numbers.astype(np.intp))
-    return compressed(values, first), compressed(origin, first), made
+    bounds = np.linspace(0, numbers.size, _PIECES + 1).astype(np.int64).tolist()
+    for start, stop in pairwise(bounds):
+        store(made, (whence[start:stop],), numbers[start:stop])
+    return found, places, made
 
 
 @on_ranks(np.unique)
