@@ -586,6 +586,8 @@ METHODS: dict[str, Call] = {
     "a.view": lambda np, x: x.v.view(np.int64) * 1,
     "a.view wide": lambda np, x: x.a.view(np.complex128) * 1,
     "a.view narrow": lambda np, x: x.v.view(np.int32) * 1,
+    "a.real of another shape": lambda np, x: x.c.T.ravel()[5:31].real * 1,
+    "a.imag of a diagonal": lambda np, x: x.c.diagonal().imag * 1,
     "a.T": lambda np, x: x.a.T * 1,
     "a.real": lambda np, x: x.c.real * 1,
     "a.imag set": lambda np, x: _changed(x.c, lambda c: setattr(c, "imag", 2.0)),
@@ -610,6 +612,7 @@ GATHERING = {
             "a.view narrow",
             "random.normal around",
         ],
+        "chances of a million elements at most": ["random.choice by chances"],
         "objects lie on every rank": ["frompyfunc"],
     }.items()
     for name in listed

@@ -118,3 +118,31 @@ def test_the_plans_are_the_same(program):
     found = run(3, noted)
     assert found[0][:2] == found[1][:2] == found[2][:2]
     assert found[0][1] > 5
+
+
+@pytest.mark.ranks(2)
+def test_what_values_share_is_computed_once(rank, size):
+    a = np.arange(64.0)
+    np.sync()
+    shared = np.exp(a / 64)
+    one, two = shared + 1, shared * 2
+    before = np.stats().kernels_run
+    np.sync()
+    assert np.stats().kernels_run == before + 1
+    del shared
+    assert one.sum() > 64
+    assert two.sum() > 128
+
+
+@pytest.mark.simulated(3)
+def test_values_are_computed_one_by_one_where_some_ranks_have_more(rank, size):
+    a = np.arange(64.0)
+    np.sync()
+    shared = np.exp(a / 64)
+    kept = [shared + 1, shared * 2]
+    if rank == 1:
+        Holder(np.sqrt(shared))  # garbage that the others never had a reason to keep
+    else:
+        np.sqrt(shared)
+    np.sync()
+    assert kept[0].sum() + kept[1].sum() > 192

@@ -14,7 +14,7 @@ from ..graph.words import label
 from ..layout import IndexSet, Layout, Range
 from ..ops.placement import Place, goes_across
 from ..ops.reduction import reduced_shape
-from ..run.across import CountLocally, FoldAcross, ReadAcross
+from ..run.across import CountLocally, FoldAcross, ReadAcross, is_readable
 from ..run.collective import fold_plan
 from ..run.exchange import (
     AcrossRanks,
@@ -490,7 +490,7 @@ class Planner:
         registers = self.registers
         if node.kind == "read" and node.args[0].place is not None and goes_across(node):
             view = node.params[0]
-            if view.dtype == view.base.dtype or view.strides == view.base.strides:
+            if is_readable(view):
                 self._read_across(node)
                 return
         if node.kind == "index" and node.place is not None:

@@ -52,10 +52,10 @@ _cells = _Cells()
 def sync() -> None:
     """Evaluate everything that is pending and that this thread has made.
 
-    What lies on the ranks of the current world is evaluated by all of them, one value after the
-    other; they agree on what that is, so garbage that only some have yet to collect stays as it is.
-    What each rank computes by itself is evaluated together, so that common work is done once. What
-    lies on other worlds stays.
+    What lies on the ranks of the current world is evaluated by all of them; they agree on what that
+    is. Values are evaluated together, so that common work is done once. Only if some ranks have garbage
+    that they have yet to collect, it is one value of those that all have after the other. What lies on
+    other worlds stays.
     """
     here = current_world()
     here.communicator.trail.settle()
@@ -73,8 +73,10 @@ def sync() -> None:
     for cell in alone:
         cell.sites = None
     if here.size > 1:
-        for cell in _agreed(here, shared):
-            cell.settle()
+        for cells in _agreed(here, shared):
+            evaluate([cell.node for cell in cells])
+            for cell in cells:
+                cell.sites = None
 
 
 def world_of(node: Node) -> World | None:
@@ -92,14 +94,24 @@ def world_of(node: Node) -> World | None:
     return None
 
 
-def _agreed(world: World, cells: list[Cell]) -> list[Cell]:
-    """The pending arrays that all ranks have, in the same order on each. Collective."""
+def _agreed(world: World, cells: list[Cell]) -> list[list[Cell]]:
+    """The pending arrays that all ranks have, in the same order on each: together if that is all of them,
+    and they hang together alike; else one by one. Collective."""
     mine: dict[int, Cell] = {}
     for cell in cells:
-        mine.setdefault(of_trace(look_up((cell.node,)).order, (cell.node,)), cell)
-    every = world.communicator.allgather_object(list(mine), "sync()")
-    common = set(every[0]).intersection(*every[1:])
-    return [mine[fingerprint] for fingerprint in every[0] if fingerprint in common]
+        mine.setdefault(_fingerprint([cell]), cell)
+    joint = _fingerprint(list(mine.values())) if mine else 0
+    every = world.communicator.allgather_object((list(mine), joint), "sync()")
+    if all(one == every[0] for one in every):
+        return [list(mine.values())] if mine else []
+    common = set(every[0][0]).intersection(*[one for one, _ in every])
+    return [[mine[fingerprint]] for fingerprint in every[0][0] if fingerprint in common]
+
+
+def _fingerprint(cells: list[Cell]) -> int:
+    """Of what is computed for some arrays together."""
+    nodes = tuple([cell.node for cell in cells])
+    return of_trace(look_up(nodes).order, nodes)
 
 
 class Cell:

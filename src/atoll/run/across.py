@@ -27,7 +27,8 @@ def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]
 
     ``region`` has the index arrays of the view's axes, broadcast against each other.
     """
-    base, item = view.base, view.dtype.itemsize
+    base = view.base
+    item = base.dtype.itemsize
     shape = np.broadcast_shapes(*[part.shape for part in region]) if region else ()
     places: Array = np.full(shape, view.offset // item, np.int64)
     for part, stride in zip(region, view.strides, strict=True):
@@ -40,22 +41,34 @@ def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]
     return tuple(indices)
 
 
+def is_readable(view: Geometry) -> bool:
+    """Whether a view has elements of its base, or the same part of each of them."""
+    item = view.base.dtype.itemsize
+    if view.dtype == view.base.dtype or view.strides == view.base.strides:
+        return True
+    return item % view.dtype.itemsize == 0 and all(stride % item == 0 for stride in view.strides)
+
+
+def _part_of(block: Array, view: Geometry) -> Array:
+    """The part of each element of a base that a view shows."""
+    each = view.base.dtype.itemsize // view.dtype.itemsize
+    parts = np.ascontiguousarray(block).reshape(-1).view(view.dtype).reshape(*block.shape, each)
+    place = view.offset % view.base.dtype.itemsize // view.dtype.itemsize
+    return np.ascontiguousarray(parts[..., place])
+
+
 def read_across(section: Section, view: Geometry, target: Layout) -> Section:
     """This rank's share of a view of a base that lies as ``section`` does. Collective."""
     base = view.base
-    if view.dtype != base.dtype:  # a part of each element, with its owner
-        block = np.ascontiguousarray(section.block)
-        each = base.dtype.itemsize // view.dtype.itemsize
-        parts = block.reshape(-1).view(view.dtype).reshape(*block.shape, each)
-        return Section(
-            np.ascontiguousarray(parts[..., view.offset // view.dtype.itemsize]),
-            target,
-            section.communicator,
-        )
-    if view.is_whole:
+    alike = view.shape == base.shape and view.strides == base.strides
+    if view.dtype != base.dtype and alike:  # a part of each element, with its owner
+        return Section(_part_of(section.block, view), target, section.communicator)
+    if view.is_whole and view.dtype == base.dtype:
         return reshaped(section, target)
     region = np.ix_(*[part.array() for part in target.region(section.rank)])
     block = fetch(section, base_indices(view, region))
+    if view.dtype != base.dtype:
+        block = _part_of(block, view)
     return Section(block, target, section.communicator)
 
 
