@@ -139,7 +139,7 @@ class Geometry:
             shadow.dtype,
             shadow.flags.writeable,
             offset,
-            dense if base is None else base.number,
+            -1 - dense if base is None else base.number,  # True would be the number of a base
         )
         found = Geometry._table.get(key)
         if found is None:
