@@ -26,7 +26,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,13 @@ class Request(ABC):
 
     def __repr__(self) -> str:
         return f"<{'done' if self.done else 'pending'}: {self.describe()}>"
+
+
+class Restartable(Protocol):
+    """A message that is set up, to be sent or received again and again."""
+
+    def start(self) -> Request:
+        """Begin; to be called when it is done, if it was begun before."""
 
 
 def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
@@ -222,6 +229,17 @@ class Communicator(ABC):
             self.wait_some(pending, remaining)
             pending = [request for request in pending if not request.done]
 
+    # Messages that are set up ---------------------------------------------------------------
+
+    @property
+    def parcel_tag(self) -> int:
+        """The tag of parcels: see ``parcels``."""
+        return self.trail.tag
+
+    def prepared(self, buffer: Array, peer: int, what: str, receiving: bool) -> Restartable | None:
+        """A parcel set up, to or from a rank; ``None`` where that gains nothing."""
+        return None
+
     # Collectives --------------------------------------------------------------------------
 
     @abstractmethod
@@ -256,6 +274,10 @@ class Communicator(ABC):
         """Every rank's ``array``, stacked along a new leading axis in rank order."""
         result: Array = self.iallgather(array, what).wait()
         return result
+
+    def gather_rows(self, row: Array, rows: Array, what: str = "") -> None:
+        """Fill ``rows``, bytes, by every rank's ``row``. Given the same two again, it may be faster."""
+        rows[...] = self.allgather(row, what)
 
     def alltoall(self, array: Array, what: str = "") -> Array:
         """Send row ``p`` to rank ``p``; row ``p`` of the result came from rank ``p``."""

@@ -30,8 +30,17 @@ from mpi4py import MPI
 
 from ..errors import CommunicationError, WorldError
 from . import launcher
-from .communicator import PLAIN, Array, Communicator, Request, Traffic, check_array, describe_all
+from .communicator import (
+    PLAIN,
+    Array,
+    Communicator,
+    Request,
+    Traffic,
+    check_array,
+    describe_all,
+)
 from .mpi_data import Datatypes, Native, Operations
+from .mpi_persistent import SmallCollective, small_gathering, small_reduction
 from .reduction import combine, contribution
 from .single import check_rows
 from .trail import Trail, settle_all
@@ -41,7 +50,7 @@ from .watch import Watch
 _BYTE = MPI.BYTE
 
 _SMALL = 64
-"""Reductions of up to this many elements are kept set up, ..."""
+"""Reductions of up to this many elements, and gatherings of few bytes, are kept set up, ..."""
 
 _SMALL_KINDS = 64
 """... at most so many of them in each communicator."""
@@ -136,6 +145,35 @@ class MpiRequest(Request):
             self.communicator.abandon((self._handle, self._kept, self._result))
 
 
+class PersistentMessage(MpiRequest):
+    """A message that MPI keeps set up; ``start`` begins it once more."""
+
+    __slots__ = ("_buffer",)
+
+    def start(self) -> PersistentMessage:
+        """Send, or begin to receive."""
+        self._handle.Start()
+        self._done = False
+        if self._nbytes is None:
+            traffic = self.communicator.traffic
+            traffic.messages_sent += 1
+            traffic.bytes_sent += self._buffer.nbytes
+        return self
+
+    def __init__(self, communicator: MpiCommunicator, handle: Any, *rest: Any) -> None:
+        super().__init__(communicator, handle, *rest)
+        self._buffer = rest[5]
+        self._done = True
+
+    def __del__(self) -> None:
+        if MPI.Is_finalized():
+            return
+        if self._done:
+            self._handle.Free()
+        else:
+            self.communicator.abandon((self._handle, self._buffer))
+
+
 class MpiCommunicator(Communicator):
     """Ranks of an MPI communicator: ``comm`` for the program, a duplicate for atoll."""
 
@@ -152,14 +190,15 @@ class MpiCommunicator(Communicator):
         self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
         # The one below tells the others about the trail.
         self._trail_tag = self._own_tag - 1
-        self.tag_limit = self._trail_tag
+        # The next one is for parcels, which say by themselves to which step they belong.
+        self._parcel_tag = self.tag_limit = self._own_tag - 2
         self.trail = Trail(self.rank, self.tag_limit)
         self.watch = Watch(self)
         self._mpi = own
         self._made_here = made_here
         self._members: tuple[int, ...] | None = None
         self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
-        self._small: dict[tuple[str, np.dtype[Any], int], _SmallReduction] = {}
+        self._small: dict[tuple[str, np.dtype[Any], int], SmallCollective] = {}
         self._abandoned: list[Any] = []
         self._who = f"rank {self.rank} of {self.size}"
         _communicators.add(self)
@@ -179,7 +218,7 @@ class MpiCommunicator(Communicator):
     # Point to point -----------------------------------------------------------------------
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= dest < self.size and 0 <= tag < self.tag_limit):
+        if not (0 <= dest < self.size and 0 <= tag <= self.tag_limit):
             self.check_peer(dest)
             self.check_tag(tag)
         if self._abandoned:
@@ -196,7 +235,7 @@ class MpiCommunicator(Communicator):
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= source < self.size and 0 <= tag < self.tag_limit):
+        if not (0 <= source < self.size and 0 <= tag <= self.tag_limit):
             self.check_peer(source)
             self.check_tag(tag)
         if type(array) is np.ndarray and array.dtype.char in PLAIN and array.flags.carray:
@@ -214,6 +253,20 @@ class MpiCommunicator(Communicator):
         if target is not array:
             request._finish = partial(_unpack, target)
         return request
+
+    @property
+    def parcel_tag(self) -> int:
+        return self._parcel_tag
+
+    def prepared(self, buffer: Array, peer: int, what: str, receiving: bool) -> PersistentMessage:
+        tag = self._parcel_tag
+        make = self._mpi.Recv_init if receiving else self._mpi.Send_init
+        handle = make((buffer, buffer.nbytes, _BYTE), peer, tag)
+        if receiving:
+            return PersistentMessage(
+                self, handle, "receive", peer, tag, what, buffer, buffer, buffer.nbytes
+            )
+        return PersistentMessage(self, handle, "send", peer, tag, what, None, buffer)
 
     # Waiting ------------------------------------------------------------------------------
 
@@ -331,43 +384,55 @@ class MpiCommunicator(Communicator):
             return super().allreduce(array, op, what)
         if small.active:
             # An earlier wait for it was interrupted; the others end it before this one.
-            self._wait_small(small, op, what)
+            self._wait_small(small, f"allreduce({op})", what)
         small.given[...] = array if array.ndim == 1 else array.ravel()
         small.handle.Start()
         small.active = True
         self.traffic.collectives += 1
         self.traffic.collective_bytes += array.nbytes
-        self._wait_small(small, op, what)
+        self._wait_small(small, f"allreduce({op})", what)
         result = small.result.copy()
         return result if array.ndim == 1 else result.reshape(array.shape)
 
-    def _small_reduction(self, op: str, array: Array, native: Native) -> _SmallReduction | None:
+    def _small_reduction(self, op: str, array: Array, native: Native) -> SmallCollective | None:
         """The persistent operation for this many elements; made in the same order everywhere."""
         key = (op, array.dtype, array.size)
         if key not in self._small:
             if len(self._small) >= _SMALL_KINDS or not _persistent:
                 return None
-            self._small[key] = _SmallReduction(self._mpi, array, native)
+            self._small[key] = small_reduction(self._mpi, array, native)
         return self._small[key]
 
-    def _wait_small(self, small: _SmallReduction, op: str, what: str) -> None:
+    def _wait_small(self, small: SmallCollective, operation: str, what: str) -> None:
         test = small.handle.Test
         for _ in range(SPINS):
             if test():
                 small.active = False
                 return
-        words = f"allreduce({op})" + (f" ({what})" if what else "")
-        waited = MpiRequest(self, small.handle, f"allreduce({op})", None, None, what, None, small)
-        patience = Patience(
-            self._who,
-            lambda: words + self.watch.at(),
-            None,
-            lambda: self.watch.check((waited,)),
-        )
-        while not test():
-            patience.pause()
-        waited._done = True
+        waited = MpiRequest(self, small.handle, operation, None, None, what, None, small)
+        try:
+            self.wait_some((waited,))
+        finally:
+            waited._done = True  # the handle stays with the operation
         small.active = False
+
+    def gather_rows(self, row: Array, rows: Array, what: str = "") -> None:
+        key = ("allgather", row.dtype, row.nbytes)
+        small = self._small.get(key)
+        if small is None:
+            if len(self._small) >= _SMALL_KINDS or not _persistent or row.nbytes > _SLOT:
+                super().gather_rows(row, rows, what)
+                return
+            small = self._small[key] = small_gathering(self._mpi, row.nbytes, self.size, _BYTE)
+        if small.active:
+            self._wait_small(small, "allgather", what)
+        small.given[...] = row
+        small.handle.Start()
+        small.active = True
+        self.traffic.collectives += 1
+        self.traffic.collective_bytes += row.nbytes
+        self._wait_small(small, "allgather", what)
+        rows[...] = small.result
 
     def iallgather(self, array: Array, what: str = "") -> MpiRequest:
         given = np.asarray(array, order="C")
@@ -532,26 +597,6 @@ class MpiCommunicator(Communicator):
         sys.stderr.flush()
         self._mpi.Abort(code)
         os._exit(code)
-
-
-class _SmallReduction:
-    """A reduction of few elements that is set up once and started again and again.
-
-    Setting up takes longer than the messages do. An operation of MPI 4, which Open MPI has
-    had before.
-    """
-
-    __slots__ = ("active", "given", "handle", "result")
-
-    def __init__(self, comm: Any, array: Array, native: Native) -> None:
-        datatype, operation = native
-        count = array.size
-        self.given = np.empty(count, array.dtype)
-        self.result = np.empty(count, array.dtype)
-        self.active = False
-        self.handle = comm.Allreduce_init(
-            (self.given, count, datatype), (self.result, count, datatype), operation
-        )
 
 
 def _has_persistent_reductions() -> bool:

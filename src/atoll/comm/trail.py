@@ -23,11 +23,17 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..errors import CommunicationError, DivergenceError
+from ..errors import (
+    CommunicationError,
+    DeadlockError,
+    DivergenceError,
+    RankFailedError,
+    WaitTimeoutError,
+)
 from .communicator import Array, Communicator
 
 Site = tuple[CodeType, int]
@@ -217,13 +223,49 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     mine = np.ascontiguousarray(array).reshape(array.shape)
     if mine.nbytes > IN_FRONT:
         _ahead(communicator, trail, what)
-        return _carried(communicator, lambda: communicator.allgather(mine, what))
+        every: Array = carried(communicator, lambda: communicator.allgather(mine, what))
+        return every
     row = _row(trail, mine)
-    rows = _carried(communicator, lambda: communicator.allgather(row, what))
+    rows = carried(communicator, lambda: communicator.allgather(row, what))
     _compare(communicator, trail, rows)
     found = np.empty((communicator.size, *mine.shape), mine.dtype)
     _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
     return found
+
+
+class Gathering:
+    """A small :func:`allgather` that is done again and again: what it needs is kept."""
+
+    __slots__ = ("_array", "_communicator", "_mark", "_mine", "_row", "_rows", "_what")
+
+    def __init__(self, communicator: Communicator, form: Array, what: str) -> None:
+        self._communicator = communicator
+        self._what = what
+        size, nbytes = communicator.size, form.nbytes
+        self._row = np.zeros(8 + nbytes, np.uint8)
+        self._mark = self._row[:8].view(np.uint64)
+        self._mine = self._row[8:].view(form.dtype).reshape(form.shape)
+        self._rows = np.zeros((size, 8 + nbytes), np.uint8)
+        self._array = self._rows[:, 8:]
+
+    def run(self, array: Array) -> Array:
+        """Every rank's array, stacked in rank order, to be read before the next time."""
+        communicator, what = self._communicator, self._what
+        if array.nbytes > IN_FRONT:
+            return allgather(communicator, array, what)
+        trail = _step(communicator, "allgather", what, array.nbytes)
+        self._mark[0] = trail.hash
+        self._mine[...] = array
+        rows = self._rows
+        try:
+            communicator.gather_rows(self._row, rows, what)
+        except (DivergenceError, RankFailedError, WaitTimeoutError, DeadlockError):
+            raise
+        except CommunicationError as error:
+            raise_divergence(communicator, error)
+        if rows[:, :8].tobytes() != self._row[:8].tobytes() * len(rows):
+            _compare(communicator, trail, rows)
+        return np.ascontiguousarray(self._array).view(array.dtype).reshape(len(rows), *array.shape)
 
 
 def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
@@ -232,12 +274,13 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     given = np.ascontiguousarray(array)
     if given.nbytes > IN_FRONT:
         _ahead(communicator, trail, what)
-        return _carried(communicator, lambda: communicator.alltoall(given, what))
+        every: Array = carried(communicator, lambda: communicator.alltoall(given, what))
+        return every
     data = _bytes(given.reshape(communicator.size, -1))
     rows = np.empty((communicator.size, 8 + data.shape[1]), np.uint8)
     rows[:, :8] = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
     rows[:, 8:] = data
-    rows = _carried(communicator, lambda: communicator.alltoall(rows, what))
+    rows = carried(communicator, lambda: communicator.alltoall(rows, what))
     _compare(communicator, trail, rows)
     found = np.empty_like(given)
     _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8:]
@@ -249,9 +292,10 @@ def bcast(communicator: Communicator, array: Array, root: int, what: str, which:
     trail = _step(communicator, "bcast", what, hash((array.nbytes, root, which)))
     if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
         _ahead(communicator, trail, what)
-        return _carried(communicator, lambda: communicator.bcast(array, root, what))
+        carried(communicator, lambda: communicator.bcast(array, root, what))
+        return array
     row = _row(trail, array)
-    _carried(communicator, lambda: communicator.bcast(row, root, what))
+    carried(communicator, lambda: communicator.bcast(row, root, what))
     _compare(communicator, trail, row[None], root)
     if communicator.rank != root:
         _bytes(array.reshape(1, -1))[0] = row[8:]
@@ -275,30 +319,36 @@ def _row(trail: Trail, array: Array) -> Array:
 def _ahead(communicator: Communicator, trail: Trail, what: str) -> None:
     """Compare before much data moves."""
     row = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
-    _compare(communicator, trail, _carried(communicator, lambda: communicator.allgather(row, what)))
+    _compare(communicator, trail, carried(communicator, lambda: communicator.allgather(row, what)))
 
 
 def _compare(communicator: Communicator, trail: Trail, rows: Array, first: int = 0) -> None:
     mine = trail.hash.to_bytes(8, sys.byteorder)
     for rank, row in enumerate(rows, first):
         if row[:8].tobytes() != mine:
-            _tell(communicator, f"rank {rank} sent data of another step")
+            tell(communicator, f"rank {rank} sent data of another step")
 
 
-def _carried(communicator: Communicator, carry: Callable[[], Array]) -> Array:
-    """What a collective gives; where MPI refuses it, ranks may have met with different ones."""
+def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
+    """What a transfer gives; where MPI refuses it, ranks may have met with different ones."""
     try:
         return carry()
-    except DivergenceError:
+    except (DivergenceError, RankFailedError, WaitTimeoutError, DeadlockError):
         raise
     except CommunicationError as error:
-        found = communicator.find_difference()
-        if not found:
-            raise
-        raise DivergenceError(found) from error
+        raise_divergence(communicator, error)
 
 
-def _tell(communicator: Communicator, why: str) -> None:
+def raise_divergence(communicator: Communicator, error: CommunicationError) -> NoReturn:
+    """Raise where the ranks have parted, if they have; else the error itself."""
+    found = communicator.find_difference()
+    if not found:
+        raise error
+    raise DivergenceError(found) from error
+
+
+def tell(communicator: Communicator, why: str) -> NoReturn:
+    """Raise the error of ranks that have parted, with both lines as far as they can be found."""
     trail = communicator.trail
     raise DivergenceError(
         communicator.find_difference()

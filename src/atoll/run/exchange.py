@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comm.communicator import Communicator
-from ..comm.trail import PATCHES, allgather
+from ..comm.trail import PATCHES, Gathering, allgather
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
@@ -21,6 +21,14 @@ Key = tuple[Any, ...]
 
 MESSAGES = 1 << PATCHES
 """How many patches of one step have tags of their own; others match in the order of posting."""
+
+KEPT = 1 << 15
+"""Up to how many bytes for one neighbour travel in a parcel, whose memory is kept."""
+
+TOGETHER = 1 << 22
+"""Up to how many bytes are copied together so that they are one message."""
+
+WHAT = "a halo or a piece of an array"
 
 
 class Incoming(NamedTuple):
@@ -85,19 +93,29 @@ class StartExchange:
             if any(map(any, widths))
         }
         """For arrays with communication padding, what cuts it off."""
-        self.arriving = tuple([self._message(one, dtypes, None) for one in incoming])
-        self.leaving = tuple(
-            [self._message(one, dtypes, self.cuts.get(one.register)) for one in outgoing]
+        self.arriving = _messages(
+            [
+                (one, Piece(one.register, one.shape, dtypes[one.register], one.key))
+                for one in incoming
+            ]
+        )
+        self.leaving = _messages(
+            [
+                (
+                    one,
+                    Piece(
+                        one.register,
+                        one.shape,
+                        dtypes[one.register],
+                        one.key,
+                        self.cuts.get(one.register),
+                    ),
+                )
+                for one in outgoing
+            ]
         )
         self.gathered = 0
         """The bytes of a whole array, where this brings one together."""
-
-    @staticmethod
-    def _message(
-        one: Incoming | Outgoing, dtypes: Mapping[int, np.dtype[Any]], cut: Key | None
-    ) -> Message:
-        piece = Piece(one.register, one.shape, dtypes[one.register], one.key, cut)
-        return Message(one.peer, one.tag % MESSAGES, (piece,), "a halo or a piece of an array")
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is over."""
@@ -113,6 +131,23 @@ class StartExchange:
             state.registers[register] = allocate_array(geometry)
         if self.gathered:
             statistics.add("gathered", self.gathered)
+
+
+def _messages(moving: Sequence[tuple[Incoming | Outgoing, Piece]]) -> tuple[Message, ...]:
+    """One message for all pieces of a neighbour, unless they are large. Both ends agree on it."""
+    peers: dict[int, list[tuple[Incoming | Outgoing, Piece]]] = {}
+    for one, piece in moving:
+        peers.setdefault(one.peer, []).append((one, piece))
+    found = []
+    for peer, some in peers.items():
+        nbytes = sum([piece.nbytes for _, piece in some])
+        if nbytes <= TOGETHER:
+            pieces = [piece for _, piece in some]
+            tag = some[0][0].tag % MESSAGES
+            found.append(Message(peer, tag, pieces, WHAT, kept=nbytes <= KEPT))
+        else:
+            found += [Message(peer, one.tag % MESSAGES, (piece,), WHAT) for one, piece in some]
+    return tuple(found)
 
 
 class CopyInside:
@@ -175,17 +210,21 @@ def scheduled(communicator: Communicator, steps: Sequence[Step]) -> Schedule | N
 class AcrossRanks:
     """Fold one value of each rank, in the order of the ranks, the same on all."""
 
-    __slots__ = ("communicator", "register", "ufunc")
+    __slots__ = ("communicator", "gathering", "register", "ufunc")
 
     def __init__(self, register: int, ufunc: np.ufunc, communicator: Communicator) -> None:
         self.register = register
         self.ufunc = ufunc
         self.communicator = communicator
+        self.gathering: Gathering | None = None
 
     def run(self, state: State) -> None:
         """Gather and fold."""
         mine = _array(state, self.register)
-        every = allgather(self.communicator, mine, "a reduction")
+        gathering = self.gathering
+        if gathering is None:
+            gathering = self.gathering = Gathering(self.communicator, mine, "a reduction")
+        every = gathering.run(mine)
         result = np.asarray(self.ufunc.reduce(every, axis=0, dtype=mine.dtype))
         if result.strides != mine.strides:
             copy = np.empty_like(mine)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..comm.communicator import Communicator, Request
+from ..comm.parcels import HEAD, Parcel
 from ..graph.geometry import dense
 from ..graph.node import Value
 from .arrays import allocate_array
@@ -57,9 +59,14 @@ class Piece(NamedTuple):
 class Message:
     """One message on the wire. ``tag`` counts from the base of its run."""
 
-    __slots__ = ("nbytes", "peer", "pieces", "readers", "tag", "what")
+    __slots__ = ("kept", "nbytes", "parcel", "peer", "pieces", "readers", "tag", "what")
 
-    def __init__(self, peer: int, tag: int, pieces: Iterable[Piece], what: str) -> None:
+    def __init__(
+        self, peer: int, tag: int, pieces: Iterable[Piece], what: str, *, kept: bool = False
+    ) -> None:
+        self.kept = kept
+        """Whether it travels as a parcel, in memory that is kept for the next time."""
+        self.parcel: Parcel | None = None
         self.peer = peer
         self.tag = tag
         self.what = what
@@ -72,6 +79,25 @@ class Message:
         self.nbytes = placed[0].nbytes if len(placed) == 1 else offset
         self.readers: tuple[int, ...] = ()
         """The parts that wait until it has arrived; where it is sent, until its memory is free again."""
+
+    def send_parcel(self, communicator: Communicator, registers: Registers) -> Request:
+        """Send it as a parcel."""
+        parcel = self.parcel or self._parcel(communicator)
+        parcel.wait()
+        for piece, view in zip(self.pieces, parcel.views, strict=True):
+            view[...] = _region(piece, registers)
+        return parcel.send()
+
+    def receive_parcel(self, communicator: Communicator) -> tuple[Request, Array]:
+        """Begin to receive it as a parcel; the memory where it arrives."""
+        parcel = self.parcel or self._parcel(communicator)
+        parcel.wait()
+        return parcel.receive(), parcel.buffer
+
+    def _parcel(self, communicator: Communicator) -> Parcel:
+        parcel = self.parcel = Parcel(communicator, self.peer, self.nbytes, self.what)
+        parcel.views = [view for _, view in self._views(parcel.buffer[HEAD:])]
+        return parcel
 
     def _views(self, memory: Array) -> Iterator[tuple[Piece, Array]]:
         for piece in self.pieces:
@@ -119,6 +145,12 @@ class Message:
 
     def arrived(self, memory: Array, registers: list[Value | None]) -> None:
         """Put what arrived in its place."""
+        parcel = self.parcel
+        if parcel is not None:
+            parcel.check()
+            for piece, view in zip(self.pieces, parcel.views, strict=True):
+                _put(piece, view, registers)
+            return
         if len(self.pieces) == 1:
             _put(self.pieces[0], memory, registers)
             return

@@ -24,6 +24,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, Protocol
 
 from ..comm.communicator import Communicator, Request
+from ..comm.trail import carried
 from ..errors import PartitionInducedCycleError
 from ..graph.node import Value
 from . import statistics
@@ -164,7 +165,10 @@ class Schedule:
         run = _Run(self, state)
         if fault is not None:
             run.failure = Failure(fault, None)
-        run.run()
+        if self.tag is None:
+            carried(self.communicator, run.run)
+        else:
+            run.run()
         return run.failure
 
 
@@ -253,6 +257,11 @@ class _Run:
 
     def _open(self, message: Message, base: int) -> None:
         state = self.state
+        if message.kept:
+            begun, memory = message.receive_parcel(self.schedule.communicator)
+            self.requests.append(begun)
+            self.incoming.append((message, memory))
+            return
         try:
             buffer, there = message.memory(state.registers, state.allocator)
         except Exception as error:
@@ -273,11 +282,15 @@ class _Run:
         base = self._base()
         for message in part.opens:
             self._open(message, base)
-        isend, registers = self.schedule.communicator.isend, self.state.registers
+        communicator, registers = self.schedule.communicator, self.state.registers
         for message in part.sends:
-            array = message.outgoing(registers) if self.failure is None else message.nothing()
-            self.moved += array.nbytes
-            request = isend(array, message.peer, base + message.tag, message.what)
+            if message.kept:
+                self.moved += message.nbytes
+                request = message.send_parcel(communicator, registers)
+            else:
+                array = message.outgoing(registers) if self.failure is None else message.nothing()
+                self.moved += array.nbytes
+                request = communicator.isend(array, message.peer, base + message.tag, message.what)
             if request.done:
                 self._less(message)
             else:

@@ -1,0 +1,101 @@
+"""All that one neighbour needs in a step travels in one message."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll.comm.parcels import HEAD, Parcel
+from atoll.errors import CommunicationError
+
+
+def state(dtype=float):
+    shape = (24, 5)
+    whole = numpy.arange(120).reshape(shape).astype(dtype)
+    return np.array(whole), whole
+
+
+def step(np_, u, v, w):
+    """Three arrays, each read at several shifts, in one window."""
+    new = u[1:-1] + v[2:] - v[:-2] + 2 * w[:-2] * w[2:]
+    other = v[1:-1] * (u[2:] - u[:-2]) + w[2:, ::-1]
+    return np_.sum(new * other)
+
+
+@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.simulated(2, 3, 4)
+def test_one_message_to_each_neighbour(rank, size):
+    (u, u0), (v, v0), (w, w0) = state(), state(numpy.float32), state(numpy.int16)
+    neighbours = (rank > 0) + (rank < size - 1)
+    for turn in range(5):
+        before = np.stats()
+        found = step(np, u, v, w)
+        assert float(found) == pytest.approx(float(step(numpy, u0, v0, w0)), rel=1e-5)
+        assert np.stats().messages - before.messages == neighbours
+        for a in (u, u0):
+            a[turn] += 3
+        np.sync()
+
+
+@pytest.mark.ranks(2, 3)
+def test_a_step_of_laplace_is_one_message_to_each_neighbour(rank, size):
+    a = np.zeros((200, 200))
+    a[0] = 1.0
+    moved = []
+    for _ in range(6):
+        before = np.stats()
+        old = a.copy()
+        a[1:-1, 1:-1] = (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:]) / 4
+        float(np.sqrt(((a - old) ** 2).sum()))
+        after = np.stats()
+        moved.append((after.messages - before.messages, after.bytes_moved - before.bytes_moved))
+    neighbours = (rank > 0) + (rank < size - 1)
+    assert moved[-1] == (neighbours, neighbours * 198 * 8)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("rows", [40, 3000, 400000])
+def test_few_and_many_bytes(rank, rows):
+    """A parcel that is kept, one that is packed for a run, and messages of their own."""
+    lies = np.Layout((4, rows), "bn")
+    a, b = np.zeros((4, rows), layout=lies), np.ones((4, rows), layout=lies)
+    a[1] = np.arange(float(rows))
+    b[2] = 5.0
+    a0, b0 = np.asarray(a).copy(), np.asarray(b).copy()
+    for turn in range(3):
+        before = np.stats().messages
+        c = a[1:] * 2 + b[:-1] - a[:-1] * b[1:]
+        total = float(c.sum())
+        messages = np.stats().messages - before
+        if rows < 400000:
+            assert messages == 1 - rank
+        assert total == pytest.approx(float((a0[1:] * 2 + b0[:-1] - a0[:-1] * b0[1:]).sum()))
+        a[0] = a0[0] = float(turn)
+
+
+@pytest.mark.ranks(2, distributes=False)
+@pytest.mark.simulated(2, distributes=False)
+def test_a_parcel_of_another_step_is_refused(rank, size):
+    with np.world.split(0) as world:
+        communicator = world.communicator
+        peer = 1 - rank
+        leaving, arriving = (Parcel(communicator, peer, 8, "a test") for _ in range(2))
+        given, taken = leaving.buffer[HEAD:], arriving.buffer[HEAD:]
+
+        def exchange():
+            for parcel in (leaving, arriving):
+                parcel.wait()
+            requests = [arriving.receive(), leaving.send()]
+            communicator.wait_all(requests)
+            arriving.check()
+
+        for turn in range(4):
+            communicator.trail.step(turn, "a step of the test")
+            given[...] = rank + turn
+            exchange()
+            assert (taken == peer + turn).all()
+        communicator.trail.step(rank, "a step that differs")
+        with pytest.raises(CommunicationError, match=r"differs at test_parcels.py|deadlock"):
+            exchange()
