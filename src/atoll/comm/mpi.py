@@ -40,9 +40,15 @@ from .communicator import (
     describe_all,
 )
 from .mpi_data import Datatypes, Native, Operations
-from .mpi_persistent import SmallCollective, small_gathering, small_reduction
+from .mpi_persistent import (
+    SmallCollective,
+    has_persistent_collectives,
+    small_gathering,
+    small_reduction,
+)
 from .reduction import combine, contribution
 from .single import check_rows
+from .slots import SLOT, length_in, loads, slot_of, starts_of, unslot
 from .trail import Trail, settle_all
 from .waiting import SPINS, Patience
 from .watch import Watch
@@ -54,9 +60,6 @@ _SMALL = 64
 
 _SMALL_KINDS = 64
 """... at most so many of them in each communicator."""
-
-_SLOT = 128
-"""Small pickled objects travel together with their length in slots of this many bytes."""
 
 
 class MpiRequest(Request):
@@ -420,7 +423,7 @@ class MpiCommunicator(Communicator):
         key = ("allgather", row.dtype, row.nbytes)
         small = self._small.get(key)
         if small is None:
-            if len(self._small) >= _SMALL_KINDS or not _persistent or row.nbytes > _SLOT:
+            if len(self._small) >= _SMALL_KINDS or not _persistent or row.nbytes > SLOT:
                 super().gather_rows(row, rows, what)
                 return
             small = self._small[key] = small_gathering(self._mpi, row.nbytes, self.size, _BYTE)
@@ -473,21 +476,21 @@ class MpiCommunicator(Communicator):
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         what = what or "allgather_object"
-        slot, slots = _slot(data), bytearray(_SLOT * self.size)
-        handle = self._mpi.Iallgather((slot, _SLOT, _BYTE), (slots, _SLOT, _BYTE))
-        self._collective(handle, "allgather", what, _SLOT, None, (slot, slots)).wait()
-        found = [_unslot(slots, start) for start in range(0, len(slots), _SLOT)]
+        slot, slots = slot_of(data), bytearray(SLOT * self.size)
+        handle = self._mpi.Iallgather((slot, SLOT, _BYTE), (slots, SLOT, _BYTE))
+        self._collective(handle, "allgather", what, SLOT, None, (slot, slots)).wait()
+        found = [unslot(slots, start) for start in range(0, len(slots), SLOT)]
         if None not in found:
             return [pickle.loads(inline) for inline in found if inline is not None]
-        lengths = np.frombuffer(slots, np.int64)[:: _SLOT // 8].copy()
-        starts = _starts(lengths)
+        lengths = np.frombuffer(slots, np.int64)[:: SLOT // 8].copy()
+        starts = starts_of(lengths)
         gathered = np.empty(int(lengths.sum()), np.uint8)
         given = np.frombuffer(data, np.uint8)
         handle = self._mpi.Iallgatherv(
             (given, given.size, MPI.BYTE), (gathered, lengths, starts, MPI.BYTE)
         )
         self._wait(handle, "allgather", what, (given, gathered))
-        return _loads(gathered, lengths, starts)
+        return loads(gathered, lengths, starts)
 
     def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
         self.check_peer(root)
@@ -498,23 +501,23 @@ class MpiCommunicator(Communicator):
         at_root = self.rank == root
         handle = self._mpi.Igather(length, lengths if at_root else None, root)
         self._collective(handle, f"gather on rank {root}", what, 8, kept=(length, lengths)).wait()
-        starts = _starts(lengths)
+        starts = starts_of(lengths)
         gathered = np.empty(int(lengths.sum()), np.uint8)
         receive = (gathered, lengths, starts, MPI.BYTE) if at_root else None
         handle = self._mpi.Igatherv((given, given.size, MPI.BYTE), receive, root)
         self._wait(handle, f"gather on rank {root}", what, (given, gathered))
-        return _loads(gathered, lengths, starts) if at_root else None
+        return loads(gathered, lengths, starts) if at_root else None
 
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         self.check_peer(root)
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
         what = what or "bcast_object"
-        slot = bytearray(_slot(data))
-        handle = self._mpi.Ibcast((slot, _SLOT, _BYTE), root)
-        self._collective(handle, f"bcast from rank {root}", what, _SLOT, None, slot).wait()
-        inline = _unslot(slot, 0)
+        slot = bytearray(slot_of(data))
+        handle = self._mpi.Ibcast((slot, SLOT, _BYTE), root)
+        self._collective(handle, f"bcast from rank {root}", what, SLOT, None, slot).wait()
+        inline = unslot(slot, 0)
         if inline is None:
-            rest = np.empty(_length(slot, 0), np.uint8)
+            rest = np.empty(length_in(slot, 0), np.uint8)
             if self.rank == root:
                 rest[:] = np.frombuffer(data, np.uint8)
             inline = self.bcast(rest, root, what).data
@@ -528,12 +531,12 @@ class MpiCommunicator(Communicator):
         lengths = self.alltoall(sizes, what)
         given = np.frombuffer(b"".join(rows), np.uint8)
         received = np.empty(int(lengths.sum()), np.uint8)
-        starts = _starts(lengths)
+        starts = starts_of(lengths)
         handle = self._mpi.Ialltoallv(
-            (given, sizes, _starts(sizes), MPI.BYTE), (received, lengths, starts, MPI.BYTE)
+            (given, sizes, starts_of(sizes), MPI.BYTE), (received, lengths, starts, MPI.BYTE)
         )
         self._wait(handle, "alltoall", what, (given, received))
-        return _loads(received, lengths, starts)
+        return loads(received, lengths, starts)
 
     # Groups -------------------------------------------------------------------------------
 
@@ -599,17 +602,7 @@ class MpiCommunicator(Communicator):
         os._exit(code)
 
 
-def _has_persistent_reductions() -> bool:
-    """Whether this MPI has what MPI 4 calls persistent collectives."""
-    one = np.zeros(1)
-    try:
-        MPI.COMM_SELF.Allreduce_init(one, np.zeros(1), MPI.SUM).Free()
-    except (NotImplementedError, MPI.Exception):
-        return False
-    return True
-
-
-_persistent = _has_persistent_reductions()
+_persistent = has_persistent_collectives(MPI)
 
 # Data ---------------------------------------------------------------------------------------
 
@@ -620,30 +613,6 @@ operations = Operations(MPI)
 def _unpack(packed: Array, array: Array) -> Array:
     array[...] = packed
     return array
-
-
-def _slot(data: bytes) -> bytes:
-    """The length of ``data``, and ``data`` itself if there is room for it."""
-    room = _SLOT - 8
-    return len(data).to_bytes(8, sys.byteorder) + data[:room].ljust(room, b"\0")
-
-
-def _length(slots: bytearray, start: int) -> int:
-    return int.from_bytes(slots[start : start + 8], sys.byteorder)
-
-
-def _unslot(slots: bytearray, start: int) -> Any:
-    """What travelled in the slot at ``start``; ``None`` if it had no room for all of it."""
-    length = _length(slots, start)
-    return slots[start + 8 : start + 8 + length] if length <= _SLOT - 8 else None
-
-
-def _starts(lengths: Array) -> Array:
-    return np.cumsum(lengths) - lengths
-
-
-def _loads(data: Any, lengths: Array, starts: Array) -> list[Any]:
-    return [pickle.loads(data[i : i + n]) for i, n in zip(starts.tolist(), lengths.tolist())]
 
 
 def _words(error: Any) -> str:

@@ -39,3 +39,13 @@ def small_gathering(comm: Any, nbytes: int, size: int, byte: Any) -> SmallCollec
     given, result = np.zeros(nbytes, np.uint8), np.zeros((size, nbytes), np.uint8)
     handle = comm.Allgather_init((given, nbytes, byte), (result, nbytes, byte))
     return SmallCollective(given, result, handle)
+
+
+def has_persistent_collectives(MPI: Any) -> bool:
+    """Whether this MPI has what MPI 4 calls persistent collectives."""
+    one = np.zeros(1)
+    try:
+        MPI.COMM_SELF.Allreduce_init(one, np.zeros(1), MPI.SUM).Free()
+    except (NotImplementedError, MPI.Exception):
+        return False
+    return True
