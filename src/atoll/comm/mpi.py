@@ -29,7 +29,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..errors import CommunicationError, WorldError
-from . import launcher
+from . import launcher, mpi_persistent
 from .communicator import (
     PLAIN,
     Array,
@@ -40,12 +40,6 @@ from .communicator import (
     describe_all,
 )
 from .mpi_data import Datatypes, Native, Operations
-from .mpi_persistent import (
-    SmallCollective,
-    has_persistent_collectives,
-    small_gathering,
-    small_reduction,
-)
 from .reduction import combine, contribution
 from .single import check_rows
 from .slots import SLOT, length_in, loads, slot_of, starts_of, unslot
@@ -201,7 +195,7 @@ class MpiCommunicator(Communicator):
         self._made_here = made_here
         self._members: tuple[int, ...] | None = None
         self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
-        self._small: dict[tuple[str, np.dtype[Any], int], SmallCollective] = {}
+        self._small: dict[Any, mpi_persistent.SmallCollective] = {}
         self._abandoned: list[Any] = []
         self._who = f"rank {self.rank} of {self.size}"
         _communicators.add(self)
@@ -262,14 +256,12 @@ class MpiCommunicator(Communicator):
         return self._parcel_tag
 
     def prepared(self, buffer: Array, peer: int, what: str, receiving: bool) -> PersistentMessage:
-        tag = self._parcel_tag
         make = self._mpi.Recv_init if receiving else self._mpi.Send_init
-        handle = make((buffer, buffer.nbytes, _BYTE), peer, tag)
-        if receiving:
-            return PersistentMessage(
-                self, handle, "receive", peer, tag, what, buffer, buffer, buffer.nbytes
-            )
-        return PersistentMessage(self, handle, "send", peer, tag, what, None, buffer)
+        handle = make((buffer, buffer.nbytes, _BYTE), peer, self._parcel_tag)
+        operation, nbytes = ("receive", buffer.nbytes) if receiving else ("send", None)
+        return PersistentMessage(
+            self, handle, operation, peer, self._parcel_tag, what, buffer, buffer, nbytes
+        )
 
     # Waiting ------------------------------------------------------------------------------
 
@@ -397,16 +389,16 @@ class MpiCommunicator(Communicator):
         result = small.result.copy()
         return result if array.ndim == 1 else result.reshape(array.shape)
 
-    def _small_reduction(self, op: str, array: Array, native: Native) -> SmallCollective | None:
+    def _small_reduction(self, op: str, array: Array, native: Native) -> Any:
         """The persistent operation for this many elements; made in the same order everywhere."""
         key = (op, array.dtype, array.size)
         if key not in self._small:
             if len(self._small) >= _SMALL_KINDS or not _persistent:
                 return None
-            self._small[key] = small_reduction(self._mpi, array, native)
+            self._small[key] = mpi_persistent.small_reduction(self._mpi, array, native)
         return self._small[key]
 
-    def _wait_small(self, small: SmallCollective, operation: str, what: str) -> None:
+    def _wait_small(self, small: mpi_persistent.SmallCollective, operation: str, what: str) -> None:
         test = small.handle.Test
         for _ in range(SPINS):
             if test():
@@ -426,7 +418,9 @@ class MpiCommunicator(Communicator):
             if len(self._small) >= _SMALL_KINDS or not _persistent or row.nbytes > SLOT:
                 super().gather_rows(row, rows, what)
                 return
-            small = self._small[key] = small_gathering(self._mpi, row.nbytes, self.size, _BYTE)
+            small = self._small[key] = mpi_persistent.small_gathering(
+                self._mpi, row.nbytes, self.size, _BYTE
+            )
         if small.active:
             self._wait_small(small, "allgather", what)
         small.given[...] = row
@@ -602,7 +596,7 @@ class MpiCommunicator(Communicator):
         os._exit(code)
 
 
-_persistent = has_persistent_collectives(MPI)
+_persistent = mpi_persistent.has_persistent_collectives(MPI)
 
 # Data ---------------------------------------------------------------------------------------
 
