@@ -386,7 +386,7 @@ class MpiCommunicator(Communicator):
         self.traffic.collectives += 1
         self.traffic.collective_bytes += array.nbytes
         self._wait_small(small, f"allreduce({op})", what)
-        result = small.result.copy()
+        result: Array = small.result.copy()
         return result if array.ndim == 1 else result.reshape(array.shape)
 
     def _small_reduction(self, op: str, array: Array, native: Native) -> Any:
