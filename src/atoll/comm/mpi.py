@@ -39,7 +39,7 @@ from .communicator import (
     check_array,
     describe_all,
 )
-from .mpi_data import Datatypes, Native, Operations
+from .mpi_data import Datatypes, Native, Operations, post_error, words_of
 from .reduction import combine, contribution
 from .single import check_rows
 from .slots import SLOT, length_in, loads, slot_of, starts_of, unslot
@@ -107,7 +107,7 @@ class MpiRequest(Request):
                 return False
         except MPI.Exception as error:
             self._done = True
-            raise CommunicationError(f"{self.describe()}: {_words(error)}") from None
+            raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
         self.complete(self._status)
         return True
 
@@ -226,7 +226,7 @@ class MpiCommunicator(Communicator):
         try:
             handle = self._mpi.Isend(message, dest, tag)
         except MPI.Exception as error:
-            raise _post_error("send", error) from None
+            raise post_error("send", error) from None
         self.traffic.messages_sent += 1
         self.traffic.bytes_sent += array.nbytes
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
@@ -244,7 +244,7 @@ class MpiCommunicator(Communicator):
         try:
             handle = self._mpi.Irecv(message, source, tag)
         except MPI.Exception as error:
-            raise _post_error("receive", error) from None
+            raise post_error("receive", error) from None
         nbytes = array.nbytes
         request = MpiRequest(self, handle, "receive", source, tag, what, array, None, nbytes)
         if target is not array:
@@ -325,7 +325,7 @@ class MpiCommunicator(Communicator):
                 fresh = MPI.Request.Testsome(handles, statuses) or ()
             except MPI.Exception as error:
                 raise CommunicationError(
-                    f"{_words(error)}, in one of: {describe_all(pending)}"
+                    f"{words_of(error)}, in one of: {describe_all(pending)}"
                 ) from None
             for index, status in zip(fresh, statuses):
                 pending[index].complete(status)
@@ -607,16 +607,6 @@ operations = Operations(MPI)
 def _unpack(packed: Array, array: Array) -> Array:
     array[...] = packed
     return array
-
-
-def _words(error: Any) -> str:
-    """What MPI says, without the trace of its own functions that MPICH appends."""
-    text: str = error.Get_error_string()
-    return text.partition(", error stack")[0]
-
-
-def _post_error(operation: str, error: Any) -> CommunicationError:
-    return CommunicationError(f"MPI refuses the {operation}: {_words(error)}")
 
 
 # Where MPI communicators come from ------------------------------------------------------------

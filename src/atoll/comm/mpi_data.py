@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import CommunicationError
 from .communicator import PLAIN, Array
 from .reduction import UFUNCS
 
@@ -167,3 +168,14 @@ class Operations:
 
             self._made[op] = self._create(reduce, commute=True)
         return self._made[op]
+
+
+def words_of(error: Any) -> str:
+    """What MPI says, without the trace of its own functions that MPICH appends."""
+    text: str = error.Get_error_string()
+    return text.partition(", error stack")[0]
+
+
+def post_error(operation: str, error: Any) -> CommunicationError:
+    """What to raise where MPI takes no operation."""
+    return CommunicationError(f"MPI refuses the {operation}: {words_of(error)}")
