@@ -308,7 +308,7 @@ def arrays(n: int) -> dict[str, Any]:
         "x": x,
         "y": random.random(n) + 0.1,
         "s": x.astype("f4"),
-        "h": x.astype("f2"),
+        "h": (x - 0.5).astype("f2"),
         "i": random.integers(0, 1000, n),
         "u": random.integers(0, 256, n).astype("u1"),
         "z": x + 1j * random.random(n),

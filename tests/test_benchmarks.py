@@ -172,6 +172,20 @@ def test_a_drawing_of_nothing_is_still_a_drawing(tmp_path: Path) -> None:
     assert ElementTree.parse(tmp_path / "empty.svg").getroot().tag.endswith("svg")
 
 
+def test_functions_are_measured_and_right() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "functions.py"), "~", "cum", "repeat", "--smoke", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)["functions"]
+    assert {"~m", "np.cumsum(x)", "np.repeat(x, 2)"} <= {one["line"] for one in found}
+    assert not [one for one in found if one["wrong"]]
+
+
 def test_planning_is_measured_on_one_process() -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / "planning.py"), "--smoke", "--json"],

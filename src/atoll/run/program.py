@@ -163,6 +163,8 @@ class Combine:
             result[...] = self.partials[0] if self.count else self.identity
         else:
             result[...] = self.ufunc.reduce(self.partials, dtype=self.partials.dtype)
+        if self.ufunc is np.add and self.dtype.kind in "fc":
+            result += self.identity  # NumPy begins with zero, so a sum of -0.0 is 0.0
         state.registers[self.register] = Value(result)
 
 
