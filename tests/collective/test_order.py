@@ -26,7 +26,7 @@ def lines():
     }
 
 
-@pytest.mark.simulated(1, 2, 3, 4, 7)
+@pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("name", lines())
 def test_lines(name, size):
@@ -46,7 +46,7 @@ def test_lines(name, size):
             same(atoll.searchsorted(np.sort(a)[:9], ours), np.searchsorted(np.sort(a)[:9], a), 0)
 
 
-@pytest.mark.simulated(1, 2, 4)
+@pytest.mark.simulated(1, 4)
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_axes(maps, size):

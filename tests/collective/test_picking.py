@@ -33,7 +33,7 @@ SPREADS = {
 }
 
 
-@pytest.mark.simulated(1, 2, 4, 7)
+@pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("maps", ["bn", "nb", "bb", (MAPS[-1])], ids=str)
 @pytest.mark.parametrize("spread", SPREADS)
@@ -47,7 +47,7 @@ def test_reading(maps, spread, size):
     same(uneven(a, size)[SIX], a[SIX], 0)
 
 
-@pytest.mark.simulated(2, 3)
+@pytest.mark.simulated(3)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", ["bn", "nb", "cc"])
 @pytest.mark.parametrize("spread", SPREADS)
@@ -88,7 +88,7 @@ def test_assigning_through_views_and_to_itself(size):
         same(ours, theirs)
 
 
-@pytest.mark.simulated(1, 2, 4)
+@pytest.mark.simulated(1, 4)
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("maps", ["bn", "bb", "nc"], ids=str)
 def test_functions(maps, size):
@@ -117,7 +117,7 @@ def test_functions(maps, size):
     same(ours, a, 0)
 
 
-@pytest.mark.simulated(1, 2, 4)
+@pytest.mark.simulated(1, 4)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("line", LINES, ids=str)
 def test_an_index_out_of_range_is_an_error_on_all_ranks(line, size):

@@ -9,7 +9,7 @@ from atoll import Layout
 from .placing import LINES, MAPS, normal, put, same, uneven
 
 
-@pytest.mark.simulated(1, 2, 3, 4, 7)
+@pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_matrices_and_vectors(maps, size):
@@ -33,7 +33,7 @@ def test_matrices_and_vectors(maps, size):
     same(atoll.inner(ours, ours), np.inner(a, a))
 
 
-@pytest.mark.simulated(1, 2, 4)
+@pytest.mark.simulated(1, 4)
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("maps", ["bnn", "nbn", "nnb", "bbn", "ccc"])
 def test_stacks(maps, size):

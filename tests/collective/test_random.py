@@ -26,7 +26,7 @@ EXACT = {
 }
 
 
-@pytest.mark.simulated(1, 2, 3, 4, 7)
+@pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2, 3)
 def test_numpys_values_one_after_the_other(size):
     for make in (np.random.PCG64, np.random.PCG64DXSM):
