@@ -418,7 +418,7 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
 def _lies_ready(node: Node, stored: Chosen) -> bool:
     """Whether loops over listed shares can take a value of another place as it is, from memory."""
     while node.kind == "read" and node.value is None:
-        if node.params[0].axes is None:
+        if crosses(node.params[0]):
             return False
         node = node.args[0]
     return node.value is not None or id(node) in stored

@@ -124,7 +124,7 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
     if size is None or not all(_is_plain(value) for value in rest):
         return NotImplemented
     shape = shape_of(size)
-    if is_small(shape) or not prod(shape):
+    if not shape or is_small(shape) or not prod(shape):
         return NotImplemented
     advances = can_advance(generator) if hasattr(generator, "bit_generator") else False
     named = dict(zip(_NAMES.get(name, ()), args)) | options

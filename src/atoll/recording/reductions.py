@@ -323,6 +323,8 @@ def _on_ranks(name: str) -> Callable[..., Any]:
     def method(ufunc: np.ufunc, array: Any, *args: Any, **options: Any) -> Any:
         if place_of(array) is None or eager.depth:
             return NotImplemented
+        if name == "reduceat" and ufunc not in _IDENTITY:  # parts are joined in any order
+            return NotImplemented
         return getattr(scattering, name)(ufunc, array, *args, **options)
 
     return method

@@ -252,7 +252,9 @@ def put_in_line(handle: Any, key: Any, value: Any) -> bool:
     if not is_native(values.dtype):
         return False
     if type(key) is tuple:
-        handle[key] = values if not values.ndim else values.ravel()[0]
+        if values.size != 1:
+            raise ValueError("Error setting single item of array.")
+        handle[key] = shaping.reshape(values, ())
         return True
     if type(key) is slice:
         limits = key.indices(handle.size)

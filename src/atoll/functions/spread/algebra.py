@@ -31,7 +31,7 @@ def trace(
 ) -> Any:
     if a.ndim < 2:
         return NotImplemented
-    return into(out, a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype))
+    return into(out, a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype), "unsafe")
 
 
 @on_ranks(np.linalg.trace)

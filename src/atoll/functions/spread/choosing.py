@@ -27,13 +27,13 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
         world,
         agrees=True,
     )
-    return into(out, result)
+    return into(out, result, "unsafe")
 
 
 @on_ranks(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
     x = asarray(x)
-    alone = isinstance(condlist, Handle) and condlist.ndim == x.ndim  # type: ignore[attr-defined]
+    alone = isinstance(condlist, Handle) and condlist.ndim == x.ndim == 1  # type: ignore[attr-defined]
     conditions = [condlist] if alone else list(condlist)
     functions = list(funclist)
     masks = [asarray(condition) for condition in conditions]
@@ -93,10 +93,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if arrays is None or place_of(dst) is None or arrays[1].dtype != np.bool_:
         return NotImplemented
     source, mask = arrays
-    given = source.dtype if _is_array(src) else src
-    if type(given) not in (int, float, complex, bool) and not np.can_cast(
-        given, dst.dtype, casting
-    ):
+    weak = {bool: "?", int: "u1", float: "f2", complex: "F"}.get(type(src))
+    given = source.dtype if weak is None else np.dtype("i1" if weak == "u1" and src < 0 else weak)
+    if not np.can_cast(given, dst.dtype, casting):
         return NotImplemented
     dst[...] = selecting.where(mask, source.astype(dst.dtype), dst)
     return None
@@ -107,7 +106,7 @@ def putmask(a: Any, mask: Any, values: Any) -> Any:
     if place_of(a) is None:
         return NotImplemented
     given, truth = asarray(values), asarray(mask)
-    if truth.shape != a.shape or not given.size or given.dtype.kind not in "biufc":
+    if truth.shape != a.shape or not given.size or not np.can_cast(given.dtype, a.dtype, "safe"):
         return NotImplemented
     if truth.dtype != np.bool_:
         truth = truth != 0

@@ -31,20 +31,24 @@ def _with_out(name: str, place: int, casting: str = "same_kind") -> None:
 
 
 for _name, _place in (
-    ("take", 3), ("cumsum", 3), ("cumprod", 3), ("round", 2), ("around", 2), ("dot", 2),
-    ("matmul", 2), ("stack", 2), ("sum", 3), ("prod", 3), ("mean", 3), ("std", 3), ("var", 3),
-    ("max", 2), ("min", 2), ("amax", 2), ("amin", 2), ("all", 2), ("any", 2), ("ptp", 2),
-    ("nansum", 3), ("nanprod", 3), ("nanmean", 3), ("nanvar", 3), ("nanstd", 3), ("nanmin", 2),
-    ("nanmax", 2), ("outer", 2), ("einsum", 99), ("clip", 3), ("fix", 1),
+    ("take", 3), ("cumsum", 3), ("cumprod", 3), ("sum", 3), ("prod", 3), ("mean", 3), ("var", 3), ("max", 2),
+    ("min", 2), ("amax", 2), ("amin", 2), ("all", 2), ("any", 2), ("argmax", 2), ("argmin", 2), ("nansum", 3),
+    ("nanprod", 3), ("nanmin", 2), ("nanmax", 2),
+):  # fmt: skip
+    _with_out(_name, _place, "unsafe")
+for _name, _place in (
+    ("std", 3), ("round", 2), ("around", 2), ("matmul", 2), ("stack", 2), ("ptp", 2), ("nanmean", 3),
+    ("nanvar", 3), ("nanstd", 3), ("outer", 2), ("einsum", 99), ("clip", 3), ("fix", 1),
 ):  # fmt: skip
     _with_out(_name, _place)
-for _name, _place in (("argmax", 2), ("argmin", 2)):
-    _with_out(_name, _place)
+_with_out("dot", 2, "no")
 
 
 @on_ranks(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    return NotImplemented if out is None else into(out, call("compress", condition, a, axis))
+    return (
+        NotImplemented if out is None else into(out, call("compress", condition, a, axis), "unsafe")
+    )
 
 
 @on_ranks(np.ndarray.compress)

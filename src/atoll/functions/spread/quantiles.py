@@ -92,13 +92,13 @@ def _median(a: Any, axis: Any, out: Any, keepdims: bool, *, nan: bool) -> Any:
     if len(axes) == a.ndim:
         found = _median_of(_numbers(a, world, without_nan=nan))
         made = asarray(np.full((1,) * a.ndim, found)) if keepdims else found
-        return into(out, made)
+        return into(out, made, "unsafe")
 
     def line(one: Any) -> Any:
         return _median_of(_numbers(one, world, without_nan=nan))
 
     made = along(a, axes, world, lambda rows: numpy_function(rows, axis=1), line)
-    return into(out, shaping.reshape(made, _left(a.shape, axes, keepdims)))
+    return into(out, shaping.reshape(made, _left(a.shape, axes, keepdims)), "unsafe")
 
 
 def _left(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
@@ -130,6 +130,8 @@ def _quantile(
     known = method in _SPREAD or method in ("lower", "higher", "nearest", "midpoint")
     if world is None or arrays_of(a) is None or weights is not None or not known or not a.size:
         return NotImplemented
+    if isinstance(q, (int, float)) and a.dtype.kind == "f":
+        q = np.asarray(q, a.dtype)  # as NumPy has it, a number does not widen the result
     q = np.asarray(q)
     if q.dtype.kind not in "fiu" or a.dtype.kind not in "fiu" or (q < 0).any() or (q > 1).any():
         return NotImplemented
@@ -160,6 +162,13 @@ def _quantile(
     return into(out, made)
 
 
+def _share(a: Any, q: Any) -> Any:
+    """Percents as shares; a number in the precision of the array."""
+    kind = np.dtype(getattr(a, "dtype", np.float64))
+    hundred = kind.type(100) if kind.kind == "f" else 100
+    return np.true_divide(q, hundred)
+
+
 @on_ranks(np.quantile)
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
@@ -173,7 +182,7 @@ def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    share = np.true_divide(np.asarray(q), 100)
+    share = _share(a, q)
     return _quantile(a, share, axis, out, method, bool(keepdims), weights, nan=False)
 
 
@@ -190,5 +199,5 @@ def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    share = np.true_divide(np.asarray(q), 100)
+    share = _share(a, q)
     return _quantile(a, share, axis, out, method, keepdims is True, weights, nan=True)

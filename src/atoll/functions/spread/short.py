@@ -168,7 +168,7 @@ def _cumulative(name: str, scan: str, first: int) -> None:
         if include_initial:
             shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
             made = call("concatenate", (call("full", shape, first, made.dtype), made), axis)
-        return into(out, made)
+        return into(out, made, "unsafe")
 
     on_ranks(getattr(np, name))(function)
 
@@ -305,7 +305,7 @@ def _sliding(name: str) -> None:
             return NotImplemented
         turned = second.size > first.size
         if turned and name == "correlate":  # what NumPy does: the other way round, and reversed
-            return call("correlate", second, first.conj(), mode)[::-1].conj().copy()
+            return call("correlate", second, first, mode)[::-1].conj().copy()
         if turned:
             first, second = second, first
         kernel = second._array()

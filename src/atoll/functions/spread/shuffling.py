@@ -67,22 +67,25 @@ def choice(
     number = isinstance(a, (int, np.integer))
     a = a if number else asarray(a)
     length = int(a) if number else a.shape[axis] if a.ndim else 0
-    if not length or size is None:
+    if not length:
         return NotImplemented
-    shape = creation.shape_of(size)
+    shape = () if size is None else creation.shape_of(size)
     new = isinstance(generator, _Generator)
+    wanted = None if size is None else shape
     if replace and p is None:
-        places = (
-            generator.integers(0, length, shape) if new else generator.randint(0, length, shape)
-        )
+        draw = generator.integers if new else generator.randint
+        places = draw(0, length, wanted)
     elif replace:
         bounds = _cumulative(asarray(p), length)
-        drawn = generator.random(shape) if new else generator.random_sample(shape)
+        drawn = generator.random(wanted) if new else generator.random_sample(wanted)
         places = call("searchsorted", bounds, drawn, "right")
     elif p is None:
         places = _different(generator, length, shape, shuffle)
     else:
         return NotImplemented
+    if size is None:
+        place = int(places)
+        return place if number else a[(slice(None),) * axis + (place,)]
     return places if number else call("take", a, places, axis)
 
 
