@@ -59,6 +59,13 @@ def test_positions_over_all_with_many_ties():
             assert int(ours.argmax()) == int(theirs.argmax())
 
 
+def test_views_count_as_they_lie_in_memory():
+    a = np.array(RANDOM.random((200, 300))).T
+    across, along = np.explain(a.argmax(axis=1)), np.explain(a.argmax(axis=0))
+    assert not any(one.style.startswith("NumPy") for one in across.groups[0].stored)
+    assert any(one.style.startswith("NumPy") for group in along.groups for one in group.stored)
+
+
 def test_loops_find_positions_across_rows():
     a = np.array(RANDOM.random((200, 300)))
     places, largest = a.argmax(axis=0), a.max(axis=0)

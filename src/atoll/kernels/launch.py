@@ -232,6 +232,8 @@ def _seeks(node: Node) -> bool:
     if node.place is not None or node.args[0].place is not None:
         return False
     (axis,) = axes
+    if node.args[0].kind == "read":  # the steps through the memory that is read
+        operand = node.args[0].params[0]
     steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
     along = abs(operand.strides[axis]) == min(steps, default=0)
     return not along or (operand.shape[axis] >= _LONG_ROW and operand.dtype.itemsize == 8)
