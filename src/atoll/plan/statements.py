@@ -462,7 +462,7 @@ class Reads:
                 if type(arg) is Node:
                     region = node.params[0]
                     if box is None:
-                        self.found[id(arg)] = False
+                        self._anywhere(arg)
                         continue
                     own = inside_region(region, box, outer)
                     self.visit(arg, broadcast_map(arg, region.ndim, region.shape, own), inside=True)
@@ -473,6 +473,20 @@ class Reads:
                     self.visit(
                         arg, broadcast_map(arg, ndim, node.geometry.shape, outer), inside=True
                     )
+
+
+    def _anywhere(self, node: Node) -> None:
+        """Note what an expression reads that no map leads to."""
+        stack, seen = [node], {id(node)}
+        while stack:
+            one = stack.pop()
+            if one.value is not None or id(one) in self.stored:
+                self.found[id(one)] = False
+                continue
+            for arg in one.args:
+                if type(arg) is Node and id(arg) not in seen:
+                    seen.add(id(arg))
+                    stack.append(arg)
 
 
 def make_statements(trace: Trace) -> list[Statement]:
