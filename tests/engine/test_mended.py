@@ -129,8 +129,8 @@ def test_writes_into_memory_that_is_known_outside(rank, size):
 def test_an_old_version_that_a_strided_assignment_still_reads():
     """An assignment to every other element reads a version that a later one would overwrite."""
 
-    def program(np):
-        a, b = np.zeros(100), np.arange(100.0)
+    def program(module):
+        a, b = module.array(np.zeros(100)), module.array(np.arange(100.0))
         b[1:60] = b[2:61] * 2
         a[1::2] = b[::2] * 3
         b[3:40] = b[50:87] + 1
