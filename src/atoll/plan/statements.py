@@ -474,7 +474,6 @@ class Reads:
                         arg, broadcast_map(arg, ndim, node.geometry.shape, outer), inside=True
                     )
 
-
     def _anywhere(self, node: Node) -> None:
         """Note what an expression reads that no map leads to."""
         stack, seen = [node], {id(node)}
