@@ -13,17 +13,26 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
+from time import monotonic
 from typing import Any
 
 from .errors import ConfigError
 
 
+_counted = [0, 0.0]
+"""The number of cores, and when it was counted."""
+
+
 def available_cores() -> int:
-    """The number of cores this process may run on."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
+    """The number of cores this process may run on, counted again now and then."""
+    now = monotonic()
+    if now > _counted[1] + 1.0:
+        try:
+            cores = len(os.sched_getaffinity(0))
+        except AttributeError:
+            cores = os.cpu_count() or 1
+        _counted[:] = cores, now
+    return int(_counted[0])
 
 
 @dataclass(frozen=True, slots=True)

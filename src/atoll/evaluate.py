@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,69 +60,62 @@ class _Walk:
     __slots__ = ("key", "leaf_uses", "leaves", "node_uses", "order", "scalars", "wanted")
 
     def __init__(self, roots: Sequence[Node]) -> None:
-        key: list[Any] = []
-        leaves: list[Node] = []
-        scalars: list[Any] = []
-        order: list[Node] = []
-        number: dict[Node, int] = {}
-        uses: list[int] = []
-        leaf_numbers: list[int] = []
-        node_numbers: list[int] = []
+        self.key: list[Any] = []
+        self.leaves: list[Node] = []
+        self.scalars: list[Any] = []
+        self.order: list[Node] = []
+        self.leaf_uses: list[int] = []
+        self.node_uses: list[int] = []
+        key, leaves, order = self.key, self.leaves, self.order
+        leaf_uses, node_uses = self.leaf_uses, self.node_uses
         append = key.append
+        number: dict[Node, int] = {}  # of a leaf: less than nothing
         seen = number.get
-        stack: list[tuple[Node, int]] = []
+        stack: list[tuple[Node, Iterator[Any]]] = []
         for root in roots:
-            node, place = root, 0
-            if node in number:
+            if root in number:
                 continue
+            node = root
+            rest = iter(node.args)
             while True:
-                args = node.args
-                count = len(args)
-                while place < count:
-                    arg = args[place]
-                    place += 1
+                for arg in rest:
                     if type(arg) is Node:
                         known = seen(arg)
-                        if known is not None:
-                            uses[known] += 1
-                        elif arg.value is None:
-                            stack.append((node, place))
-                            node, place = arg, 0
-                            args = arg.args
-                            count = len(args)
-                        else:
-                            number[arg] = len(uses)
-                            leaf_numbers.append(len(uses))
-                            uses.append(1)
+                        if known is None:
+                            if arg.value is None:
+                                stack.append((node, rest))
+                                node = arg
+                                rest = iter(arg.args)
+                                break
                             leaves.append(arg)
+                            leaf_uses.append(1)
+                            number[arg] = -len(leaves)
                             home = arg.place
                             append(
                                 arg.geometry.form
                                 if home is None
                                 else (arg.geometry.form, home.number, arg.value.array.strides)
                             )
-                code = node.code
-                append(node.identify() if code is None else code)
-                for arg in args:
-                    if type(arg) is Node:
-                        append(-1 - number[arg])
-                    else:
-                        append(None)  # a - 1 is not 1 - a
-                        scalars.append(arg)
-                number[node] = len(uses)
-                node_numbers.append(len(uses))
-                order.append(node)
-                if not stack:
-                    uses.append(0)
-                    break
-                uses.append(1)
-                node, place = stack.pop()
-        self.key = key
-        self.leaves = leaves
-        self.scalars = scalars
-        self.order = order
-        self.leaf_uses = [uses[k] for k in leaf_numbers]
-        self.node_uses = [uses[k] for k in node_numbers]
+                        elif known < 0:
+                            leaf_uses[-1 - known] += 1
+                        else:
+                            node_uses[known] += 1
+                else:
+                    code = node.code
+                    append(node.identify() if code is None else code)
+                    for arg in node.args:
+                        if type(arg) is Node:
+                            append(number[arg])
+                        else:
+                            append(None)  # a - 1 is not 1 - a
+                            self.scalars.append(arg)
+                    number[node] = len(order)
+                    order.append(node)
+                    if not stack:
+                        node_uses.append(0)
+                        break
+                    node_uses.append(1)
+                    node, rest = stack.pop()
         self.wanted = [number[root] for root in roots] if len(roots) > 1 else None
 
     def add_numbers(self) -> None:
@@ -206,10 +199,11 @@ def _compute(pending: list[Node]) -> None:
     """One program for these nodes."""
     found = look_up(pending)
     program, leaves, scalars, order = found.program, found.leaves, found.scalars, found.order
+    reused = 0
     if program is None:
         program = _new_program(found, pending)
     else:
-        statistics.add("plans_reused")
+        reused = 1
     del found
     if program.communicator is not None:
         program.announce()
@@ -218,6 +212,7 @@ def _compute(pending: list[Node]) -> None:
     values: list[Value | None] = [leaf.value for leaf in leaves]
     del leaves
     state = program.begin(values, scalars)
+    state.reused = reused
     del values
     try:
         results, flags = program.run(state)

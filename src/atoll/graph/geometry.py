@@ -123,7 +123,7 @@ class Geometry:
             tuple([n if n < 2 else 2 for n in self.shape]),
             tuple([(s > 0) - (s < 0) for s in self.strides]),
         )
-        self.form: int = _forms.setdefault(form, len(_forms))
+        self.form: int = _forms.setdefault(form, (1 << 50) + len(_forms))
 
     def __repr__(self) -> str:
         return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"

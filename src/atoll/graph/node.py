@@ -36,7 +36,8 @@ from .geometry import Geometry, strided
 
 Scalar = Any
 _codes: dict[Any, int] = {}
-_numbers = itertools.count()
+# beyond 1 << 40, and forms beyond 1 << 50, so that a key tells them from the numbers of its nodes
+_numbers = itertools.count(1 << 40)
 Site = tuple[CodeType, int]
 
 
@@ -64,16 +65,24 @@ class Value:
     where that was asked for, else -1. Whoever writes into the memory resets it.
     """
 
-    __slots__ = ("address", "array", "count", "pinned", "program")
+    __slots__ = ("_address", "array", "count", "pinned", "program")
 
     def __init__(
         self, array: np.ndarray[Any, Any], address: int | None = None, *, pinned: bool = False
     ) -> None:
         self.array = array
-        self.address: int = array.__array_interface__["data"][0] if address is None else address
+        self._address = address
         self.pinned = pinned
         self.program: Any = None
         self.count = -1
+
+    @property
+    def address(self) -> int:
+        """Where the first element is."""
+        found = self._address
+        if found is None:
+            found = self._address = self.array.__array_interface__["data"][0]
+        return found
 
     @property
     def geometry(self) -> Geometry:

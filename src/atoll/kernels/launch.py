@@ -67,6 +67,7 @@ class KernelStep:
     __slots__ = (
         "_folds",
         "address",
+        "alone",
         "block",
         "chunks",
         "launch",
@@ -90,6 +91,7 @@ class KernelStep:
         )
         self.launch = launch
         self.address = kernel.address
+        self.alone = _function_at(kernel.address)
         self.chunks = launch.chunks
         self.work = _work(launch)
         self._bind(words, patches, _scalars_of(launch, layout), [fold for fold, _ in parts])
@@ -113,7 +115,7 @@ class KernelStep:
     ) -> Callable[[Any], Step]:
         """How the step is made when the extents, strides and offsets of a launch are known."""
         kernel = kernels.compile_kernel(launch.spec)
-        layout, address = kernel.layout, kernel.address
+        layout, address, alone = kernel.layout, kernel.address, _function_at(kernel.address)
         place = template.result(
             (
                 words_of(launch, layout),
@@ -128,7 +130,7 @@ class KernelStep:
         def make(binding: Any) -> KernelStep:
             step = KernelStep.__new__(KernelStep)
             words, offsets, starts, (step.chunks, step.work) = binding.results[place]
-            step.launch, step.address = launch, address
+            step.launch, step.address, step.alone = launch, address, alone
             slot, folds = layout.partials, []
             for (one, _), start in zip(parts, starts, strict=True):
                 fold = template.fold(one, binding)
@@ -152,7 +154,7 @@ class KernelStep:
         for view, number in self.scalars:
             view[0] = numbers[number]
         if self.work < _PARALLEL_FROM or self.chunks == 1:
-            _ALONE(self.address)(self.pointer, 0, self.chunks)
+            self.alone(self.pointer, 0, self.chunks)
         else:
             parallel_for(self.address, self.pointer, self.chunks, config.threads)
         state.kernels += 1
@@ -162,7 +164,16 @@ class KernelStep:
             state.flags.append((flags, self.launch))
 
 
-_ALONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_functions: dict[int, Any] = {}
+
+
+def _function_at(address: int) -> Any:
+    """Compiled code as a function of a block and a range of chunks, for the calling thread."""
+    found = _functions.get(address)
+    if found is None:
+        found = _functions[address] = _FUNCTION(address)
+    return found
 
 
 def words_of(launch: LaunchLike, layout: Layout) -> list[Any]:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.trail import bcast
+from ..comm.trail import bcast, user_site
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
+from ..ops.elementwise import is_native
 from ..ops.placement import crosses, placed_view
 from ..plan.exchange import gather
 from .cells import Handle
-from .elementwise import assign
+from .elementwise import assign, eager
 from .fallback import Given, by_numpy
 from .late import picking
 from .making import of_small, of_view, plain
@@ -98,7 +99,19 @@ def put(handle: Handle, key: Any, value: Any) -> None:
             and value._geometry.number == region.number
         ):
             return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
-        if crosses(region) and picking.put_across(handle._cell, region, value):
+        cell = handle._cell
+        if cell.node.place is None:
+            if (
+                type(value) is Handle.array_type
+                and value._np is None
+                and not (cell.pins or value._cell.pins or eager.depth)
+            ):
+                theirs = value._geometry
+                if theirs.shape == region.shape and theirs.dtype is region.dtype and theirs.size:
+                    if not region.is_base and is_native(theirs.dtype):
+                        cell.write(region, value._node(), None, user_site())
+                        return
+        elif crosses(region) and picking.put_across(cell, region, value):
             return
         if assign(handle._cell, region, value):
             return

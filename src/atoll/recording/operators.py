@@ -9,7 +9,7 @@ import numpy as np
 
 from .calling import call, takes_over
 from .cells import Handle
-from .elementwise import FAST_SCALARS, binary, general
+from .elementwise import FAST_SCALARS, binary, general, unary
 from .fallback import by_numpy
 from .making import of_small
 
@@ -135,18 +135,18 @@ class Operators(Handle):
             if quick is not None and self._geometry.dtype.kind in (
                 "fc" if kind is float or other != 2 else "biufc"
             ):
-                return general(quick, self)
+                return quick(self)
         return _power(self, other)
 
     def __rpow__(self, other: Any, modulo: None = None) -> Any:
         return _power_reflected(self, other)
 
 
-_POWERS: dict[Any, np.ufunc] = {
-    2: np.square,
-    1: np.positive,
-    -1: np.reciprocal,
-    0.5: np.sqrt,
+_POWERS = {
+    2: unary(np.square),
+    1: unary(np.positive),
+    -1: unary(np.reciprocal),
+    0.5: unary(np.sqrt),
 }
 _power, _power_reflected = binary(np.power)
 

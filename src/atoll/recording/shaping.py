@@ -77,10 +77,13 @@ def _dense_for(geometry: Geometry, order: str) -> Geometry:
 def copied(handle: Handle, order: Any = "C") -> Any:
     """An array of its own with the same elements."""
     small = handle._np
-    order = "C" if order is None else str(order).upper()
+    if order != "C":
+        order = "C" if order is None else str(order).upper()
     if small is not None or order not in ("C", "F", "A", "K"):
         return like(handle, of_small(handle._array().copy(order)))
     cell, geometry = handle._cell, handle._geometry
+    if order == "C" and geometry.dense and geometry.c_contiguous and not cell.pins:
+        return like(handle, of_view(type(cell)(cell.node), geometry))
     target = _dense_for(geometry, order)
     if cell.pins:
         node = Node("cast", (handle._node(),), target, site=user_site())

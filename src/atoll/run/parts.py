@@ -43,6 +43,7 @@ class State:
         "flags",
         "kernels",
         "registers",
+        "reused",
         "scalars",
         "step",
     )
@@ -58,6 +59,8 @@ class State:
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0
         """How many kernels have run."""
+        self.reused = 0
+        """Whether the plan was known."""
         self.extremes: dict[int, Any] = {}
         """The value at a position that was found."""
 

@@ -113,6 +113,7 @@ class Combine:
     __slots__ = (
         "count",
         "dtype",
+        "fold",
         "geometry",
         "identity",
         "partials",
@@ -133,6 +134,7 @@ class Combine:
     ) -> None:
         self.register = register
         self.ufunc = ufunc
+        self.fold: Callable[..., Any] | None = None if ufunc is None else ufunc.reduce
         self.count = count
         self.shape = geometry.shape
         self.dtype = geometry.dtype
@@ -158,11 +160,14 @@ class Combine:
 
     def run(self, state: State) -> None:
         """Fold the partials; without any, the result is what changes nothing."""
+        count, partials, fold = self.count, self.partials, self.fold
         result = np.empty(self.shape, self.dtype)
-        if self.count == 1 or self.ufunc is None or not self.count:
-            result[...] = self.partials[0] if self.count else self.identity
+        if count < 2 or fold is None:
+            result[...] = partials[0] if count else self.identity
+        elif self.shape:
+            result[...] = fold(partials, dtype=partials.dtype)
         else:
-            result[...] = self.ufunc.reduce(self.partials, dtype=self.partials.dtype)
+            fold(partials, 0, partials.dtype, result)
         if self.ufunc is np.add and self.dtype.kind in "fc":
             result += self.identity  # NumPy begins with zero, so a sum of -0.0 is 0.0
         state.registers[self.register] = Value(result)
@@ -230,6 +235,11 @@ class ByNumpy:
                 args.append(value.array)
             else:
                 args.append(state.scalars[number])
+        if type(self.function) is np.ufunc and not self.geometry.shape:
+            number = np.empty((), self.geometry.dtype)
+            self.function(*args, out=number)
+            state.registers[self.register] = Value(number)
+            return
         made = self.function(*args)
         if type(made) is Value:
             state.registers[self.register] = made
@@ -316,7 +326,7 @@ class Program:
                     state.step = step
                     step.run(state)
         finally:
-            statistics.add("kernels_run", state.kernels)
+            statistics.ran(state.kernels, state.reused)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 

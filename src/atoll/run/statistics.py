@@ -67,6 +67,12 @@ class Counters:
         with self._lock:
             self._values[name] += amount
 
+    def ran(self, kernels: int, reused: int) -> None:
+        with self._lock:
+            values = self._values
+            values["kernels_run"] += kernels
+            values["plans_reused"] += reused
+
     def peak(self, bytes_in_use: int) -> None:
         with self._lock:
             if bytes_in_use > self._values["peak_bytes"]:
@@ -95,6 +101,11 @@ _separate: ContextVar[Counters] = ContextVar("atoll_statistics", default=_proces
 def add(name: str, amount: int = 1) -> None:
     """Count ``amount`` more of ``name``, a field of :class:`Statistics`."""
     _separate.get().add(name, amount)
+
+
+def ran(kernels: int, reused: int) -> None:
+    """Count the kernels of an evaluation, and the evaluation if its plan was known: two in one."""
+    _separate.get().ran(kernels, reused)
 
 
 def peak(bytes_in_use: int) -> None:
