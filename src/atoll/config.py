@@ -18,7 +18,6 @@ from typing import Any
 
 from .errors import ConfigError
 
-
 _counted = [0, 0.0]
 """The number of cores, and when it was counted."""
 

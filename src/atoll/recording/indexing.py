@@ -107,10 +107,10 @@ def put(handle: Handle, key: Any, value: Any) -> None:
                 and not (cell.pins or value._cell.pins or eager.depth)
             ):
                 theirs = value._geometry
-                if theirs.shape == region.shape and theirs.dtype is region.dtype and theirs.size:
-                    if not region.is_base and is_native(theirs.dtype):
-                        cell.write(region, value._node(), None, user_site())
-                        return
+                fits = theirs.shape == region.shape and theirs.dtype is region.dtype
+                if fits and theirs.size and not region.is_base and is_native(theirs.dtype):
+                    cell.write(region, value._node(), None, user_site())
+                    return
         elif crosses(region) and picking.put_across(cell, region, value):
             return
         if assign(handle._cell, region, value):

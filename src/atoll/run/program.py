@@ -236,9 +236,9 @@ class ByNumpy:
             else:
                 args.append(state.scalars[number])
         if type(self.function) is np.ufunc and not self.geometry.shape:
-            number = np.empty((), self.geometry.dtype)
-            self.function(*args, out=number)
-            state.registers[self.register] = Value(number)
+            scalar = np.empty((), self.geometry.dtype)
+            self.function(*args, out=scalar)
+            state.registers[self.register] = Value(scalar)
             return
         made = self.function(*args)
         if type(made) is Value:
