@@ -233,8 +233,12 @@ class Scheduler:
                 lines.append(f"already {words}: rank {', '.join(gone[:64])}")
         report = "deadlock: every rank that is left waits\n  " + "\n  ".join(lines)
         contexts = sorted({context for rank in waiting for context in rank.trails})
-        apart = next(filter(None, map(self.difference, contexts)), "")
+        found = {context: self.difference(context) for context in contexts}
+        apart = next(filter(None, found.values()), "")
         for rank in waiting:
+            for context, trail in rank.trails.items():
+                if found.get(context):
+                    trail.parted = trail.parted or found[context]
             self._interrupt(
                 rank,
                 DivergenceError(f"{apart}\n{report}") if apart else DeadlockError(report),

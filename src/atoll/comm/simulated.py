@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..config import config
-from ..errors import DivergenceError, RankFailedError
+from ..errors import RankFailedError
 from .communicator import Array, Communicator, Request, Traffic, check_array
 from .reduction import combine, contribution
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
@@ -376,7 +376,7 @@ class SimulatedCommunicator(Communicator):
         collective = self.simulation.collective(self._context, number, name, self.size)
         if collective.name != name:
             others = [r for r, there in enumerate(collective.requests) if there is not None]
-            raise DivergenceError(
+            raise self.trail.part(
                 f"rank {self.rank} calls {name} as collective number {number + 1} of this "
                 f"communicator, where rank {others[0]} called {collective.name}; "
                 f"{self.find_difference()}".rstrip("; ")

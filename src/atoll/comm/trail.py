@@ -107,7 +107,7 @@ class Record:
 class Trail:
     """The steps of one rank on one communicator."""
 
-    __slots__ = ("_bits", "_steps", "gone", "hash", "number", "rank", "window", "windows")
+    __slots__ = ("_bits", "_steps", "gone", "hash", "number", "parted", "rank", "window", "windows")
     close: ClassVar[Callable[[Trail], None]]
     """Compute what is in the window; see ``ops.windows``, which is above this room."""
 
@@ -116,6 +116,8 @@ class Trail:
         self.number = 0
         self.hash = 0
         self.gone = False
+        self.parted = ""
+        """Where the ranks have parted, once that is known: from then on nothing is done together."""
         self.window: Any = None
         """What every rank will have and has yet to compute; see ``ops.windows``."""
         self.windows = True
@@ -125,15 +127,34 @@ class Trail:
 
     def step(self, fingerprint: int, what: str) -> None:
         """Something that all ranks must do alike begins here."""
+        if self.parted:
+            raise self._still_parted(what)
         if self.window is not None:
             Trail.close(self)
         self.number = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK
         self._steps.append((number, rolled, user_site(), what))
 
+    def part(self, verdict: str) -> DivergenceError:
+        """The error to raise where it is found that the ranks have parted. They stay parted."""
+        self.parted = self.parted or verdict
+        return DivergenceError(verdict)
+
+    def check(self, what: str) -> None:
+        """Refuse what needs all ranks once they have parted."""
+        if self.parted:
+            raise self._still_parted(what)
+
+    def _still_parted(self, what: str) -> DivergenceError:
+        return DivergenceError(
+            f"{_words(user_site(), what.rstrip(','))} needs all ranks of this world, and they have parted; "
+            "start the program again, or go on in a world that they make anew (atoll.world.split) with "
+            f"new arrays. What was found first: {self.parted}"
+        )
+
     def settle(self) -> None:
         """All ranks come here: compute what only some of them may have looked at."""
-        if self.window is not None:
+        if self.window is not None and not self.parted:
             Trail.close(self)
 
     @property
@@ -302,6 +323,13 @@ def bcast(communicator: Communicator, array: Array, root: int, what: str, which:
     return array
 
 
+def agree(communicator: Communicator, value: Any, what: str) -> list[Any]:
+    """Every rank's object, in rank order; ranks in step."""
+    _ahead(communicator, _step(communicator, "objects", what, 0), what)
+    every: list[Any] = carried(communicator, lambda: communicator.allgather_object(value, what))
+    return every
+
+
 def _bytes(rows: Array) -> Array:
     """The elements of contiguous rows as bytes, whatever the dtype."""
     count, length = rows.shape
@@ -344,13 +372,13 @@ def raise_divergence(communicator: Communicator, error: CommunicationError) -> N
     found = communicator.find_difference()
     if not found:
         raise error
-    raise DivergenceError(found) from error
+    raise communicator.trail.part(found) from error
 
 
 def tell(communicator: Communicator, why: str) -> NoReturn:
     """Raise the error of ranks that have parted, with both lines as far as they can be found."""
     trail = communicator.trail
-    raise DivergenceError(
+    raise trail.part(
         communicator.find_difference()
         or f"ranks have parted: rank {trail.rank} is at {trail.where()}, and {why}"
     )

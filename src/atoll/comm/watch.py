@@ -84,7 +84,7 @@ class Watch:
         gone = {peer for peer, checks in self._ended.items() if checks > 1}
         for request in requests:
             if request.peer in gone and not request.test():
-                raise DivergenceError(
+                raise mine.trail.part(
                     f"rank {request.peer} has come to its end, and rank {mine.rank} waits for: "
                     f"{describe_all(requests)}{self.at()}"
                 )
@@ -129,7 +129,7 @@ class Watch:
                     for peer in range(self._communicator.size):
                         if peer != self._communicator.rank:
                             self._tell(peer, told)
-                raise DivergenceError(verdict)
+                raise trail.part(verdict)
 
     def find(self) -> str:
         """Something came that does not belong to this step: ask where the ranks have parted."""

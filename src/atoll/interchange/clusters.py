@@ -18,6 +18,7 @@ from itertools import accumulate, product
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
+from ..comm.trail import agree
 from ..comm.world import World
 from ..errors import AtollError, ClusterError, ProtocolError
 
@@ -73,7 +74,7 @@ def everywhere(world: World, name: str, work: Callable[[], Result]) -> list[Resu
     reports: list[Any] = (
         [(result, failure)]
         if world.size == 1
-        else world.communicator.allgather_object((result, failure), name)
+        else agree(world.communicator, (result, failure), name)
     )
     for rank, (_, other) in enumerate(reports):
         if other is not None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..comm.trail import agree
 from ..comm.world import World
 from ..errors import LayoutError
 from ..layout import BlockAxis, Layout, UnstructuredAxis
@@ -33,7 +34,7 @@ def import_local(
         problem = _misfit(array, layout, world)
     dtype = array.dtype.str if array.dtype.names is None else str(array.dtype)
     report = Report(array.shape, dtype, _fingerprint(layout), problem)
-    reports = [report] if world.size == 1 else world.communicator.allgather_object(report)
+    reports = [report] if world.size == 1 else agree(world.communicator, report, "from_local()")
     _agree(reports)
     return array, layout if layout is not None else _joined(reports), world
 

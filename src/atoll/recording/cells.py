@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..comm.trail import agree
 from ..comm.world import World, current_world
 from ..evaluate import evaluate, look_up
 from ..graph.geometry import Geometry, strided
@@ -101,7 +102,7 @@ def _agreed(world: World, cells: list[Cell]) -> list[list[Cell]]:
     for cell in cells:
         mine.setdefault(_fingerprint([cell]), cell)
     joint = _fingerprint(list(mine.values())) if mine else 0
-    every = world.communicator.allgather_object((list(mine), joint), "sync()")
+    every = agree(world.communicator, (list(mine), joint), "sync()")
     if all(one == every[0] for one in every):
         return [list(mine.values())] if mine else []
     common = set(every[0][0]).intersection(*[one for one, _ in every])

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from ..comm.communicator import Communicator, Request
 from ..errors import LayoutError
 from ..layout import BlockAxis, Layout, halo_transfer
+from ..ops.fingerprint import of_layout
 
-TAG = 8191
 WHAT = "halo exchange"
 
 
@@ -92,10 +92,12 @@ def exchange_halos(
         raise LayoutError(
             "halo exchange: the block is read-only memory; its padding cannot be filled"
         )
+    communicator.trail.step(of_layout(layout), WHAT)
+    tag = communicator.trail.tag
     incoming: list[Request] = []
     for peer, _, shape in exchange.receives:
-        incoming.append(communicator.irecv(np.empty(shape, padded.dtype), peer, TAG, WHAT))
-    outgoing = [communicator.isend(padded[key], peer, TAG, WHAT) for peer, key in exchange.sends]
+        incoming.append(communicator.irecv(np.empty(shape, padded.dtype), peer, tag, WHAT))
+    outgoing = [communicator.isend(padded[key], peer, tag, WHAT) for peer, key in exchange.sends]
     for target, source in exchange.copies:
         padded[target] = padded[source]
     for request, (_, key, _) in zip(incoming, exchange.receives):

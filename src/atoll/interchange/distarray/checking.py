@@ -15,6 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ...comm.communicator import Communicator
+from ...comm.trail import agree
 from ..findings import noted, warn
 from ..worlds import world_of
 from .description import Dimension, Section, Violation
@@ -75,7 +76,11 @@ def leading_only(dimensions: tuple[Dimension | None, ...]) -> tuple[Dimension | 
 def examine(source: object, communicator: Communicator, strict: bool) -> Examination:
     """Read on every process, exchange the digests, and judge them. Collective."""
     mine, block = local_section(source, communicator.rank, strict)
-    sections = [mine] if communicator.size == 1 else communicator.allgather_object(mine)
+    sections = (
+        [mine]
+        if communicator.size == 1
+        else agree(communicator, mine, "the reading of distributed arrays")
+    )
     return judge(sections, block, strict)
 
 

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 from ...comm.communicator import Communicator
+from ...comm.trail import agree
 from ..findings import noted, warn
 from ..worlds import world_of
 from .description import Container, Extents, Position, Section, Shape, Violation
@@ -47,7 +48,9 @@ class Examination:
 def examine(source: object, communicator: Communicator, strict: bool) -> Examination:
     """Read on every rank, exchange the digests, and judge them. Collective."""
     mine, container = read(source, communicator.rank, strict)
-    sections = [mine] if communicator.size == 1 else communicator.allgather_object(mine)
+    sections = (
+        [mine] if communicator.size == 1 else agree(communicator, mine, "the reading of partitions")
+    )
     notes = noted(sections)
     violations = _merged([v for section in sections for v in section.violations], len(sections))
     extents = sections[0].extents

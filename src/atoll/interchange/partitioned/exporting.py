@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ...comm.trail import agree
 from ...comm.world import World
 from ...errors import ProtocolError
 from ...layout import Axis, BlockAxis, CyclicAxis
@@ -100,7 +101,11 @@ def _processes_of(world: World) -> list[tuple[str, int]]:
     found = _processes.get(world)
     if found is None:
         here = process_here()
-        found = [here] if world.size == 1 else world.communicator.allgather_object(here)
+        found = (
+            [here]
+            if world.size == 1
+            else agree(world.communicator, here, "the export of partitions")
+        )
         _processes[world] = found
     return found
 

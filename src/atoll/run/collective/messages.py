@@ -21,6 +21,7 @@ def exchange(
     what: str,
 ) -> None:
     """Send an array to some ranks while those of others arrive; sizes are known on both sides."""
+    communicator.trail.check(what)
     if outgoing:
         statistics.add("messages", len(outgoing))
         statistics.add("bytes_moved", sum(piece.nbytes for piece in outgoing.values()))
