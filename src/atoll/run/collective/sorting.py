@@ -40,11 +40,30 @@ def ordered(line: Section) -> tuple[Section, Section]:
     order = np.argsort(line.block, kind="stable")
     values = line.block[order]
     cuts = _cuts(values, line.communicator)
-    joined = _arrived(values, cuts, line, "elements in order")
-    places = order + line_start(line.layout, line.rank)
-    origin = _arrived(places, cuts, line, "where elements came from")
-    order = np.argsort(joined, kind="stable")  # those of lower ranks come first, each in order
-    return _dealt_out(joined[order], line), _dealt_out(origin[order], line)
+    pairs = _pairs(values, order + line_start(line.layout, line.rank))
+    del values, order
+    pairs = _arrived(pairs, cuts, line, "elements in order, and where they came from")
+    order = np.argsort(_values_of(pairs, line.dtype), kind="stable")
+    pairs = pairs[order]  # those of lower ranks came first, each in order
+    del order
+    made = _dealt_out(pairs, line)
+    layout = even_line(made.shape[0], line.communicator.size)
+    places = np.ascontiguousarray(made.block[:, line.dtype.itemsize :]).view(np.int64).reshape(-1)
+    found = _values_of(made.block, line.dtype)
+    return Section(found, layout, line.communicator), Section(places, layout, line.communicator)
+
+
+def _pairs(values: Array, places: Array) -> Array:
+    """Elements and their places as rows of bytes, which travel in one message."""
+    width = values.dtype.itemsize
+    rows = np.empty((len(values), width + 8), np.uint8)
+    rows[:, :width] = values.view(np.uint8).reshape(len(values), width)
+    rows[:, width:] = places.astype(np.int64, copy=False).view(np.uint8).reshape(len(values), 8)
+    return rows
+
+
+def _values_of(pairs: Array, dtype: np.dtype[Any]) -> Array:
+    return np.ascontiguousarray(pairs[:, : dtype.itemsize]).view(dtype).reshape(-1)
 
 
 def _arrived(values: Array, cuts: list[int], line: Section, what: str) -> Array:
@@ -55,12 +74,17 @@ def _arrived(values: Array, cuts: list[int], line: Section, what: str) -> Array:
 
 
 def _dealt_out(values: Array, line: Section) -> Section:
+    """What the ranks have, one after the other, in even blocks along the first axis."""
     communicator = line.communicator
     counts = allgather(communicator, np.array([len(values)], np.int64), "how many are here")
     layout = uneven_line(counts.reshape(-1))
-    return reshaped(
-        Section(values, layout, communicator), even_line(layout.size, communicator.size)
-    )
+    target = even_line(layout.size, communicator.size)
+    if values.ndim > 1:
+        width = values.shape[1]
+        layout, target = [
+            one.expanded((1,)).broadcast((one.size, width)) for one in (layout, target)
+        ]
+    return reshaped(Section(values, layout, communicator), target)
 
 
 def _cuts(values: Array, communicator: Any) -> list[int]:
