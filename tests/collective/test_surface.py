@@ -43,11 +43,11 @@ class Operands:
         return made
 
 
-def found_wrong(maps, size):
+def found_wrong(maps, size, part=slice(None)):
     """What each call gets wrong: its answer, or bytes of whole arrays that it gathers."""
     wholes = operands()
     wrong = {}
-    for name, call in CALLS.items():
+    for name, call in list(CALLS.items())[part]:
         theirs = call(np, Operands(lambda k: wholes[k].copy()))
         before = statistics.stats().gathered
         found = call(atoll, Operands(lambda k: placed(k, wholes[k], maps, size)))
@@ -72,19 +72,19 @@ def parts(result):
 
 
 @pytest.mark.ranks(2)
-@pytest.mark.parametrize("maps", ["rows", "cyclic"])
-def test_two_ranks(maps, size):
+def test_every_call_in_rows(size):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert found_wrong(maps, size) == {}
+        assert found_wrong("rows", size) == {}
 
 
 @pytest.mark.ranks(3)
-@pytest.mark.parametrize("maps", ["columns", "grid", "uneven"])
-def test_three_ranks(maps, size):
+@pytest.mark.parametrize("number", range(4))
+def test_each_call_on_another_layout(number, size):
+    maps = ["columns", "grid", "uneven", "cyclic"][number]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert found_wrong(maps, size) == {}
+        assert found_wrong(maps, size, slice(number % 2, None, 2)) == {}
 
 
 def test_every_public_name_is_called():
