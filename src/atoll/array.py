@@ -66,7 +66,7 @@ class ndarray(Operators, Distributed):
         """Called on every new array of a subclass, with the array it comes from."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        if return_scalar:
+        if return_scalar and type(self) is ndarray:
             return array[()] if type(array) is np.ndarray else array
         result = creation.asarray(array)
         return result if type(self) is ndarray else shaping.in_class(type(self), result, self)

@@ -1,8 +1,9 @@
-"""NumPy's own tests with atoll in NumPy's place: how many pass.
+"""NumPy's own tests with atoll in NumPy's place: how many pass, and which do not.
 
-``python tests/oracle/run_numpy_tests.py [--small N] [file ...] [-- pytest options]`` copies the
+``python tests/oracle/run_numpy_tests.py [--small N] [file ...] [pytest options]`` copies the
 test files that are installed with NumPy to a temporary folder, lets ``np`` be atoll in them, and
-runs each in a process of its own. Helpers such as ``numpy.testing`` stay NumPy's.
+runs each in a process of its own. Helpers such as ``numpy.testing`` stay NumPy's. The plugin in
+``outcomes.py`` gives every test a limit of its own, so one that hangs is one failure.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy
 
+HERE = Path(__file__).parent
 FILES = (
     "_core/tests/test_indexing.py",
     "_core/tests/test_ufunc.py",
@@ -37,6 +40,24 @@ LEFT_OUT = (
 )
 LIMIT = 600
 """Seconds that one file may take."""
+MARKERS = ("slow", "leaks_references", "thread_unsafe", "parametrize_dtype", "xslow")
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """How the tests of one file ended."""
+
+    passed: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
+    output: str = ""
+    complete: bool = True
+
+    @property
+    def rate(self) -> str:
+        """A line of the table."""
+        good, total = len(self.passed), len(self.passed) + len(self.failed)
+        cut = "" if self.complete else "  (did not come to its end)"
+        return f"{good:6} of {total:6}  {100 * good / max(total, 1):5.1f} %{cut}"
 
 
 def with_atoll(text: str) -> str:
@@ -44,12 +65,6 @@ def with_atoll(text: str) -> str:
     text = re.sub(r"^import numpy as np$", "import atoll as np", text, flags=re.M)
     text = text.replace(
         "np._core.umath.__dict__.values()", "[getattr(np, name) for name in dir(np)]"
-    )
-    text = re.sub(
-        r"^(\s*)import numpy\.(_core\.\w+|_core) as (\w+)$",
-        r"\1import numpy.\2 as \3",
-        text,
-        flags=re.M,
     )
     return re.sub(
         r"^from numpy(\.testing|\.random|\.linalg|) import",
@@ -59,49 +74,55 @@ def with_atoll(text: str) -> str:
     )
 
 
-def run(name: str, folder: Path, small: int, options: list[str]) -> tuple[dict[str, int], str]:
-    """Run one file; counts by outcome, and what pytest wrote."""
-    source = Path(numpy.__file__).parent / name
-    target = folder / f"{name.split('/')[0].strip('_')}_{source.name}"
-    target.write_text(with_atoll(source.read_text()))
-    environment = {**os.environ, "ATOLL_SMALL": str(small)}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        str(target),
-        "-q",
-        "-x",
-        "--maxfail=100000",
-        "-p",
-        "no:cacheprovider",
-    ]
-    command += [
-        "-p",
-        "no:randomly",
-        "-W",
-        "ignore::atoll.errors.FallbackWarning",
-        "--rootdir",
-        str(folder),
-        "--tb=short",
-        "-k",
-        " and ".join(f"not {name}" for name in LEFT_OUT),
-    ]
-    try:
-        done = subprocess.run(
-            [*command, *options],
-            env=environment,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-        )
-        output = done.stdout + done.stderr
-    except subprocess.TimeoutExpired as expired:
-        output = str(expired.stdout) + "\n1 timeout"
-    tail = output.strip().splitlines()[-1] if output.strip() else ""
-    counts = {word.rstrip("s"): int(n) for n, word in re.findall(r"(\d+) (\w+)", tail)}
-    return counts, output
+def run(
+    name: str, *, small: int = 0, options: tuple[str, ...] = (), limit: float = LIMIT
+) -> Outcomes:
+    """Run one of NumPy's test files."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        markers = "".join(f"    {marker}\n" for marker in MARKERS)
+        (folder / "pytest.ini").write_text(f"[pytest]\nmarkers =\n{markers}")
+        source = Path(numpy.__file__).parent / name
+        target = folder / f"{name.split('/')[0].strip('_')}_{source.name}"
+        target.write_text(with_atoll(source.read_text()))
+        found = folder / "outcomes.txt"
+        found.touch()
+        path = os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))
+        environment = os.environ | {
+            "ATOLL_SMALL": str(small), "ORACLE_OUTCOMES": str(found), "PYTHONPATH": path,
+        }  # fmt: skip
+        command = [
+            sys.executable, "-m", "pytest", str(target), "-q", "--rootdir", str(folder), "--tb=short",
+            "-p", "outcomes", "-p", "no:cacheprovider", "-p", "no:randomly",
+            "-W", "ignore::atoll.errors.FallbackWarning",
+            "-k", " and ".join(f"not {left_out}" for left_out in LEFT_OUT), *options,
+        ]  # fmt: skip
+        outcomes = Outcomes()
+        try:
+            done = subprocess.run(
+                command, env=environment, cwd=folder, capture_output=True, text=True, timeout=limit
+            )
+            outcomes.output = done.stdout + done.stderr
+            outcomes.complete = done.returncode in (0, 1)
+        except subprocess.TimeoutExpired as expired:
+            outcomes.output = str(expired.stdout)
+            outcomes.complete = False
+        _read(found.read_text().splitlines(), outcomes)
+    return outcomes
+
+
+def _read(lines: list[str], outcomes: Outcomes) -> None:
+    begun = ""
+    for line in lines:
+        word, _, name = line.partition(" ")
+        if word == "begun":
+            begun = name
+        else:
+            begun = ""
+            {"passed": outcomes.passed, "failed": outcomes.failed}.get(word, set()).add(name)
+    outcomes.passed -= outcomes.failed
+    if begun and not outcomes.complete:  # it took the process with it
+        outcomes.failed.add(begun)
 
 
 def main() -> int:
@@ -111,27 +132,21 @@ def main() -> int:
         "--small", type=int, default=0, help="the threshold below which arrays stay NumPy's"
     )
     parser.add_argument("--log", type=Path, help="a folder for what pytest wrote")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds that a file may take")
     parser.add_argument("files", nargs="*", default=FILES)
     known, options = parser.parse_known_args()
     passed = total = 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "conftest.py").write_text("")
-        (folder / "pytest.ini").write_text(
-            "[pytest]\nmarkers =\n    slow\n    leaks_references\n    thread_unsafe\n    parametrize_dtype\n"
-        )
-        for file in known.files or FILES:
-            counts, output = run(file, folder, known.small, options)
-            good = counts.get("passed", 0)
-            bad = counts.get("failed", 0) + counts.get("error", 0) + counts.get("timeout", 0)
-            passed, total = passed + good, total + good + bad
-            print(
-                f"{file:40} {good:6} of {good + bad:6}  {100 * good / max(good + bad, 1):5.1f} %",
-                flush=True,
-            )
-            if known.log:
-                known.log.mkdir(exist_ok=True)
-                (known.log / (file.replace("/", "_") + ".txt")).write_text(output)
+    for file in known.files or FILES:
+        outcomes = run(file, small=known.small, options=tuple(options), limit=known.limit)
+        passed += len(outcomes.passed)
+        total += len(outcomes.passed) + len(outcomes.failed)
+        print(f"{file:40} {outcomes.rate}", flush=True)
+        if known.log:
+            known.log.mkdir(exist_ok=True)
+            failed = "".join(f"{name}\n" for name in sorted(outcomes.failed))
+            stem = file.replace("/", "_")
+            (known.log / f"{stem}.txt").write_text(outcomes.output)
+            (known.log / f"{stem}.failed").write_text(failed)
     print(f"{'together':40} {passed:6} of {total:6}  {100 * passed / max(total, 1):5.1f} %")
     return 0
 

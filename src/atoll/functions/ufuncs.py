@@ -8,7 +8,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..recording import operators
-from ..recording.calling import call, method, takes_over
+from ..recording.calling import call, folded, method, takes_over
 from ..recording.cells import Handle
 from ..recording.creation import asarray
 from ..recording.elementwise import FAST_SCALARS, binary, unary
@@ -131,7 +131,7 @@ def reduced(
     if isinstance(array, (Handle, flatiter)):
         result = reduce(numpy_ufunc, asarray(array), axis, dtype, out, keepdims, initial, where)
         if result is not NotImplemented:
-            return result
+            return result if out is not None else folded(array, result)
     options: dict[str, Any] = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
     if out is not None:
         options["out"] = out
@@ -139,7 +139,8 @@ def reduced(
         options["initial"] = initial
     if where is not True:
         options["where"] = where
-    return by_numpy(numpy_ufunc.reduce, (array,), options)
+    result = by_numpy(numpy_ufunc.reduce, (array,), options)
+    return result if out is not None else folded(array, result)
 
 
 def _reduce_called(numpy_ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:

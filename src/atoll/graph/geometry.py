@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import OutOfMemoryError
+
 _RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
 _REMEMBERED = 1 << 16
 _REMEMBERED_VIEWS = 1 << 10
@@ -251,6 +253,16 @@ def dense(
     found = _bases.get(key)
     if found is not None:
         return found
+    nbytes = dtype.itemsize
+    for n in shape:
+        nbytes *= n
+    if nbytes > _RESERVED // 2:
+        if nbytes >= 1 << 63:
+            np.empty(shape, dtype)  # NumPy's words for what is larger than any address
+        raise OutOfMemoryError(
+            f"out of memory: Unable to allocate {nbytes / 2**40:.5g} TiB for an array with shape "
+            f"{shape_text(shape)} and data type {dtype}"
+        )
     if order is None:
         shadow = np.ndarray(shape, dtype, _BUFFER)
     else:

@@ -205,8 +205,32 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
     if found is not None:
         result = found(ufunc, *args, **options)
         if result is not NotImplemented:
-            return result
-    return by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
+            return (
+                result
+                if result is None or _is_out(result, args, options)
+                else _of_class(args[:2], result)
+            )
+    result = by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
+    return (
+        result if result is None or _is_out(result, args, options) else _of_class(args[:2], result)
+    )
+
+
+def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a result is the array that was given for it."""
+    out = options.get("out")
+    outs = out if isinstance(out, tuple) else (out,)
+    return any(result is one for one in (*args, *outs))
+
+
+def folded(array: Any, result: Any) -> Any:
+    """The result of a reduction in the class of a user's array; it has no scalars there."""
+    kind = type(array)
+    if kind is Handle.array_type or not isinstance(array, Handle.array_type):
+        return result
+    if kind is type(result) or not array.inherits:
+        return result
+    return array.__array_wrap__(result, None, not getattr(result, "ndim", 0))
 
 
 def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -222,6 +246,7 @@ def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
 __all__ = [
     "assigned_to",
     "call",
+    "folded",
     "is_public",
     "method",
     "overrides",

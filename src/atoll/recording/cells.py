@@ -118,7 +118,7 @@ def _fingerprint(cells: list[Cell]) -> int:
 class Cell:
     """The mutable box of a base array."""
 
-    __slots__ = ("__weakref__", "geometry", "node", "pins", "sites", "writeable")
+    __slots__ = ("__weakref__", "_first", "geometry", "node", "pins", "sites", "writeable")
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -127,6 +127,7 @@ class Cell:
         self.pins = 0
         self.sites: set[Site | None] | None = None
         self.writeable = True
+        self._first: weakref.ref[Handle] | None = None
         cells = _cells
         cells.known.append(weakref.ref(self))
         if len(cells.known) > cells.limit:
@@ -140,6 +141,20 @@ class Cell:
         cell.pins = 1
         cell.writeable = array.flags.writeable
         return cell
+
+    def viewed_from(self, handle: Handle) -> None:
+        """Remember the array that the first view was taken of: it is the ``base`` of all views."""
+        if self._first is None and handle._geometry.is_base:
+            self._first = weakref.ref(handle)
+
+    def first(self) -> Handle | None:
+        """The array that views have as their base, if it is known and alive."""
+        known = self._first
+        handle = None if known is None else known()
+        if handle is None or handle._np is not None or handle._cell is not self:
+            self._first = None
+            return None
+        return handle
 
     def settle(self) -> Value:
         """The value in memory, evaluated if it was pending."""

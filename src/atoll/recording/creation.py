@@ -16,6 +16,7 @@ from ..ops.elementwise import cast, is_native
 from ..run.arrays import allocate_array
 from . import shaping
 from .cells import Cell, Handle
+from .elementwise import eager
 from .fallback import by_numpy
 from .making import (
     at_place,
@@ -240,7 +241,7 @@ def astype(
         and np.can_cast(own.dtype, target, casting)
         and not (own.dtype.kind == "c" and target.kind not in "cb")
     )
-    if not native or handle._cell.pins:
+    if not native or handle._cell.pins or eager.depth:
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
     result = recorded(cast(handle._node(), target, user_site()))
     if order != "K" and not _laid_out(result, order):

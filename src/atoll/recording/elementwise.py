@@ -22,7 +22,7 @@ from ..graph.node import Node, Site, source
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import WEIGHT_LIMIT, Cell, Handle
 from .fallback import by_numpy
-from .making import is_small, of_node, of_small, plain
+from .making import is_small, of_node, of_protocol, of_small, plain
 
 FAST_SCALARS = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
@@ -103,7 +103,10 @@ def operand_of(value: Any) -> Operand | None:
         node = source(array, strided(array.shape, array.dtype, array.strides))
         return Operand(node, node.geometry, array.dtype, False)
     inner = getattr(type(value), "_handle", None)
-    return operand_of(inner(value)) if inner is not None else None
+    if inner is not None:
+        return operand_of(inner(value))
+    answer = of_protocol(value)
+    return None if answer is value else operand_of(answer)
 
 
 def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -214,6 +217,8 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
         geometry.dtype, target.dtype, "same_kind"
     ):
         return None
+    if target.ndim == 0 and geometry.ndim > 0:
+        return None  # NumPy's words for an element that is given a sequence
     node: Node = operand.node
     if geometry.shape != target.shape:
         if not target.shape:

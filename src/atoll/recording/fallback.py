@@ -21,7 +21,7 @@ from ..comm.trail import ROOT
 from ..comm.world import current_world
 from ..errors import FallbackWarning
 from .cells import Handle
-from .making import from_numpy, of_array, of_small, of_view
+from .making import from_numpy, of_array, of_protocol, of_small, of_view
 
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +71,10 @@ class Given:
             self.others.append(value)
             return value
         own = getattr(kind, "_to_numpy", None)
-        return value if own is None else own(value, self, write)
+        if own is not None:
+            return own(value, self, write)
+        answer = of_protocol(value)
+        return value if answer is value else self.give(answer, write=write)
 
     def take(self, result: Any) -> Any:
         """What NumPy returned, in our hands."""

@@ -72,13 +72,14 @@ def get(handle: Handle, key: Any) -> Any:
     place = handle._cell.node.place
     if place is not None:
         placed_view(place, geometry)  # refuses what no layout can say, by name
+    handle._cell.viewed_from(handle)
     return of_view(handle._cell, geometry)
 
 
 def _holds_handles(key: Any) -> bool:
     if type(key) is tuple:
         return any(_holds_handles(k) for k in key)
-    return isinstance(key, (Handle, list)) or hasattr(key, "_to_numpy")
+    return isinstance(key, (Handle, list)) or hasattr(key, "_to_numpy") or hasattr(key, "__array__")
 
 
 def put(handle: Handle, key: Any, value: Any) -> None:

@@ -58,6 +58,29 @@ def at_place(node: Node, place: Place | None) -> Node:
     return node
 
 
+def of_protocol(value: Any) -> Any:
+    """What ``value.__array__()`` gives, where that is all that NumPy would ask it for; else ``value``.
+
+    NumPy refuses an ``__array__`` that answers with an array of ours, so we ask first.
+    """
+    kind = type(value)
+    if not hasattr(kind, "__array__") or isinstance(value, (np.ndarray, np.generic, Handle, type)):
+        return value
+    if any(hasattr(kind, name) for name in _OWN_WAYS):
+        return value
+    try:
+        answer = value.__array__()
+    except Exception:  # NumPy asks again, and raises it where it would
+        return value
+    return answer if isinstance(answer, Handle) else value
+
+
+_OWN_WAYS = (
+    "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_interface__",
+    "__array_struct__", "_to_numpy",
+)  # fmt: skip
+
+
 def plain(value: Any) -> Any:
     """The value for NumPy: arrays over the memory they lie in, containers searched through."""
     if isinstance(value, Handle):
@@ -74,7 +97,8 @@ def plain(value: Any) -> Any:
         )
     if kind is dict:
         return {k: plain(v) for k, v in value.items()}
-    return value
+    answer = of_protocol(value)
+    return value if answer is value else plain(answer)
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Any:

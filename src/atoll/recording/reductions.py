@@ -23,7 +23,7 @@ from ..layout import Layout
 from ..ops import reduction
 from ..ops.elementwise import cast, is_native
 from . import shaping
-from .calling import assigned_to, methods, pins_of
+from .calling import assigned_to, folded, methods, pins_of
 from .cells import Handle
 from .creation import recorded
 from .elementwise import binary, eager, general, operand_of
@@ -397,9 +397,20 @@ def product_sum(a: Any, b: Any) -> Any:
     return reduce(np.add, _times(a, b), None, one.dtype)
 
 
+def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
+    """The result of a fold of an array of a user's class, unless it is an ``out`` that was given."""
+    return result if any(result is one for one in given) else folded(handle, result)
+
+
+def _position_in_class(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
+    """The same for positions, which stay numbers."""
+    return shaping.like(handle, result) if getattr(result, "ndim", 0) else result
+
+
 def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays: NumPy's on small ones, ``record`` on large ones, NumPy's on their data."""
     small_method = getattr(np.ndarray, name)
+    in_class = _position_in_class if name in ("argmin", "argmax") else _in_class_of
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         small = self._np
@@ -408,11 +419,19 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
                 result = of_small(small_method(small))
             else:
                 result = by_numpy(small_method, (self, *args), options)
-            return result if type(self) is Handle.array_type else shaping.like(self, result)
+            return (
+                result
+                if type(self) is Handle.array_type
+                else in_class(self, result, (*args, *options.values()))
+            )
         result = record(self, *args, **options)
         if result is NotImplemented:
-            return shaping.like(self, by_numpy(small_method, (self, *args), options))
-        return result
+            result = by_numpy(small_method, (self, *args), options)
+        return (
+            result
+            if type(self) is Handle.array_type
+            else in_class(self, result, (*args, *options.values()))
+        )
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = small_method.__doc__

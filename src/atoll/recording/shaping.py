@@ -6,6 +6,7 @@ same name as on a small array. Where NumPy would copy, a copy is recorded, and v
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Hashable
 from operator import index
 from typing import Any
@@ -52,6 +53,7 @@ def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
     if small is not None:
         result = of_small(make(small))
     else:
+        handle._cell.viewed_from(handle)
         result = of_view(handle._cell, handle._geometry.derived(key, make))
     return result if type(handle) is Handle.array_type else like(handle, result)
 
@@ -106,7 +108,7 @@ def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
         made = (index(shape),)
     except TypeError:
         made = tuple([index(n) for n in shape])
-        if any(isinstance(n, (bool, np.bool_)) for n in shape):
+        if any(isinstance(n, (bool, np.bool_)) for n in shape) or made.count(-1) > 1:
             np.empty(1).reshape(shape)  # NumPy's words
     return made
 
@@ -133,6 +135,7 @@ def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = No
         handle = copied(handle, order)
         found = _reshaped(handle._geometry, shape, order)
         assert found is not None
+    handle._cell.viewed_from(handle)
     return like(handle, of_view(handle._cell, found))
 
 
@@ -280,10 +283,23 @@ def base_of(handle: Handle) -> Any:
     small = handle._np
     if small is not None:
         owner = small.base
-        return of_small(owner) if type(owner) is np.ndarray else owner
-    if handle._geometry.is_base:
+        return _shown(owner) if type(owner) is np.ndarray else owner
+    cell = handle._cell
+    known = cell.first()
+    if known is handle or (known is None and handle._geometry.is_base):
         return None
-    return of_view(handle._cell, handle._cell.geometry)
+    if known is None:
+        known = of_view(cell, cell.geometry)
+        cell.viewed_from(known)
+    return known
+
+
+def _shown(array: Array) -> Any:
+    """The array of ours that shows this memory of NumPy's: who looks for a base pays for the search."""
+    for one in gc.get_referrers(array):
+        if isinstance(one, Handle) and one._np is array:
+            return one
+    return of_small(array)
 
 
 def become(handle: Handle, other: Handle) -> None:

@@ -100,6 +100,8 @@ def viewed(handle: Any, dtype: Any, kind: Any) -> Any:
         raise ValueError("Type must be a sub-type of ndarray type")
     base = Handle.array_type
     result = handle
+    if handle._np is None:
+        handle._cell.viewed_from(handle)
     if dtype is not NOTHING and dtype is not None:
         result = shaping.of_dtype(handle, dtype)
     if kind is not None and issubclass(kind, np.ndarray):
