@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluate import evaluate
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from ..recording.deferred import Call, Mark
 from .nodes import (
     Data,
@@ -58,48 +58,27 @@ class Graph:
         self.same: dict[int, Node] = {}
         """For holders and tagged values, the node whose value they have."""
         self.sends: list[DistributedSend] = []
-        self.keep: list[Any] = []
         self._known_sends: set[int] = set()
-        self._pending: list[Node] = []
-        self._seen: set[int] = set()
-        for node in outputs.values():
-            self._walk(node)
-        for send in sends:
+        pending: dict[int, Node] = {}
+
+        def waits(node: Node) -> bool:
+            if node.weight >= 0:
+                pending[id(node)] = node
+                return False
+            return True
+
+        given = list(sends)
+        self.keep: list[Any] = [*outputs.values(), *[node_of(send.data) for send in given]]
+        for node in in_order(self.keep, waits):
+            self._take(node)
+        for send in given:
             self._add_send(send)
-            self._walk(node_of(send.data))
-        evaluate(self._pending)  # what needs no input is computed once, here
+        evaluate(list(pending.values()))  # what needs no input is computed once, here
 
     def _add_send(self, send: DistributedSend) -> None:
         if id(send) not in self._known_sends:
             self._known_sends.add(id(send))
             self.sends.append(send)
-
-    def _walk(self, root: Node) -> None:
-        seen = self._seen
-        if id(root) in seen:
-            return
-        seen.add(id(root))
-        self.keep.append(root)
-        if root.weight >= 0:
-            self._pending.append(root)
-            return
-        stack = [(root, 0)]
-        while stack:
-            node, place = stack.pop()
-            args = node.args
-            while place < len(args):
-                arg = args[place]
-                place += 1
-                if type(arg) is Node and id(arg) not in seen:
-                    seen.add(id(arg))
-                    if arg.weight >= 0:
-                        self._pending.append(arg)
-                        continue
-                    stack.append((node, place))
-                    stack.append((arg, 0))
-                    break
-            else:
-                self._take(node)
 
     def _take(self, node: Node) -> None:
         origin = node.params[0] if node.kind == "deferred" else None
