@@ -71,6 +71,7 @@ def test_duplicates_on_one_rank(rank: int, size: int) -> None:
 
 
 @several
+@real
 def test_duplicate_receives_on_one_rank(rank: int, size: int) -> None:
     x = placeholder()
     sends = [df.make_distributed_send(x, (rank + 1) % size, "a")]
@@ -93,6 +94,7 @@ def test_shape_and_dtype(rank: int, size: int, shape, dtype) -> None:
 
 
 @several
+@real
 def test_tags_that_cannot_travel(rank: int, size: int) -> None:
     x = placeholder()
     tag = (lambda: 0) if rank == 1 else "fine"

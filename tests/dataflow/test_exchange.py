@@ -7,6 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import dataflow as df
+from atoll.evaluate import _programs
 
 
 def execute(partition, **inputs):
@@ -224,3 +225,80 @@ def test_messages_arrive_in_memory_of_an_allocator(rank: int, size: int, count: 
     for bad, words in ((lambda n: b"\0" * n, "read-only"), (lambda n: bytearray(1), "of 1 bytes")):
         with pytest.raises(ValueError, match=rf"allocator\(\d+\) gave memory that is {words}"):
             run(allocator=bad)
+
+
+@pytest.mark.ranks(1, 2, distributes=False)
+@pytest.mark.simulated(1, 3, distributes=False)
+def test_receives_precede_and_sends_follow_the_computation_of_their_part(
+    rank: int, size: int
+) -> None:
+    """What happens in which order: each part after all that it receives, each send after its part."""
+    happened: list[tuple[str, object]] = []
+    x = df.make_placeholder("x", (3,))
+    value, sends = x, []
+    for k in range(4):
+        sends.append(df.make_distributed_send(value + 1, (rank + 1) % size, k))
+        value = df.make_distributed_recv((rank - 1) % size, k, (3,), float) * 2 + x
+    partition = df.find_distributed_partition(None, {"y": value}, sends=sends)
+    programs = df.generate_code_for_partition(partition)
+
+    def noted(pid, program):
+        def call(**inputs):
+            happened.append(("part", pid))
+            return program(**inputs)
+
+        return call
+
+    communicator = np.world.communicator
+
+    def isend(array, dest, tag=0, what=""):
+        happened.append(("send", what))
+        return type(communicator).isend(communicator, array, dest, tag, what)
+
+    watched = {pid: noted(pid, program) for pid, program in programs.items()}
+    df.execute_distributed_partition(
+        partition, watched, None, None, input_args={"x": numpy.ones(3)}
+    )
+    happened.clear()
+    communicator.isend = isend
+    try:
+        df.execute_distributed_partition(
+            partition, watched, None, None, input_args={"x": numpy.ones(3)}
+        )
+    finally:
+        del communicator.isend
+    place = {one: k for k, one in enumerate(happened)}
+    assert len(place) == len(happened)  # each part once, each message once
+    for pid, part in partition.parts.items():
+        for name in part.name_to_send_nodes:
+            if size > 1:
+                assert place["send", f"dataflow: {name}"] > place["part", pid]
+        for needed in part.needed_pids:
+            assert place["part", needed] < place["part", pid]
+        for receive in part.name_to_recv_node.values():  # the ring is symmetrical
+            sender = next(
+                other.pid
+                for other in partition.parts.values()
+                for found in other.name_to_send_nodes.values()
+                if any(send.comm_tag == receive.comm_tag for send in found)
+            )
+            assert place["part", sender] < place["part", pid]
+
+
+@pytest.mark.simulated(2, distributes=False)
+def test_equal_partitions_are_planned_once(rank: int, size: int) -> None:
+    """A graph that is made anew, with the same structure, finds its programs and kernels."""
+
+    def made():
+        x = df.make_placeholder("x", (50,))
+        send = df.make_distributed_send(np.sqrt(x) * 3 + 1, 1 - rank, "t")
+        got = df.make_distributed_recv(1 - rank, "t", (50,), float)
+        return df.find_distributed_partition(None, {"y": got - x}, sends=[send])
+
+    first = execute(made(), x=numpy.arange(50.0))["y"]
+    before = np.stats().kernels_compiled
+    known = len(_programs.kept)
+    again = execute(made(), x=numpy.arange(50.0))["y"]
+    assert np.stats().kernels_compiled == before
+    assert len(_programs.kept) == known
+    numpy.testing.assert_array_equal(first, again)

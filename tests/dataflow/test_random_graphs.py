@@ -87,7 +87,7 @@ def check_rule(partition, needs_of_send) -> None:
                 assert waits[pid] == needs_of_send[send.comm_tag]
 
 
-@pytest.mark.ranks(1, 2, 4, distributes=False)
+@pytest.mark.ranks(1, 2, 3, 4, distributes=False)
 @pytest.mark.simulated(2, 5, 16, distributes=False)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_graph(rank: int, size: int, seed: int) -> None:
