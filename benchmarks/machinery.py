@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
+import mmap
 import os
 import tempfile
 import time
@@ -21,6 +23,7 @@ from statistics import median
 import llvmlite.binding as llvm
 import numpy as np
 
+import atoll as anp
 from atoll.config import config
 from atoll.kernels import cache, workers
 from atoll.run.memory import Pool
@@ -102,6 +105,35 @@ def disk(seconds: float) -> None:
         print("  load                          ", measured(lambda: cache.load(key), seconds))
 
 
+def kernels(count: int) -> None:
+    """The first use of a kernel that no cache knows, and what it takes of memory to keep it."""
+    a, b = anp.full((300, 300), 1.0), anp.full((300, 300), 2.0)
+    anp.sync()
+    times, memory = [], []
+    with config(kernel_cache="off"):
+        for number in range(count):
+            new = a[1:-1, :-2] + b[2:, 1:-1] * 0.25 - b[:-2, 1:-1]
+            for bit in range(8):  # another body for every number
+                new = (new + a[1:-1, 2:]) if number >> bit & 1 else (new * b[1:-1, 2:])
+            if number == count // 2:
+                memory.append(resident())
+            start = time.process_time()
+            new.max().item()
+            times.append((time.process_time() - start) * 1e3)
+    memory.append(resident())
+    each = (memory[1] - memory[0]) / (count - count // 2) / 1e3
+    print(f"a new kernel of twelve operations, and its plan, {count} of them")
+    print(f"  first use, processor time      {median(times):8.1f} ms ({max(times):.1f})")
+    print(f"  memory                         {each:8.1f} kB")
+
+
+def resident() -> int:
+    """The bytes of memory that this process has."""
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * mmap.PAGESIZE
+
+
 def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -112,6 +144,7 @@ def main() -> None:
     loops(seconds)
     buffers(seconds)
     disk(seconds)
+    kernels(8 if options.smoke else 200)
 
 
 if __name__ == "__main__":
