@@ -44,6 +44,9 @@ PARTINGS = {
     "asks for the truth": on_one(lambda a: bool((a > 2).any())),
     "gathers": on_one(np.asnumpy) if hasattr(np, "asnumpy") else on_one(lambda a: a.__array__()),
     "assigns": on_one(lambda a: a.__setitem__(slice(1, 9), a[2:10])),
+    "takes its block": on_one(lambda a: a.local),
+    "exports": on_one(lambda a: a.__distarray__()),
+    "exports partitions": on_one(lambda a: a.__partitioned__),
     "redistributes": on_one(lambda a: a.redistribute(np.Layout(a.shape, "nb"))),
     "picks": on_one(lambda a: str(a[[3, 60, 1]])),
     "sorts": on_one(lambda a: str(np.sort(a, axis=0))),
@@ -59,6 +62,35 @@ def test_who_does_something_alone_parts(name: str, size: int) -> None:
     assert isinstance(first, DivergenceError)
     assert "rank 1" in str(first)
     assert "test_parted.py:" in str(first)
+
+
+@pytest.mark.parametrize(
+    ("do", "words"),
+    [
+        (lambda a: a.local, "a.local, a rank's block"),
+        (lambda a: a.__distarray__(), "the export of an array by a protocol"),
+        (lambda a: a.__partitioned__, "the export of an array by a protocol"),
+    ],
+)
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2, 3)
+def test_a_lone_block_or_export_is_named_with_both_lines(
+    do: Callable[[object], object], words: str, rank: int
+) -> None:
+    with np.world.split(0):
+        a = np.zeros((12, 3))
+        a[1:-1] = (a[2:] + a[:-2]) / 2 + 1
+
+        def lone() -> float:
+            if rank == 1:
+                do(a)
+            return float(a.sum())
+
+        with pytest.raises(
+            DivergenceError, match=r"test_parted.py:\d+.*test_parted.py:\d+"
+        ) as caught:
+            lone()
+        assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -20,7 +20,8 @@ import sys
 import threading
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any, ClassVar, NoReturn
@@ -180,9 +181,21 @@ class _Opened(threading.local):
         self.trails: dict[Trail, None] = {}
         self.still = False
         """Whether what is made belongs to a plan, and no operation of the program."""
+        self.look = ""
+        """What is being asked for, where the trail shall name it."""
 
 
 opened = _Opened()
+
+
+@contextmanager
+def asking_for(what: str) -> Iterator[None]:
+    """Let the trail say ``what`` of the looks inside."""
+    before, opened.look = opened.look, what
+    try:
+        yield
+    finally:
+        opened.look = before
 
 
 def settle_all() -> None:

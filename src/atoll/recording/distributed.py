@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import asking_for
 from ..comm.world import World, current_world
 from ..graph.geometry import dense
 from ..graph.node import source
@@ -72,7 +73,8 @@ class Distributed(Handle):
     def _evaluate(self) -> None:
         """Bring what is pending into memory."""
         if self._np is None:
-            self._cell.settle()
+            with asking_for("the export of an array by a protocol"):
+                self._cell.settle()
 
     def _block(self) -> Array:
         """This rank's block with its padding, for good: the memory is pinned from now on."""
@@ -81,7 +83,8 @@ class Distributed(Handle):
         cell, geometry = self._cell, self._geometry
         if cell.node.place is None:
             return cell.export(geometry)
-        value = cell.own()
+        with asking_for("a.local, a rank's block,"):
+            value = cell.own()
         value.pinned = True
         cell.pins += 1
         if geometry.is_base:

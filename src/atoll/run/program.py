@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.communicator import Communicator
-from ..comm.trail import site_text
+from ..comm.trail import opened, site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
 from . import statistics
@@ -314,7 +314,8 @@ class Program:
     def announce(self) -> None:
         """Note that this is what the ranks do next."""
         if self.communicator is not None:
-            self.communicator.trail.step(self.fingerprint, "a look, or the turn of a loop,")
+            what = opened.look or "a look, or the turn of a loop,"
+            self.communicator.trail.step(self.fingerprint, what)
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up."""
