@@ -25,6 +25,7 @@ from .recording import (
     shaping,
     subclasses,
 )
+from .recording.calling import call
 from .recording.cells import Handle
 from .recording.distributed import Distributed
 from .recording.elementwise import general, in_place, in_place_operator
@@ -348,9 +349,14 @@ class ndarray(Operators, Distributed):
 
     # -- arithmetic
 
-    def conj(self) -> Any:
+    def conj(self, out: Any = None, /) -> Any:
         """The complex conjugate."""
-        return self if self.dtype.kind in "biuf" else general(np.conjugate, self)
+        kind = self.dtype.kind
+        if kind not in "biufcO":
+            raise TypeError("cannot conjugate non-numeric dtype")
+        if out is not None:
+            return call(np.conjugate, (self,), {"out": out})
+        return self if kind in "biuf" else general(np.conjugate, self)
 
     conjugate = conj
 

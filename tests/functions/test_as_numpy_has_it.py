@@ -25,6 +25,15 @@ def _outcome(call: Callable[[Any], Any], np: Any) -> Any:
         return type(error), str(error)
 
 
+class Odd:
+    """An operand whose priority NumPy cannot read."""
+
+    __array_priority__ = None
+
+    def __radd__(self, other: Any) -> int:
+        return 5
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     "accumulate out": lambda np: np.add.accumulate(np.arange(5.0), out=np.zeros(5)),
     "accumulate out in a tuple": lambda np: np.add.accumulate(np.arange(5.0), out=(np.zeros(5),)),
@@ -38,6 +47,12 @@ CALLS: dict[str, Callable[[Any], Any]] = {
         np.arange(3.0), np.arange(2.0), out=np.zeros((3, 2), int)
     ),
     "reduce out ...": lambda np: np.add.reduce(np.ones((2, 3)), out=...),
+    "conj into an out": lambda np: np.array([1 + 2j]).conj(np.zeros(1, complex)),
+    "conj of strings": lambda np: np.array(["a"]).conj(),
+    "an array no deeper than": lambda np: np.array([[1, 2]], ndmax=1),
+    "resize to None": lambda np: np.zeros(3).resize(None),
+    "a priority that is no number": lambda np: np.arange(3) + Odd(),
+    "where of shapes that do not fit": lambda np: np.where(np.ones(3, bool), np.ones(2), 1),
     "reshape -1 twice": lambda np: np.ones((2, 3)).reshape(-1, -1),
     "a sequence for an element": lambda np: np.ones((2, 3)).__setitem__((0, 0), [1, 2]),
     "an array for an element": lambda np: np.ones((2, 3)).__setitem__((0, 0), np.ones(2)),

@@ -201,8 +201,10 @@ def arange(
 @native
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
-    ndmax: int = 0, like: Any = None,
+    ndmax: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
+    if ndmax is not None and like is None:  # how deep NumPy looks into what it is given
+        object = np.array(plain(object), dtype, ndmin=ndmin, ndmax=ndmax)
     if like is not None and not isinstance(like, Handle):
         return np.array(
             plain(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like

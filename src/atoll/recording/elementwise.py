@@ -400,7 +400,10 @@ def _defers(value: Any) -> bool:
     kind = type(value)
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
-    return getattr(kind, "__array_priority__", -1000000.0) > 0 and not isinstance(value, np.ndarray)
+    try:
+        return float(value.__array_priority__) > 0
+    except Exception:  # NumPy, too, takes what is no number for the lowest
+        return False
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:

@@ -79,6 +79,8 @@ def get(handle: Handle, key: Any) -> Any:
 def _holds_handles(key: Any) -> bool:
     if type(key) is tuple:
         return any(_holds_handles(k) for k in key)
+    if isinstance(key, (np.ndarray, np.generic)):
+        return False
     return isinstance(key, (Handle, list)) or hasattr(key, "_to_numpy") or hasattr(key, "__array__")
 
 

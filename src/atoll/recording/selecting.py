@@ -54,8 +54,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
                 args.append(wanted.type(bool(number) if wanted == _BOOL else number))
             else:
                 args.append(cast(operand.node, wanted) if wanted == _BOOL else operand.node)
-    except (OverflowError, TypeError):
-        return NotImplemented
+    except (OverflowError, TypeError, ValueError):
+        return NotImplemented  # NumPy raises it
     if not is_native(dtype):
         return NotImplemented
     node = Node("where", tuple(args), geometry, (), "where", user_site())
@@ -138,6 +138,8 @@ def dot(a: Any, b: Any, out: Any) -> Any:
 
 def resized(handle: Any, shape: Any) -> Any:
     """A copy of another size, cut off or filled up with zeros."""
+    if shape == (None,):
+        return handle
     if len(shape) == 1 and not isinstance(shape[0], int):
         shape = shape[0]
     wanted = creation.shape_of(shape)

@@ -271,6 +271,9 @@ def of_dtype(handle: Handle, dtype: Any) -> Any:
 
 def writeable_again(handle: Handle) -> Geometry:
     """The geometry of a read-only view that may be written through once more, or NumPy's error."""
+    owner = handle._cell.first()
+    if owner is not None and owner is not handle and not owner._geometry.writeable:
+        read_only(np.empty(1)).view().flags.writeable = True
     if not handle._cell.writeable:
         read_only(np.empty(1)).view().flags.writeable = True
     return handle._cell.geometry.at(
