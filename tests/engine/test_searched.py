@@ -57,7 +57,8 @@ PROGRAMS = {
     "numbers of Python's are weak in joins": """
         a1 = np.concatenate([a0.astype('u8'), 4], axis=None)
         a2 = np.concatenate([a0.astype('f4'), 4.5], axis=None)
-        a3 = np.append(a0.astype('f4'), 4.5)""",
+        a3 = np.append(a0.astype('f4'), 4.5)
+        np.concatenate([a0, a0], out=3)""",
     "bytes of a read-only array are swapped in a copy": """
         a1 = np.diagonal(a0)
         a2 = a1.byteswap()
@@ -105,6 +106,23 @@ def test_elements_that_several_ranks_hold_count_once(layout):
     assert (a @ a, np.dot(a, whole), a.var()) == (55, 55, whole.var())
     assert (a.argmax(), atoll.count_nonzero(a), a.max()) == (5, 5, 5)
     assert np.asarray(a.reshape(2, 3).sum(axis=0)).tolist() == [3, 5, 7]
+
+
+@pytest.mark.simulated(2)
+@pytest.mark.ranks(2)
+def test_the_first_of_equal_elements_wins_in_listed_shares(size):
+    whole = np.array([0.0, 3, 5, 4, -4, 5, -4])
+    layout = Layout((7,), [Unstructured([[6, 5, 2, 0], [4, 1, 3]])], size=size)
+    a = atoll.asarray(whole).redistribute(layout)
+    assert (atoll.argmax(a), atoll.argmin(a)) == (2, 4)
+
+
+@pytest.mark.simulated(2)
+@pytest.mark.ranks(2)
+def test_one_element_is_counted_once(size):
+    one = atoll.asarray(np.array([5, 5])).redistribute(Layout((2,), "b", size=size))[:1]
+    assert np.asarray(atoll.bincount(one % 4)).tolist() == [0, 1]
+    assert np.asarray(atoll.bincount(one.copy() % 4)).tolist() == [0, 1]
 
 
 @pytest.mark.simulated(3)

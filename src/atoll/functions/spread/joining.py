@@ -32,6 +32,8 @@ def concatenate(
         return NotImplemented
     kind = np.result_type(*[part.dtype for part in parts]) if dtype is None else np.dtype(dtype)
     if out is not None:
+        if not hasattr(out, "dtype"):
+            return NotImplemented  # NumPy says what is wrong with it
         kind = out.dtype
     if not all(np.can_cast(part.dtype, kind, casting) for part in parts):
         return NotImplemented

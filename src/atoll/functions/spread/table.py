@@ -122,10 +122,11 @@ def alike(values: Sequence[Any], world: World) -> list[Section]:
         if value.shape == shape:
             section = section_of(value, world)
             sections[number] = section
-            if layout is None and not section.layout.is_replicated and section.layout.copies == 1:
+            once = section.layout.copies == 1 and not section.layout.overlaps
+            if layout is None and once and not section.layout.is_replicated:
                 layout = section.layout
-    if layout is None:
-        layout = Layout.default(shape, world.size)
+    if layout is None:  # each element on one rank, so that what is counted counts once
+        layout = Layout(shape, "b" + "n" * (len(shape) - 1) if shape else "", size=world.size)
     made = []
     for value, found in zip(values, sections):
         wide = section_of(shaping.broadcast_to(value, shape), world) if found is None else found

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...comm.communicator import Communicator
 from ...layout import IndexSet, Layout
+from ...layout.index_set import listed
 from .messages import exchange
 from .section import Section
 
@@ -161,6 +162,12 @@ def extreme_places(section: Section, name: str, axis: int | None, target: Layout
 
     region = section.region
     folds = tuple(range(layout.ndim)) if axis is None else (axis,)
+    for k in folds:
+        if layout.axes[k].kind == "u":  # of equal ones NumPy takes the first: in ascending order
+            held = region[k].array()
+            order = np.argsort(held)
+            block = block.take(order, k)
+            region = (*region[:k], listed(held[order]), *region[k + 1 :])
     plan = fold_plan(layout, folds, target, section.rank)
     if axis is None and block.size:
         best = np.unravel_index(int(pick(block)), block.shape)
