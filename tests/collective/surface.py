@@ -229,6 +229,7 @@ FUNCTIONS: dict[str, Call] = {
     "take_along_axis": lambda np, x: np.take_along_axis(x.a, x.n, 0),
     "choose": lambda np, x: np.choose(x.n % 2, [x.a, x.b]),
     "choose wrap": lambda np, x: np.choose(x.n, [x.a, x.b, 3.0], mode="wrap"),
+    "choose number": lambda np, x: np.choose(x.n % 2, [x.a.astype("f4"), 3]),
     "choose clip": lambda np, x: np.choose(x.n, [x.a, x.b], mode="clip"),
     "choose out": lambda np, x: _out(lambda out: np.choose(x.k % 2, [x.v, x.w], out=out), x.o),
     "select": lambda np, x: np.select([x.a > 0, x.m], [x.a, x.b], 3.0),

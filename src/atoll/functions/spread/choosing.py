@@ -20,7 +20,12 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     world, arrays = world_among(a, listed), arrays_of(a, *listed)
     if world is None or arrays is None or not listed:
         return NotImplemented
-    kind = np.result_type(*[array.dtype for array in arrays[1:]])
+    kind = np.result_type(  # numbers of Python's adapt to the arrays
+        *[
+            one if type(one) in (bool, int, float, complex) else array.dtype
+            for one, array in zip(listed, arrays[1:])
+        ]
+    )
     result = by_blocks(
         lambda index, *rest: np.choose(index, [r.astype(kind) for r in rest], mode=mode),
         arrays,
