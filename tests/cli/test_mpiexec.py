@@ -36,7 +36,8 @@ def test_a_blas_that_is_loaded_already_is_told() -> None:
         "print(max(pool['num_threads'] for pool in threadpoolctl.threadpool_info()))"
     )
     outcome = mpiexec(code, ATOLL_NUM_THREADS="1")
-    assert outcome.output.split() == ["1", "1"], outcome
+    # two ranks that print at once may share a line
+    assert "".join(outcome.output.split()) == "11", outcome
 
 
 def test_one_failure_ends_all_with_one_traceback() -> None:

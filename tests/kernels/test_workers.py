@@ -169,6 +169,7 @@ def test_a_forked_child_has_a_team_of_its_own(team, count_up):
 
 
 def test_the_module_functions(count_up):
+    workers.stop()  # what other tests have left
     array = np.zeros(1000, np.int64)
     for spin in (True, False, 20.0, None):
         workers.set_spin(spin)
