@@ -133,12 +133,12 @@ def peak_of(operation, maps):
     return sum(traced) / WHOLE
 
 
-@pytest.mark.parametrize(("name", "maps"), zip(OPERATIONS, cycle(["bb", "nc"])))
+@pytest.mark.parametrize(("name", "maps"), list(zip(OPERATIONS, cycle(["bb", "nc"]))))
 def test_results(name, maps):
     assert peak_of(OPERATIONS[name], maps) < LIMIT
 
 
-@pytest.mark.parametrize(("name", "maps"), zip(CHANGES, cycle(["nc", "bb"])))
+@pytest.mark.parametrize(("name", "maps"), list(zip(CHANGES, cycle(["nc", "bb"]))))
 def test_changes(name, maps):
     assert peak_of(CHANGES[name], maps) < LIMIT
 
