@@ -1,4 +1,4 @@
-"""Search for programs that atoll gets wrong: ``python tests/engine/search.py 0:5000 [ranks] [kernels]``.
+"""Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [kernels]``.
 
 With a number of ranks, on simulated ranks; under ``mpiexec``, on real ones. What fails is cut down by leaving
 lines out, and printed.
@@ -10,18 +10,13 @@ import os
 import signal
 import sys
 import traceback
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plan"))
-
-import checking
-import reference
-import wider
 
 import atoll
 from atoll import evaluate
 from atoll.comm import simulated
+
+from ..plan import reference
+from . import checking, wider
 
 
 class Late(BaseException):

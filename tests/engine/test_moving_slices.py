@@ -6,10 +6,10 @@ import random
 
 import numpy
 import pytest
-from tests.plan import reference
 
 import atoll as np
 from atoll import evaluate
+from tests.plan import reference
 
 STARTS = ("k", "k + 1", "2 * k", "n - k - 1", "k // 2", "0", "3", "max(k - 2, 0)", "n - 2 - k")
 

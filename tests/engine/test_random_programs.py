@@ -4,10 +4,7 @@ Most run with NumPy as the executor of every loop (``tests/plan/reference.py``):
 recording, planning and messages, thousands of times. Some run with compiled kernels.
 """
 
-import importlib.util
 import random
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,20 +19,8 @@ from atoll.recording.cells import Cell
 from atoll.recording.making import of_view
 from atoll.run import statistics
 
-
-def neighbour(name, *folders):
-    """A helper module beside the tests."""
-    path = Path(__file__).resolve().parent.joinpath(*folders, f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"atoll_tests_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-programs = neighbour("programs")
-richer = neighbour("richer")
-reference = neighbour("reference", "..", "plan")
+from ..plan import reference
+from . import programs, richer
 
 
 def random_layout(rng, shape, size):

@@ -1,29 +1,13 @@
 """Programs that the search found atoll to get wrong once, cut down: each line is compared with NumPy."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import atoll
 from atoll import Block, Layout, Unstructured, evaluate
 
-
-def neighbour(name, *folders):
-    """A helper module beside the tests."""
-    path = Path(__file__).resolve().parent.joinpath(*folders, f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"atoll_tests_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-wider = neighbour("wider")
-checking = neighbour("checking")
-reference = neighbour("reference", "..", "plan")
+from ..plan import reference
+from . import checking, wider
 
 
 @pytest.fixture(autouse=True)
