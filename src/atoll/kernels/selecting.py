@@ -31,14 +31,16 @@ _TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "<2 x i64>"}
 _PARALLEL_FROM = 1 << 19
 """The elements from which a second thread is of use."""
 
-_COUNT = """
+_HEAD = """
 define void @NAME(ptr %block, i64 %first, i64 %last) {
 entry:
   %mask = load ptr, ptr %block
   %p1 = getelementptr i64, ptr %block, i64 1
   %n = load i64, ptr %p1
-  %p2 = getelementptr i64, ptr %block, i64 2
-  %counts = load ptr, ptr %p2
+"""
+"""What begins with a mask and its length."""
+
+_EACH = """
   br label %chunks
 chunks:
   %chunk = phi i64 [ %first, %entry ], [ %next, %done ]
@@ -49,6 +51,14 @@ begin:
   %end = add i64 %start, CHUNK
   %stop = call i64 @llvm.smin.i64(i64 %end, i64 %n)
   %length = sub i64 %stop, %start
+"""
+"""A loop over chunks; its body goes from ``begin`` to ``done``."""
+
+_COUNT = """
+HEAD
+  %p2 = getelementptr i64, ptr %block, i64 2
+  %counts = load ptr, ptr %p2
+EACH
   %whole = and i64 %length, -32
   %main = add i64 %start, %whole
   br label %words
@@ -102,27 +112,14 @@ _TRUTH = """
 """Eight bytes, each zero or one as it was zero or anything else."""
 
 _PICK = """
-define void @NAME(ptr %block, i64 %first, i64 %last) {
-entry:
-  %mask = load ptr, ptr %block
-  %p1 = getelementptr i64, ptr %block, i64 1
-  %n = load i64, ptr %p1
+HEAD
   %p2 = getelementptr i64, ptr %block, i64 2
   %places = load ptr, ptr %p2
   %p3 = getelementptr i64, ptr %block, i64 3
   %target = load ptr, ptr %p3
   %p4 = getelementptr i64, ptr %block, i64 4
   %data = load ptr, ptr %p4
-  br label %chunks
-chunks:
-  %chunk = phi i64 [ %first, %entry ], [ %next, %done ]
-  %more = icmp slt i64 %chunk, %last
-  br i1 %more, label %begin, label %out
-begin:
-  %start = mul i64 %chunk, CHUNK
-  %end = add i64 %start, CHUNK
-  %stop = call i64 @llvm.smin.i64(i64 %end, i64 %n)
-  %length = sub i64 %stop, %start
+EACH
   %whole = and i64 %length, -8
   %main = add i64 %start, %whole
   %pat = getelementptr i64, ptr %places, i64 %chunk
@@ -280,7 +277,9 @@ def _pick_text(size: int) -> str:
 def _function(what: str, size: int = 0) -> int:
     """The address of a function of machine code."""
     text = _pick_text(size) if what == "pick" else {"count": _COUNT, "split": _SPLIT}[what]
-    text = text.replace("TRUTH", _TRUTH.strip("\n")).replace("CHUNK", str(CHUNK))
+    for word, meaning in (("HEAD", _HEAD), ("EACH", _EACH), ("TRUTH", _TRUTH)):
+        text = text.replace(word, meaning.strip("\n"))
+    text = text.replace("CHUNK", str(CHUNK))
     name = f"atoll_{what}_" + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return compile_text(name, text.replace("NAME", name))
 

@@ -165,16 +165,21 @@ def _border(mode: str, places: Array, length: int) -> Array:
     return np.where(turned < length, turned, period - turned - (mode == "symmetric"))
 
 
-@on_ranks(np.delete)
-def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+def _places_along(arr: Any, obj: Any, axis: Any) -> tuple[Any, Any, int]:
+    """An array, places along one of its axes, where a slice is an array, and the axis."""
     arr = asarray(arr)
     if axis is None:
         arr, axis = shaping.ravel(arr), 0
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
-    length = arr.shape[axis]
-    before = (slice(None),) * axis
     if isinstance(obj, slice):
-        obj = np.arange(*obj.indices(length))
+        obj = np.arange(*obj.indices(arr.shape[axis]))
+    return arr, obj, axis
+
+
+@on_ranks(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    arr, obj, axis = _places_along(arr, obj, axis)
+    length, before = arr.shape[axis], (slice(None),) * axis
     if isinstance(obj, (int, np.integer)):
         place = int(obj)
         if not -length <= place < length:
@@ -195,14 +200,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 @on_ranks(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    arr = asarray(arr)
-    if axis is None:
-        arr, axis = shaping.ravel(arr), 0
-    axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
-    length = arr.shape[axis]
-    before = (slice(None),) * axis
-    if isinstance(obj, slice):
-        obj = np.arange(*obj.indices(length))
+    arr, obj, axis = _places_along(arr, obj, axis)
+    length, before = arr.shape[axis], (slice(None),) * axis
     places = np.asarray(plain(obj))
     if places.dtype == np.bool_:
         places = np.flatnonzero(places)
