@@ -10,6 +10,13 @@ import atoll as np
 from atoll.comm.simulated import run
 
 
+@pytest.fixture(autouse=True)
+def collect_what_is_made_here():
+    """The garbage of the test alone is looked for, not all that earlier tests have made."""
+    gc.collect()
+    gc.freeze()
+
+
 class Holder:
     """A garbage cycle that has arrays."""
 

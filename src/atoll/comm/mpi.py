@@ -188,7 +188,8 @@ class MpiCommunicator(Communicator):
         # The one below tells the others about the trail.
         self._trail_tag = self._own_tag - 1
         # The next one is for parcels, which say by themselves to which step they belong.
-        self._parcel_tag = self.tag_limit = self._own_tag - 2
+        self._parcel_tag = self._own_tag - 2
+        self.tag_limit = self._parcel_tag - 1
         self.trail = Trail(self.rank, self.tag_limit)
         self.watch = Watch(self)
         self._mpi = own
@@ -215,7 +216,7 @@ class MpiCommunicator(Communicator):
     # Point to point -----------------------------------------------------------------------
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= dest < self.size and 0 <= tag <= self.tag_limit):
+        if not (0 <= dest < self.size and (0 <= tag < self.tag_limit or tag == self._parcel_tag)):
             self.check_peer(dest)
             self.check_tag(tag)
         if self._abandoned:
@@ -232,7 +233,7 @@ class MpiCommunicator(Communicator):
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= source < self.size and 0 <= tag <= self.tag_limit):
+        if not (0 <= source < self.size and (0 <= tag < self.tag_limit or tag == self._parcel_tag)):
             self.check_peer(source)
             self.check_tag(tag)
         if type(array) is np.ndarray and array.dtype.char in PLAIN and array.flags.carray:
