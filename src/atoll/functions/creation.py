@@ -22,13 +22,6 @@ from .public import array_of, is_large, names, native, on_data, publish
 _NATIVE_KINDS = "biufc"
 
 
-def _other(function: Callable[..., Any], like: Any, *args: Any, **options: Any) -> Any:
-    """The array that ``like`` asks for: somebody else's by NumPy's protocol, else ours."""
-    if like is None or isinstance(like, Handle):
-        return None
-    return function(*plain(args), **options, like=like)
-
-
 @native
 def zeros(
     shape: Any,

@@ -41,44 +41,34 @@ def position(name: str, handle: Any, axis: int | None, keepdims: bool, world: Wo
 def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """``ufunc.accumulate``; ``NotImplemented`` where NumPy has to do it."""
     world = world_of([handle])
-    if world is None:
-        return NotImplemented if out is not None else _accumulated_here(ufunc, handle, axis, dtype)
-    if not is_native(handle.dtype) or not handle.size or out is not None:
+    if out is not None or not is_native(handle.dtype) or not handle.size:
+        return NotImplemented
+    if world is None and not _is_scanned_here(ufunc, handle):
         return NotImplemented
     if axis is None:
         handle, axis = shaping.ravel(handle), 0
     if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
         return NotImplemented
-    kind = _kind(ufunc, handle, dtype)
+    kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype if dtype is None else np.dtype(dtype)
     if not is_native(kind):
         return NotImplemented
+    if world is None:
+        return _accumulated_here(ufunc, handle, axis % handle.ndim, kind)
     section = accumulated(section_of(handle, world), axis % handle.ndim, ufunc, kind)
     layout = result_layout(handle.shape, world)
     return of_section(redistributed(section, layout) if layout.is_replicated else section, world)
 
 
-def _kind(ufunc: np.ufunc, handle: Any, dtype: Any) -> np.dtype[Any]:
-    """The dtype of a scan."""
-    kind: np.dtype[Any]
-    kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype if dtype is None else np.dtype(dtype)
-    return kind
+def _is_scanned_here(ufunc: np.ufunc, handle: Any) -> bool:
+    """Whether loops of this process may have to do with a scan at all."""
+    large = handle._np is None and ufunc.__name__ in kernels.OPERATIONS
+    return large and not Handle.any_deferred((handle,), {})
 
 
-def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
+def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[Any]) -> Any:
     """A scan in this process, by loops; NumPy repeats it if there is something to warn of."""
-    if handle._np is not None or not is_native(handle.dtype) or not handle.size:
-        return NotImplemented
-    if ufunc.__name__ not in kernels.OPERATIONS or Handle.any_deferred((handle,), {}):
-        return NotImplemented
-    if axis is None:
-        handle, axis = shaping.ravel(handle), 0
-    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
-        return NotImplemented
-    kind = _kind(ufunc, handle, dtype)
-    if not is_native(kind):
-        return NotImplemented
     array = (handle if handle.dtype == kind else handle.astype(kind))._array()
     if not kernels.can_scan(ufunc.__name__, array):
         return NotImplemented
-    made, flags = kernels.scanned(ufunc.__name__, array, axis % handle.ndim)
+    made, flags = kernels.scanned(ufunc.__name__, array, axis)
     return NotImplemented if kernels.is_noticed(flags) else from_numpy(made.array)
