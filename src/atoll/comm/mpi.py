@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import pickle
 import sys
 import time
 import traceback
@@ -40,9 +39,10 @@ from .communicator import (
     describe_all,
 )
 from .mpi_data import Datatypes, Native, Operations, post_error, words_of
+from .mpi_objects import ObjectsByMpi
 from .reduction import combine, contribution
 from .single import check_rows
-from .slots import SLOT, length_in, loads, slot_of, starts_of, unslot
+from .slots import SLOT
 from .trail import Trail, settle_all
 from .waiting import SPINS, Patience
 from .watch import Watch
@@ -171,11 +171,12 @@ class PersistentMessage(MpiRequest):
             self.communicator.abandon((self._handle, self._buffer))
 
 
-class MpiCommunicator(Communicator):
+class MpiCommunicator(ObjectsByMpi):
     """Ranks of an MPI communicator: ``comm`` for the program, a duplicate for atoll."""
 
     kind = "MPI"
     universe = "MPI"
+    _byte = _BYTE
 
     def __init__(self, comm: Any, own: Any, traffic: Traffic, *, made_here: bool = True) -> None:
         own.Set_errhandler(MPI.ERRORS_RETURN)
@@ -465,73 +466,6 @@ class MpiCommunicator(Communicator):
 
     def ibarrier(self, what: str = "") -> Request:
         return self._collective(self._mpi.Ibarrier(), "barrier", what, 0)
-
-    # Objects ------------------------------------------------------------------------------
-
-    def allgather_object(self, value: Any, what: str = "") -> list[Any]:
-        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        what = what or "allgather_object"
-        slot, slots = slot_of(data), bytearray(SLOT * self.size)
-        handle = self._mpi.Iallgather((slot, SLOT, _BYTE), (slots, SLOT, _BYTE))
-        self._collective(handle, "allgather", what, SLOT, None, (slot, slots)).wait()
-        found = [unslot(slots, start) for start in range(0, len(slots), SLOT)]
-        if None not in found:
-            return [pickle.loads(inline) for inline in found if inline is not None]
-        lengths = np.frombuffer(slots, np.int64)[:: SLOT // 8].copy()
-        starts = starts_of(lengths)
-        gathered = np.empty(int(lengths.sum()), np.uint8)
-        given = np.frombuffer(data, np.uint8)
-        handle = self._mpi.Iallgatherv(
-            (given, given.size, MPI.BYTE), (gathered, lengths, starts, MPI.BYTE)
-        )
-        self._wait(handle, "allgather", what, (given, gathered))
-        return loads(gathered, lengths, starts)
-
-    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
-        self.check_peer(root)
-        given = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
-        what = what or "gather_object"
-        length = np.array([given.size])
-        lengths = np.empty(self.size if self.rank == root else 0, np.int64)
-        at_root = self.rank == root
-        handle = self._mpi.Igather(length, lengths if at_root else None, root)
-        self._collective(handle, f"gather on rank {root}", what, 8, kept=(length, lengths)).wait()
-        starts = starts_of(lengths)
-        gathered = np.empty(int(lengths.sum()), np.uint8)
-        receive = (gathered, lengths, starts, MPI.BYTE) if at_root else None
-        handle = self._mpi.Igatherv((given, given.size, MPI.BYTE), receive, root)
-        self._wait(handle, f"gather on rank {root}", what, (given, gathered))
-        return loads(gathered, lengths, starts) if at_root else None
-
-    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
-        self.check_peer(root)
-        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
-        what = what or "bcast_object"
-        slot = bytearray(slot_of(data))
-        handle = self._mpi.Ibcast((slot, SLOT, _BYTE), root)
-        self._collective(handle, f"bcast from rank {root}", what, SLOT, None, slot).wait()
-        inline = unslot(slot, 0)
-        if inline is None:
-            rest = np.empty(length_in(slot, 0), np.uint8)
-            if self.rank == root:
-                rest[:] = np.frombuffer(data, np.uint8)
-            inline = self.bcast(rest, root, what).data
-        return value if self.rank == root else pickle.loads(inline)
-
-    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
-        check_rows(values, self.size)
-        rows = [pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in values]
-        what = what or "alltoall_object"
-        sizes = np.array([len(row) for row in rows], np.int64)
-        lengths = self.alltoall(sizes, what)
-        given = np.frombuffer(b"".join(rows), np.uint8)
-        received = np.empty(int(lengths.sum()), np.uint8)
-        starts = starts_of(lengths)
-        handle = self._mpi.Ialltoallv(
-            (given, sizes, starts_of(sizes), MPI.BYTE), (received, lengths, starts, MPI.BYTE)
-        )
-        self._wait(handle, "alltoall", what, (given, received))
-        return loads(received, lengths, starts)
 
     # Groups -------------------------------------------------------------------------------
 

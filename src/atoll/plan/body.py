@@ -23,7 +23,7 @@ from ..graph.node import Node, Operation
 from ..kernels.spec import Instruction, Reduction
 from ..layout import IndexSet, Range
 from ..ops.placement import Place
-from .statements import AxisMap, box_of, broadcast_map, inside_region, through_view
+from .maps import AxisMap, box_of, broadcast_map, inside_region, through_view
 
 Box = tuple[tuple[int, int], ...]
 Intervals = tuple[tuple[int, int], ...]

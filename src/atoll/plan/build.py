@@ -7,45 +7,37 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..comm.world import World
 from ..graph.geometry import dense
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
-from ..layout import IndexSet, Layout, Range
-from ..ops.placement import Place, goes_across
+from ..layout import Layout
+from ..ops.placement import Place
 from ..ops.reduction import reduced_shape
-from ..run.across import CountLocally, FoldAcross, ReadAcross, is_readable
+from ..run.across import FoldAcross
 from ..run.collective import fold_plan
 from ..run.exchange import (
     AcrossRanks,
-    AssignedPart,
-    AssignLocally,
-    CopyInside,
     FinishExchange,
-    Localise,
     PositionAcrossRanks,
-    StartExchange,
     scheduled,
 )
 from ..run.parts import Step
 from ..run.program import (
     Allocate,
-    ByNumpy,
     Combine,
     CombinePositions,
     Copy,
     Program,
-    Release,
     Share,
 )
-from .body import Patch, Registers, intervals_of
+from .body import Patch, intervals_of
 from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import plan_exchange
 from .groups import Group, make_groups
 from .lower import Launch, bodies_of, launches_of
-from .numpy_nodes import numpy_function
-from .readers import readers_of, who_reads
-from .statements import Statement, Trace, broadcast_map, identity, make_statements
+from .numpy_steps import StepsByNumpy
+from .readers import readers_of
+from .statements import Trace, make_statements
 
 _IDENTITIES: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "add": lambda d: d.type(0),
@@ -90,28 +82,14 @@ class LaunchMaker(Protocol):
         """The step."""
 
 
-class Planner:
-    """Collects the steps of one program."""
+class Planner(StepsByNumpy):
+    """Makes the steps of one program, group by group."""
 
     def __init__(self, trace: Trace, leaves: list[Node], make: LaunchMaker) -> None:
-        self.trace = trace
-        self.leaves = leaves
+        super().__init__(trace, leaves)
         self.make = make
-        self.number = {id(node): k for k, node in enumerate(trace.order)}
-        self.world = next(
-            (n.place.world for n in [*leaves, *trace.order] if n.place is not None), None
-        )
-        self.registers = Registers(
-            {}, trace.scalar_of, 0 if self.world is None else self.world.rank
-        )
-        for leaf in leaves:
-            self.registers.add(leaf)
-        self.steps: list[tuple[Step, set[int]]] = []
         self.available: set[int] = set()
         self.groups: list[Group] = []
-        self.launches: list[list[Launch]] = []
-        self.patches: dict[int, tuple[int, tuple[IndexSet, ...]]] = {}
-        """For the register of each patch, the register and the region that it shows."""
 
     def plan(self, fusion: bool, describe: bool = True) -> Program:
         """The finished program. It keeps what was wanted, and what it stores and others still see."""
@@ -176,15 +154,6 @@ class Planner:
                 for source in statement.reads:
                     last[source] = place
         return last
-
-    def _add(self, step: Step, uses: set[int]) -> None:
-        self.steps.append((step, uses))
-
-    def _begin(self, start: StartExchange) -> None:
-        """Begin an exchange."""
-        self._add(start, start.uses())
-        if start.inside:
-            self._add(CopyInside(start), start.uses())
 
     def _group(
         self, place: int, group: Group, groups: list[Group], last_use: dict[int, int]
@@ -379,69 +348,6 @@ class Planner:
         self._begin(start)
         return FinishExchange(start), start.uses()
 
-    def _note(self, patches: list[Patch]) -> None:
-        for patch in patches:
-            self.patches[patch.register] = (self.registers.of[id(patch.node)], patch.region)
-
-    def _gathered(self, node: Node) -> int:
-        """A register with the whole of a placed node, on every rank."""
-        if node.place is None:
-            return self.registers.of[id(node)]
-        assert self.world is not None
-        registers = self.registers
-        whole = tuple([Range(0, n) for n in node.geometry.shape])
-        patch = Patch(registers.extra(node.geometry), node, whole)
-        self._note([patch])
-        everyone = range(self.world.size)
-        start = plan_exchange(lambda rank: [patch], registers, self.world, everyone)
-        if start is None:
-            self._add(Allocate(patch.register, node.geometry), {patch.register})
-        else:
-            start.gathered = node.geometry.shadow.nbytes
-            self._begin(start)
-            self._add(FinishExchange(start), start.uses())
-        return patch.register
-
-    def _assign_locally(self, node: Node) -> None:
-        """An update where the shares are no intervals: each rank assigns to its own part of the region."""
-        registers = self.registers
-        base, value = node.args[0], node.args[1]
-        register = registers.of[id(node)]
-        uses = {register, registers.of[id(base)]}
-        self._add(Copy(register, registers.of[id(base)], registers.geometry[register]), uses)
-        part = AssignedPart(node.place, node.params[0], registers.rank)
-        source, number, cut = None, None, False
-        if type(value) is not Node:
-            number = registers.scalar_of[id(node), 1]
-        elif value.place is None:
-            source = registers.of[id(value)]
-        else:
-            source, cut = self._wanted_of(value, node, part), True
-        step = AssignLocally(register, part, source, number, cut=cut)
-        self._add(step, {register} | ({source} if source is not None else set()))
-        self.launches.append([])
-
-    def _wanted_of(self, value: Node, node: Node, part: AssignedPart) -> int:
-        """A register with what each rank needs of a value for its part of an assigned region."""
-        assert self.world is not None
-        registers, shape = self.registers, value.geometry.shape
-        region = part.wanted(shape)
-        form = dense(tuple(map(len, region)), value.geometry.dtype)
-        mine = Patch(registers.extra(form), value, region)
-        self._note([mine])
-
-        def of_rank(rank: int) -> list[Patch]:
-            if rank == registers.rank:
-                return [mine]
-            theirs = AssignedPart(node.place, node.params[0], rank).wanted(shape)
-            return [Patch(mine.register, value, theirs)]
-
-        start = plan_exchange(of_rank, registers, self.world, range(self.world.size))
-        assert start is not None
-        self._begin(start)
-        self._add(FinishExchange(start), start.uses())
-        return mine.register
-
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
         """For each result, a leaf that dies in this group and lies in memory as the result does."""
         registers = self.registers
@@ -486,146 +392,5 @@ class Planner:
                     break
         return found
 
-    def _by_numpy(self, node: Node) -> None:
-        registers = self.registers
-        if node.kind == "read" and node.args[0].place is not None and goes_across(node):
-            view = node.params[0]
-            if is_readable(view):
-                self._read_across(node)
-                return
-        if node.kind == "index" and node.place is not None:
-            self._count_locally(node)
-            return
-        function, places = numpy_function(node)
-        if node.place is not None and node.kind in ("call", "cast", "where"):
-            self._by_numpy_on_shares(node, function, places)
-            return
-        arguments = []
-        uses = set()
-        for place in places:
-            arg = node.args[place]
-            if type(arg) is Node:
-                source = self._gathered(arg)
-                arguments.append((True, source))
-                uses.add(source)
-            else:
-                arguments.append((False, registers.scalar_of[id(node), place]))
-        register = registers.of[id(node)]
-        number = self.number.get(id(node), -1)
-        step = ByNumpy(register, function, tuple(arguments), node.geometry, number)
-        self._add(step, {register} | uses)
-        if node.place is not None:
-            self._add(Localise(register, node.place, registers.geometry[register]), {register})
-        self.launches.append([])
 
-    def _by_numpy_on_shares(
-        self, node: Node, function: Callable[..., Any], places: tuple[int, ...]
-    ) -> None:
-        """An elementwise operation on this rank's share of each operand."""
-        assert self.world is not None
-        registers = self.registers
-        layout = node.place.layout
-
-        def region_of(arg: Node, rank: int) -> tuple[IndexSet, ...]:
-            lead = node.geometry.ndim - arg.geometry.ndim
-            held = layout.region(rank)[lead:]
-            return tuple(
-                [
-                    (Range(0, 1 if len(part) else 0) if n == 1 else part)
-                    for n, part in zip(arg.geometry.shape, held, strict=True)
-                ]
-            )
-
-        arguments: list[tuple[bool, int]] = []
-        patches: dict[int, Patch] = {}
-        uses = {registers.of[id(node)]}
-        for place in places:
-            arg = node.args[place]
-            if type(arg) is not Node:
-                arguments.append((False, registers.scalar_of[id(node), place]))
-                continue
-            if arg.place is node.place and arg.geometry.shape == node.geometry.shape:
-                register = registers.of[id(arg)]
-                if not registers.padding[register]:
-                    arguments.append((True, register))
-                    uses.add(register)
-                    continue
-            if id(arg) not in patches:
-                region = region_of(arg, registers.rank)
-                geometry = dense(tuple(map(len, region)), arg.geometry.dtype)
-                patches[id(arg)] = Patch(registers.extra(geometry), arg, region)
-            arguments.append((True, patches[id(arg)].register))
-
-        def of_rank(rank: int) -> list[Patch]:
-            return [
-                Patch(patch.register, patch.node, region_of(patch.node, rank))
-                for patch in patches.values()
-            ]
-
-        self._note(list(patches.values()))
-        readers: set[int] = set()
-        for patch in patches.values():
-            home: Place | None = patch.node.place
-            if home is None:
-                continue
-            shape = node.geometry.shape
-            outer = broadcast_map(patch.node, len(shape), shape, identity(shape))
-            readers |= who_reads(home.layout.region(registers.rank), outer, layout)
-        start = plan_exchange(of_rank, registers, self.world, readers) if patches else None
-        if start is not None:
-            self._begin(start)
-            self._add(FinishExchange(start), start.uses())
-            uses |= {patch.register for patch in patches.values()}
-        register = registers.of[id(node)]
-        step = ByNumpy(register, function, tuple(arguments), registers.geometry[register])
-        self._add(step, uses)
-        self.launches.append([])
-
-    def _read_across(self, node: Node) -> None:
-        """A view whose elements come from other ranks, in another order than a loop would need."""
-        registers = self.registers
-        base, view = node.args[0], node.params[0]
-        world: World = base.place.world
-        target = Layout.replicated(view.shape, world.size)
-        if node.place is not None:
-            target = node.place.layout
-        source, register = registers.of[id(base)], registers.of[id(node)]
-        step = ReadAcross(
-            register, source, view, base.place.layout, target, world.communicator,
-            registers.geometry[register],
-        )  # fmt: skip
-        self._add(step, {register, source})
-        self.launches.append([])
-
-    def _count_locally(self, node: Node) -> None:
-        registers = self.registers
-        register, (axis,) = registers.of[id(node)], node.params
-        numbers = (registers.scalar_of[id(node), 0], registers.scalar_of[id(node), 1])
-        indices = node.place.layout.region(registers.rank)[axis].array()
-        geometry = registers.geometry[register]
-        self._add(CountLocally(register, indices, axis, numbers, geometry), {register})
-        self.launches.append([])
-
-    def _with_releases(self, outputs: tuple[int, ...]) -> list[Step]:
-        last: dict[int, int] = {}
-        for k, (_, uses) in enumerate(self.steps):
-            for register in uses:
-                last[register] = k
-        dying: dict[int, list[int]] = {}
-        for register, k in last.items():
-            if register not in outputs:
-                dying.setdefault(k, []).append(register)
-        steps: list[Step] = []
-        for k, (step, _) in enumerate(self.steps):
-            steps.append(step)
-            if k in dying and k + 1 < len(self.steps):
-                steps.append(Release(tuple(sorted(dying[k]))))
-        return steps
-
-
-def summary(statement: Statement) -> str:
-    """One line about a statement, for people."""
-    return f"{statement.style} {statement.node!r}"
-
-
-__all__ = ["LaunchMaker", "Planner", "summary"]
+__all__ = ["LaunchMaker", "Planner"]

@@ -30,6 +30,7 @@ from ..run.exchange import (
     scheduled,
 )
 from ..run.parts import State
+from .maps import identity
 
 if TYPE_CHECKING:
     from .body import Patch, Registers
@@ -109,7 +110,6 @@ def _collected(
     # the planner's: one process alone never needs them here
     from .body import Patch, Registers
     from .readers import who_reads
-    from .statements import identity
 
     world: World = node.place.world
     readers: Iterable[int] = range(world.size)

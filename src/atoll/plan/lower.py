@@ -21,8 +21,9 @@ from ..graph.node import Node, Operation
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
 from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, intervals_of
 from .groups import Group
+from .maps import identity, through_view
 from .patches import join_patches
-from .statements import Statement, identity, through_view
+from .statements import Statement
 from .unknown import function, greatest, least
 
 CHUNK_ELEMENTS = 1 << 15

@@ -19,14 +19,7 @@ from ..layout import IndexSet, Layout, Range, Region
 from ..ops.placement import Place
 from .body import Registers
 from .groups import Group
-from .statements import (
-    AxisMap,
-    box_of,
-    broadcast_map,
-    identity,
-    inside_region,
-    through_view,
-)
+from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 
 Found = tuple[Node, AxisMap | None]
 """A node in memory, and the map under which it is read; ``None`` where all of it is."""

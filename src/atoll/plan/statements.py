@@ -9,7 +9,7 @@ the expression has grown past the bounds of one kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -19,17 +19,14 @@ from ..graph.node import Node
 from ..ops.elementwise import is_native
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
+from .flattened import unshape_reductions
+from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .reasons import Chosen
 from .safety import reads_safely
-from .unknown import dense_shape
 
 MAX_OPERATIONS = 200
 MAX_STREAMS = 24
-_DEEP = 40
 _MOST_PIECES = 8
-
-AxisMap = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-"""For each axis of a node: first index, and (loop axis, step) pairs."""
 
 
 @dataclass(slots=True)
@@ -85,80 +82,9 @@ class Statement:
         return len(node.args) == 3 and node.params[0].is_base and self.place is None
 
 
-def identity(shape: Sequence[int]) -> AxisMap:
-    """The map that takes the loop's index as it is."""
-    return tuple([(0, ((k, 1),)) if n != 1 else (0, ()) for k, n in enumerate(shape)])
-
-
-def broadcast_map(node: Node, ndim: int, shape: Sequence[int], outer: AxisMap) -> AxisMap:
-    """The map of an operand that is broadcast to ``shape``, whose own map is ``outer``."""
-    own = node.geometry.shape
-    lead = ndim - len(own)
-    return tuple(
-        [(0, ()) if n == 1 and shape[lead + k] != 1 else outer[lead + k] for k, n in enumerate(own)]
-    )
-
-
-def through_view(view: Geometry, outer: AxisMap) -> AxisMap | None:
-    """The map of the base, where ``outer`` is the map of one of its views."""
-    axes = view.axes
-    if axes is None:
-        return None
-    result = []
-    for first, steps in axes:
-        start = first
-        coefficients: dict[int, int] = {}
-        for axis, step in steps:
-            begin, inner = outer[axis]
-            start += step * begin
-            for loop, factor in inner:
-                coefficients[loop] = coefficients.get(loop, 0) + step * factor
-        result.append((start, tuple(sorted((k, c) for k, c in coefficients.items() if c))))
-    return tuple(result)
-
-
-def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
-    """A region as a box: for each base axis (first, last + 1, view axis or -1, step 1 or -1)."""
-    axes = region.axes
-    if axes is None or region.size == 0:
-        return None
-    seen: set[int] = set()
-    box = []
-    for first, steps in axes:
-        if not steps:
-            box.append((first, first + 1, -1, 1))
-            continue
-        if len(steps) > 1:
-            return None
-        axis, step = steps[0]
-        if step not in (1, -1) or axis in seen:
-            return None
-        seen.add(axis)
-        n = region.shape[axis]
-        low = first if step == 1 else first - n + 1
-        box.append((low, low + n, axis, step))
-    if any(n > 1 and k not in seen for k, n in enumerate(region.shape)):
-        return None
-    return tuple(box)
-
-
 def _is_box(update: Node) -> bool:
     """Whether all of a box is assigned."""
     return len(update.args) == 2 and box_of(update.params[0]) is not None
-
-
-def inside_region(
-    region: Geometry, box: tuple[tuple[int, int, int, int], ...], outer: AxisMap
-) -> AxisMap:
-    """The map of the value that was written through ``region``, where ``outer`` maps its base."""
-    result: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())] * region.ndim
-    for k, (low, high, axis, step) in enumerate(box):
-        if axis < 0:
-            continue
-        start, steps = outer[k]
-        first = low if step == 1 else high - 1
-        result[axis] = ((start - first) * step, tuple([(loop, step * c) for loop, c in steps]))
-    return tuple(result)
 
 
 def is_trivial(node: Node) -> bool:
@@ -166,93 +92,6 @@ def is_trivial(node: Node) -> bool:
     return node.kind in ("fill", "index", "read") or (
         node.kind == "cast" and node.args[0].kind in ("fill", "index")
     )
-
-
-def unshaped(
-    node: Node, memory: dict[int, Node | None], scalar_of: dict[tuple[int, int], int]
-) -> Node | None:
-    """A node of another shape with the same elements in the same C order, or ``None``."""
-    if id(node) in memory:
-        return memory[id(node)]
-    found: Node | None = None
-    if node.value is None:
-        if node.kind == "read":
-            view = node.params[0]
-            if view.is_whole and view.base.ndim != 1:
-                found = node.args[0]
-        elif node.kind in ("call", "cast", "where"):
-            args: list[Any] = []
-            for arg in node.args:
-                if type(arg) is not Node:
-                    args.append(arg)
-                    continue
-                inner = (
-                    unshaped(arg, memory, scalar_of)
-                    if arg.geometry.shape == node.geometry.shape
-                    else None
-                )
-                if inner is None or (args and _shape_of(args) not in (None, inner.geometry.shape)):
-                    args = []
-                    break
-                args.append(inner)
-            shape = _shape_of(args)
-            if shape is not None:
-                found = Node(
-                    node.kind,
-                    tuple(args),
-                    dense_shape(shape, node.geometry.dtype),
-                    node.params,
-                    node.name,
-                    node.site,
-                )
-                for place in range(len(args)):
-                    if (id(node), place) in scalar_of:
-                        scalar_of[id(found), place] = scalar_of[id(node), place]
-    memory[id(node)] = found
-    return found
-
-
-def _shape_of(args: Sequence[Any]) -> tuple[int, ...] | None:
-    for arg in args:
-        if type(arg) is Node:
-            return arg.geometry.shape
-    return None
-
-
-def unshape_reductions(trace: Trace) -> list[Node]:
-    """Fold over the original shape where a reduction folds all of something that was flattened."""
-    order, roots = trace.order, trace.roots
-    memory: dict[int, Node | None] = {}
-    changed = False
-    for node in order:
-        if node.kind == "reduce" and len(node.params[0]) == node.args[0].geometry.ndim:
-            if node.weight > _DEEP:
-                for below in order:  # operands first, so that no call goes deep
-                    unshaped(below, memory, trace.scalar_of)
-            inner = unshaped(node.args[0], memory, trace.scalar_of)
-            if inner is not None and not node.params[1]:
-                node.args = (inner,)
-                node.params = (tuple(range(inner.geometry.ndim)), False)
-                changed = True
-    if not changed:
-        return order
-    from_roots: list[Node] = []
-    done: set[int] = set()
-    for root in roots:
-        _append_pending(root, done, from_roots)
-    return from_roots
-
-
-def _append_pending(root: Node, done: set[int], order: list[Node]) -> None:
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node.value is None and id(node) not in done:
-            done.add(id(node))
-            stack.append((node, True))
-            stack.extend((a, False) for a in reversed(node.args) if type(a) is Node)
 
 
 def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
@@ -491,7 +330,7 @@ class Reads:
 
 def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and what it reads."""
-    trace.order = unshape_reductions(trace)
+    trace.order = unshape_reductions(trace.order, trace.roots, trace.scalar_of)
     stored, by_numpy = choose_stored(trace)
     if any(
         arg.place is not None

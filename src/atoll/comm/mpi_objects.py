@@ -1,0 +1,108 @@
+"""Python objects between MPI processes: pickled, and sent as bytes.
+
+Their lengths are not known beforehand. Short ones travel in a slot of fixed length, together with it; longer
+ones follow in a second operation. mpi4py's handles are used here, but ``mpi`` alone imports it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .communicator import Communicator, Request
+from .single import check_rows
+from .slots import SLOT, length_in, loads, slot_of, starts_of, unslot
+
+
+class ObjectsByMpi(Communicator):
+    """The part of the communicator that carries objects."""
+
+    _mpi: Any
+    """The duplicate of the communicator that atoll talks on."""
+    _byte: Any
+    """MPI's datatype of bytes."""
+
+    @abstractmethod
+    def _collective(
+        self,
+        handle: Any,
+        operation: str,
+        what: str,
+        nbytes: int,
+        result: Any = None,
+        kept: Any = None,
+    ) -> Request:
+        """The request of a collective operation that has begun."""
+
+    @abstractmethod
+    def _wait(self, handle: Any, operation: str, what: str, kept: Any = None) -> None:
+        """Wait for an operation whose memory is ``kept`` until its end."""
+
+    def allgather_object(self, value: Any, what: str = "") -> list[Any]:
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        what = what or "allgather_object"
+        slot, slots = slot_of(data), bytearray(SLOT * self.size)
+        handle = self._mpi.Iallgather((slot, SLOT, self._byte), (slots, SLOT, self._byte))
+        self._collective(handle, "allgather", what, SLOT, None, (slot, slots)).wait()
+        found = [unslot(slots, start) for start in range(0, len(slots), SLOT)]
+        if None not in found:
+            return [pickle.loads(inline) for inline in found if inline is not None]
+        lengths = np.frombuffer(slots, np.int64)[:: SLOT // 8].copy()
+        starts = starts_of(lengths)
+        gathered = np.empty(int(lengths.sum()), np.uint8)
+        given = np.frombuffer(data, np.uint8)
+        handle = self._mpi.Iallgatherv(
+            (given, given.size, self._byte), (gathered, lengths, starts, self._byte)
+        )
+        self._wait(handle, "allgather", what, (given, gathered))
+        return loads(gathered, lengths, starts)
+
+    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
+        self.check_peer(root)
+        given = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
+        what = what or "gather_object"
+        length = np.array([given.size])
+        lengths = np.empty(self.size if self.rank == root else 0, np.int64)
+        at_root = self.rank == root
+        handle = self._mpi.Igather(length, lengths if at_root else None, root)
+        self._collective(handle, f"gather on rank {root}", what, 8, kept=(length, lengths)).wait()
+        starts = starts_of(lengths)
+        gathered = np.empty(int(lengths.sum()), np.uint8)
+        receive = (gathered, lengths, starts, self._byte) if at_root else None
+        handle = self._mpi.Igatherv((given, given.size, self._byte), receive, root)
+        self._wait(handle, f"gather on rank {root}", what, (given, gathered))
+        return loads(gathered, lengths, starts) if at_root else None
+
+    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
+        self.check_peer(root)
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
+        what = what or "bcast_object"
+        slot = bytearray(slot_of(data))
+        handle = self._mpi.Ibcast((slot, SLOT, self._byte), root)
+        self._collective(handle, f"bcast from rank {root}", what, SLOT, None, slot).wait()
+        inline = unslot(slot, 0)
+        if inline is None:
+            rest = np.empty(length_in(slot, 0), np.uint8)
+            if self.rank == root:
+                rest[:] = np.frombuffer(data, np.uint8)
+            inline = self.bcast(rest, root, what).data
+        return value if self.rank == root else pickle.loads(inline)
+
+    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
+        check_rows(values, self.size)
+        rows = [pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in values]
+        what = what or "alltoall_object"
+        sizes = np.array([len(row) for row in rows], np.int64)
+        lengths = self.alltoall(sizes, what)
+        given = np.frombuffer(b"".join(rows), np.uint8)
+        received = np.empty(int(lengths.sum()), np.uint8)
+        starts = starts_of(lengths)
+        handle = self._mpi.Ialltoallv(
+            (given, sizes, starts_of(sizes), self._byte), (received, lengths, starts, self._byte)
+        )
+        self._wait(handle, "alltoall", what, (given, received))
+        return loads(received, lengths, starts)

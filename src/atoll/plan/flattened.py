@@ -1,0 +1,103 @@
+"""Reductions of all elements of something flattened: they fold over its own shape instead.
+
+``ravel().sum()`` needs no elements in C order. Seen through a reshape of whole arrays, the loops
+run over the shape that lies in memory, and what is below them fuses with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..graph.node import Node
+from .unknown import dense_shape
+
+_DEEP = 40
+
+
+def unshaped(
+    node: Node, memory: dict[int, Node | None], scalar_of: dict[tuple[int, int], int]
+) -> Node | None:
+    """A node of another shape with the same elements in the same C order, or ``None``."""
+    if id(node) in memory:
+        return memory[id(node)]
+    found: Node | None = None
+    if node.value is None:
+        if node.kind == "read":
+            view = node.params[0]
+            if view.is_whole and view.base.ndim != 1:
+                found = node.args[0]
+        elif node.kind in ("call", "cast", "where"):
+            args: list[Any] = []
+            for arg in node.args:
+                if type(arg) is not Node:
+                    args.append(arg)
+                    continue
+                inner = (
+                    unshaped(arg, memory, scalar_of)
+                    if arg.geometry.shape == node.geometry.shape
+                    else None
+                )
+                if inner is None or (args and _shape_of(args) not in (None, inner.geometry.shape)):
+                    args = []
+                    break
+                args.append(inner)
+            shape = _shape_of(args)
+            if shape is not None:
+                found = Node(
+                    node.kind,
+                    tuple(args),
+                    dense_shape(shape, node.geometry.dtype),
+                    node.params,
+                    node.name,
+                    node.site,
+                )
+                for place in range(len(args)):
+                    if (id(node), place) in scalar_of:
+                        scalar_of[id(found), place] = scalar_of[id(node), place]
+    memory[id(node)] = found
+    return found
+
+
+def _shape_of(args: Sequence[Any]) -> tuple[int, ...] | None:
+    for arg in args:
+        if type(arg) is Node:
+            return arg.geometry.shape
+    return None
+
+
+def unshape_reductions(
+    order: list[Node], roots: list[Node], scalar_of: dict[tuple[int, int], int]
+) -> list[Node]:
+    """Fold over the original shape where a reduction folds all of something that was flattened."""
+    memory: dict[int, Node | None] = {}
+    changed = False
+    for node in order:
+        if node.kind == "reduce" and len(node.params[0]) == node.args[0].geometry.ndim:
+            if node.weight > _DEEP:
+                for below in order:  # operands first, so that no call goes deep
+                    unshaped(below, memory, scalar_of)
+            inner = unshaped(node.args[0], memory, scalar_of)
+            if inner is not None and not node.params[1]:
+                node.args = (inner,)
+                node.params = (tuple(range(inner.geometry.ndim)), False)
+                changed = True
+    if not changed:
+        return order
+    from_roots: list[Node] = []
+    done: set[int] = set()
+    for root in roots:
+        _append_pending(root, done, from_roots)
+    return from_roots
+
+
+def _append_pending(root: Node, done: set[int], order: list[Node]) -> None:
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node.value is None and id(node) not in done:
+            done.add(id(node))
+            stack.append((node, True))
+            stack.extend((a, False) for a in reversed(node.args) if type(a) is Node)

@@ -1,0 +1,86 @@
+"""Axis maps: which element of a node a loop looks at, as it goes over its domain.
+
+An expression is walked from what is stored down to memory. On the way the map of the loop's own
+index becomes that of each operand: through views, broadcasting and the regions of assignments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..graph.geometry import Geometry
+from ..graph.node import Node
+
+AxisMap = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+"""For each axis of a node: first index, and (loop axis, step) pairs."""
+
+
+def identity(shape: Sequence[int]) -> AxisMap:
+    """The map that takes the loop's index as it is."""
+    return tuple([(0, ((k, 1),)) if n != 1 else (0, ()) for k, n in enumerate(shape)])
+
+
+def broadcast_map(node: Node, ndim: int, shape: Sequence[int], outer: AxisMap) -> AxisMap:
+    """The map of an operand that is broadcast to ``shape``, whose own map is ``outer``."""
+    own = node.geometry.shape
+    lead = ndim - len(own)
+    return tuple(
+        [(0, ()) if n == 1 and shape[lead + k] != 1 else outer[lead + k] for k, n in enumerate(own)]
+    )
+
+
+def through_view(view: Geometry, outer: AxisMap) -> AxisMap | None:
+    """The map of the base, where ``outer`` is the map of one of its views."""
+    axes = view.axes
+    if axes is None:
+        return None
+    result = []
+    for first, steps in axes:
+        start = first
+        coefficients: dict[int, int] = {}
+        for axis, step in steps:
+            begin, inner = outer[axis]
+            start += step * begin
+            for loop, factor in inner:
+                coefficients[loop] = coefficients.get(loop, 0) + step * factor
+        result.append((start, tuple(sorted((k, c) for k, c in coefficients.items() if c))))
+    return tuple(result)
+
+
+def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
+    """A region as a box: for each base axis (first, last + 1, view axis or -1, step 1 or -1)."""
+    axes = region.axes
+    if axes is None or region.size == 0:
+        return None
+    seen: set[int] = set()
+    box = []
+    for first, steps in axes:
+        if not steps:
+            box.append((first, first + 1, -1, 1))
+            continue
+        if len(steps) > 1:
+            return None
+        axis, step = steps[0]
+        if step not in (1, -1) or axis in seen:
+            return None
+        seen.add(axis)
+        n = region.shape[axis]
+        low = first if step == 1 else first - n + 1
+        box.append((low, low + n, axis, step))
+    if any(n > 1 and k not in seen for k, n in enumerate(region.shape)):
+        return None
+    return tuple(box)
+
+
+def inside_region(
+    region: Geometry, box: tuple[tuple[int, int, int, int], ...], outer: AxisMap
+) -> AxisMap:
+    """The map of the value that was written through ``region``, where ``outer`` maps its base."""
+    result: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())] * region.ndim
+    for k, (low, high, axis, step) in enumerate(box):
+        if axis < 0:
+            continue
+        start, steps = outer[k]
+        first = low if step == 1 else high - 1
+        result[axis] = ((start - first) * step, tuple([(loop, step * c) for loop, c in steps]))
+    return tuple(result)

@@ -1,0 +1,185 @@
+"""Steps that NumPy runs: on whole arrays, or on the share of each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..comm.world import World
+from ..graph.geometry import dense
+from ..graph.node import Node
+from ..layout import IndexSet, Layout, Range
+from ..ops.placement import Place, goes_across
+from ..run.across import CountLocally, ReadAcross, is_readable
+from ..run.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
+from ..run.program import ByNumpy, Copy
+from .body import Patch
+from .exchange import plan_exchange
+from .maps import broadcast_map, identity
+from .numpy_nodes import numpy_function
+from .readers import who_reads
+from .steps import Steps
+
+
+class StepsByNumpy(Steps):
+    """Adds the steps that need no loops of ours."""
+
+    def _by_numpy(self, node: Node) -> None:
+        registers = self.registers
+        if node.kind == "read" and node.args[0].place is not None and goes_across(node):
+            view = node.params[0]
+            if is_readable(view):
+                self._read_across(node)
+                return
+        if node.kind == "index" and node.place is not None:
+            self._count_locally(node)
+            return
+        function, places = numpy_function(node)
+        if node.place is not None and node.kind in ("call", "cast", "where"):
+            self._by_numpy_on_shares(node, function, places)
+            return
+        arguments = []
+        uses = set()
+        for place in places:
+            arg = node.args[place]
+            if type(arg) is Node:
+                source = self._gathered(arg)
+                arguments.append((True, source))
+                uses.add(source)
+            else:
+                arguments.append((False, registers.scalar_of[id(node), place]))
+        register = registers.of[id(node)]
+        number = self.number.get(id(node), -1)
+        step = ByNumpy(register, function, tuple(arguments), node.geometry, number)
+        self._add(step, {register} | uses)
+        if node.place is not None:
+            self._add(Localise(register, node.place, registers.geometry[register]), {register})
+        self.launches.append([])
+
+    def _by_numpy_on_shares(
+        self, node: Node, function: Callable[..., Any], places: tuple[int, ...]
+    ) -> None:
+        """An elementwise operation on this rank's share of each operand."""
+        assert self.world is not None
+        registers = self.registers
+        layout = node.place.layout
+
+        def region_of(arg: Node, rank: int) -> tuple[IndexSet, ...]:
+            lead = node.geometry.ndim - arg.geometry.ndim
+            held = layout.region(rank)[lead:]
+            return tuple(
+                [
+                    (Range(0, 1 if len(part) else 0) if n == 1 else part)
+                    for n, part in zip(arg.geometry.shape, held, strict=True)
+                ]
+            )
+
+        arguments: list[tuple[bool, int]] = []
+        patches: dict[int, Patch] = {}
+        uses = {registers.of[id(node)]}
+        for place in places:
+            arg = node.args[place]
+            if type(arg) is not Node:
+                arguments.append((False, registers.scalar_of[id(node), place]))
+                continue
+            if arg.place is node.place and arg.geometry.shape == node.geometry.shape:
+                register = registers.of[id(arg)]
+                if not registers.padding[register]:
+                    arguments.append((True, register))
+                    uses.add(register)
+                    continue
+            if id(arg) not in patches:
+                region = region_of(arg, registers.rank)
+                geometry = dense(tuple(map(len, region)), arg.geometry.dtype)
+                patches[id(arg)] = Patch(registers.extra(geometry), arg, region)
+            arguments.append((True, patches[id(arg)].register))
+
+        def of_rank(rank: int) -> list[Patch]:
+            return [
+                Patch(patch.register, patch.node, region_of(patch.node, rank))
+                for patch in patches.values()
+            ]
+
+        self._note(list(patches.values()))
+        readers: set[int] = set()
+        for patch in patches.values():
+            home: Place | None = patch.node.place
+            if home is None:
+                continue
+            shape = node.geometry.shape
+            outer = broadcast_map(patch.node, len(shape), shape, identity(shape))
+            readers |= who_reads(home.layout.region(registers.rank), outer, layout)
+        start = plan_exchange(of_rank, registers, self.world, readers) if patches else None
+        if start is not None:
+            self._begin(start)
+            self._add(FinishExchange(start), start.uses())
+            uses |= {patch.register for patch in patches.values()}
+        register = registers.of[id(node)]
+        step = ByNumpy(register, function, tuple(arguments), registers.geometry[register])
+        self._add(step, uses)
+        self.launches.append([])
+
+    def _read_across(self, node: Node) -> None:
+        """A view whose elements come from other ranks, in another order than a loop would need."""
+        registers = self.registers
+        base, view = node.args[0], node.params[0]
+        world: World = base.place.world
+        target = Layout.replicated(view.shape, world.size)
+        if node.place is not None:
+            target = node.place.layout
+        source, register = registers.of[id(base)], registers.of[id(node)]
+        step = ReadAcross(
+            register, source, view, base.place.layout, target, world.communicator,
+            registers.geometry[register],
+        )  # fmt: skip
+        self._add(step, {register, source})
+        self.launches.append([])
+
+    def _count_locally(self, node: Node) -> None:
+        registers = self.registers
+        register, (axis,) = registers.of[id(node)], node.params
+        numbers = (registers.scalar_of[id(node), 0], registers.scalar_of[id(node), 1])
+        indices = node.place.layout.region(registers.rank)[axis].array()
+        geometry = registers.geometry[register]
+        self._add(CountLocally(register, indices, axis, numbers, geometry), {register})
+        self.launches.append([])
+
+    def _assign_locally(self, node: Node) -> None:
+        """An update where the shares are no intervals: each rank assigns to its own part of the region."""
+        registers = self.registers
+        base, value = node.args[0], node.args[1]
+        register = registers.of[id(node)]
+        uses = {register, registers.of[id(base)]}
+        self._add(Copy(register, registers.of[id(base)], registers.geometry[register]), uses)
+        part = AssignedPart(node.place, node.params[0], registers.rank)
+        source, number, cut = None, None, False
+        if type(value) is not Node:
+            number = registers.scalar_of[id(node), 1]
+        elif value.place is None:
+            source = registers.of[id(value)]
+        else:
+            source, cut = self._wanted_of(value, node, part), True
+        step = AssignLocally(register, part, source, number, cut=cut)
+        self._add(step, {register} | ({source} if source is not None else set()))
+        self.launches.append([])
+
+    def _wanted_of(self, value: Node, node: Node, part: AssignedPart) -> int:
+        """A register with what each rank needs of a value for its part of an assigned region."""
+        assert self.world is not None
+        registers, shape = self.registers, value.geometry.shape
+        region = part.wanted(shape)
+        form = dense(tuple(map(len, region)), value.geometry.dtype)
+        mine = Patch(registers.extra(form), value, region)
+        self._note([mine])
+
+        def of_rank(rank: int) -> list[Patch]:
+            if rank == registers.rank:
+                return [mine]
+            theirs = AssignedPart(node.place, node.params[0], rank).wanted(shape)
+            return [Patch(mine.register, value, theirs)]
+
+        start = plan_exchange(of_rank, registers, self.world, range(self.world.size))
+        assert start is not None
+        self._begin(start)
+        self._add(FinishExchange(start), start.uses())
+        return mine.register
