@@ -25,13 +25,15 @@ _places: dict[Any, Place] = {}
 class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
-    __slots__ = ("layout", "number", "padded", "world")
+    __slots__ = ("layout", "number", "padded", "read", "world")
 
     def __init__(self, layout: Layout, world: World) -> None:
         self.layout = layout
         self.world = world
         self.number = next(_numbers)
         self.padded = layout.is_padded
+        self.read: dict[int, Place | None] = {}
+        """Where views that were read lie, by their numbers."""
 
     @classmethod
     def of(cls, layout: Layout, world: World) -> Place | None:
@@ -175,19 +177,47 @@ def crosses(view: Geometry) -> bool:
 def place_of(node: Node) -> Place | None:
     """The place of a node whose operands have theirs; called when the node is made."""
     kind = node.kind
+    # What most nodes are comes first: it is asked for at every operation of a step.
+    if kind == "read":
+        found: Place | None = node.args[0].place.read.get(node.params[0].number)
+        if found is not None:
+            return found
+    elif (kind == "call" or kind == "cast" or kind == "where") and node.weight >= 0:
+        shape = node.geometry.shape
+        world = whole = None
+        for arg in node.args:
+            if type(arg) is Node:
+                home: Place | None = arg.place
+                if home is not None:
+                    if world is None:
+                        world = home.world
+                    elif home.world is not world:
+                        break
+                    if whole is None and arg.geometry.shape == shape:
+                        whole = home
+        else:
+            if whole is not None and shape and not whole.padded:
+                return whole
+    return _place_of(node)
+
+
+def _place_of(node: Node) -> Place | None:
+    """By all rules."""
+    kind = node.kind
     shape = node.geometry.shape
     first = node.args[0]
     if kind == "read":
-        found = placed_view(first.place, node.params[0])
-        return _without_padding(found) if found is not None and found.padded else found
+        home, view = first.place, node.params[0]
+        found = placed_view(home, view)
+        if found is not None and found.padded:
+            found = _without_padding(found)
+        if len(home.read) > 4096:
+            home.read.clear()
+        home.read[view.number] = found
+        return found
     placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
     place: Place = placed[0].place
     world = place.world
-    if node.weight >= 0 and placed[0].geometry.shape == shape and shape:
-        # The common case: all operands lie alike.
-        alike = len(placed) == 1 or all(arg.place is place for arg in placed)
-        if alike and kind in ("call", "cast", "where"):
-            return _without_padding(place) if place.padded else place
     if node.weight < 0:
         raise MixedArraysError(
             f"{node.name or node.kind}: one operand is a dataflow array, local to its rank, another lies on "

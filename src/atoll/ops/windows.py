@@ -73,15 +73,15 @@ def taken(trail: Trail) -> list[Node]:
 def _placed(node: Node) -> Any:
     """The place of a node that is being made; closes or opens windows as it says."""
     place = place_of(node)
-    if opened.still:
-        return place
     if place is not None:
-        if opened.trails:
+        if opened.trails and not opened.still:
             trail = place.world.communicator.trail
             if trail.window is not None:
                 _close(trail)
                 weigh(node)
         return place
+    if opened.still:
+        return None
     operand = next(arg for arg in node.args if type(arg) is Node and arg.place is not None)
     world = operand.place.world
     if world.size > 1:
