@@ -1,7 +1,7 @@
-"""Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [kernels]``.
+"""Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [kernels] [further]``.
 
-With a number of ranks, on simulated ranks; under ``mpiexec``, on real ones. What fails is cut down by leaving
-lines out, and printed.
+With a number of ranks, on simulated ranks; under ``mpiexec``, on real ones. With ``further``, lines of ``further.py``
+are drawn as well. What fails is cut down by leaving lines out, and printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atoll import evaluate
 from atoll.comm import simulated
 
 from ..plan import reference
-from . import checking, wider
+from . import checking, further, wider
 
 
 class Late(BaseException):
@@ -77,10 +77,11 @@ def main():
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
         evaluate.make_launch = reference.ReferenceLaunch
+    kind = further.Further if "further" in sys.argv else wider.Drawing
     wrong = 0
     for seed in range(start, stop):
         spread = ranks > 1 or real
-        program = wider.draw(seed, 14, exports=not spread, ranks=spread)
+        program = wider.draw(seed, 14, exports=not spread, ranks=spread, kind=kind)
         found = run(program, ranks)
         if found and real:
             print(f"rank {atoll.world.rank}", found, flush=True)

@@ -606,7 +606,7 @@ class Drawing:
             trial = dict(self.names)
             before = {k: self.names[k].copy() for k in self.arrays}
             bases = {id(self.root(self.names[k])): self.root(self.names[k]) for k in self.arrays}
-            saved = [(v, v.copy()) for v in bases.values() if isinstance(v, numpy.ndarray)]
+            saved = [(v, v.copy()) for v in bases.values() if isinstance(v, numpy.ndarray) and may_write(v)]
             shapes = {k: self.names[k].shape for k in self.arrays}
             _, error = run_line(text, trial)
             value = trial.get(new) if new else None
@@ -645,6 +645,17 @@ class Drawing:
         return array
 
 
+def may_write(array: numpy.ndarray) -> bool:
+    """Whether an array's memory can be put back."""
+    flag = array.flags.writeable
+    try:
+        array.setflags(write=True)
+    except ValueError:
+        return False
+    array.setflags(write=flag)
+    return True
+
+
 def outcome_shape(call) -> tuple[int, ...] | None:
     """The shape of what a call returns, or nothing where it fails."""
     try:
@@ -653,11 +664,13 @@ def outcome_shape(call) -> tuple[int, ...] | None:
         return None
 
 
-def draw(seed: int, lines: int, *, exports: bool = False, ranks: bool = False) -> Program:
+def draw(
+    seed: int, lines: int, *, exports: bool = False, ranks: bool = False, kind: type[Drawing] = Drawing
+) -> Program:
     """The program of a seed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        drawing = Drawing(seed, exports=exports, ranks=ranks)
+        drawing = kind(seed, exports=exports, ranks=ranks)
         for _ in range(drawing.rng.randint(2, lines)):
             drawing.step()
     return replay(seed, drawing.start, drawing.texts)
