@@ -340,6 +340,7 @@ class Further(wider.Drawing):
         name, a = self.pick()
         outs = [n for n in self.arrays if self.names[n].shape == a.shape]
         one, two = self.rng.choice(outs), self.rng.choice(outs)
+        two = "None" if one == two or numpy.may_share_memory(self.names[one], self.names[two]) else two
         lines = [f"np.divmod({name}, 3, out=({one}, {two}))", f"np.modf({name}, out=({one}, None))", f"v = np.frexp({name})", f"{{}} = np.divmod({name}, {self.fit(a)})[1]"]
         lines += [f"v = np.modf({name})", f"np.frexp({name}, out=({one}, {two}))", f"v = divmod({name}, 2)", f"{{}} = np.float_power({name}, 1)", f"{{}} = np.ldexp({name}, 1)"]
         return self.rng.choice(lines)

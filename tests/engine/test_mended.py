@@ -126,6 +126,24 @@ def test_writes_into_memory_that_is_known_outside(rank, size):
         np.testing.assert_array_equal(exported, expected[rows], err_msg=line)
 
 
+@pytest.mark.simulated(1, 3, 7)
+@pytest.mark.ranks(2)
+def test_writes_from_ranks_into_memory_that_every_rank_has(rank, size):
+    """What is written lies in shares, and so does the mask: each rank writes all of it."""
+    whole = np.arange(6.0)
+    spread = atoll.asarray(whole)
+    shared = atoll.asarray(whole).redistribute(Layout((6,), "n", size=size))
+    block = shared.local
+    shared[...] = spread * 2
+    np.testing.assert_array_equal(block, whole * 2)
+    shared[spread > 2] = spread[spread > 2] - 9
+    np.testing.assert_array_equal(block, np.where(whole > 2, whole - 9, whole * 2))
+    one = atoll.ones((1,)).redistribute(Layout((1,), "n", size=size))
+    block = one.local
+    one[atoll.asarray(np.array([True])).redistribute(Layout((1,), "b", size=size))] = 5
+    assert block.tolist() == [5]
+
+
 def test_an_old_version_that_a_strided_assignment_still_reads():
     """An assignment to every other element reads a version that a later one would overwrite."""
 

@@ -48,6 +48,18 @@ PROGRAMS = {
         a2 = a1.byteswap()
         a1.byteswap(True)
         a0.byteswap(inplace=True)""",
+    "axes from the end, and of elements": """
+        a1 = np.cumulative_sum(a0, axis=-1, include_initial=True)
+        a2 = np.cumulative_prod(a0[:, :2], axis=-2, include_initial=True)
+        a3 = np.take(np.array(5), [0, -1, 0], axis=0)
+        np.partition(a0, 0, axis=3)
+        np.ediff1d(a0 > 0)""",
+    "a product without axes is an array": """
+        a1 = np.tensordot(a0, a0, 2)
+        a1[...] = 3
+        np.add(a1, a1, out=a1)
+        a2 = a1.flat[np.ravel(a1) > 0]
+        v = type(np.inner(a0[0], a0[1])).__name__""",
     "views of nothing": """
         a1 = np.zeros((0, 3))
         a2 = a1[:, -1:3] + a1

@@ -247,8 +247,8 @@ class Cell:
     def _write_now(self, region: Geometry, value: Any, mask: Node | None) -> None:
         needed = [n for n in (value, mask) if type(n) is Node]
         evaluate(needed)
-        array = value.value.array if type(value) is Node else value  # type: ignore[union-attr]
-        where: Any = True if mask is None else mask.value.array  # type: ignore[union-attr]
+        array = _whole(value) if type(value) is Node else value
+        where: Any = True if mask is None else _whole(mask)
         target = view_of(self.settle().array, region)
         np.copyto(target, array, casting="unsafe", where=where)
 
@@ -266,6 +266,14 @@ class Cell:
         halo = place.layout.halo(place.world.rank)
         inner = tuple([slice(a, n - b) for (a, b), n in zip(halo, old.value.array.shape)])
         np.copyto(old.value.array[inner], new.value.array[inner])
+
+
+def _whole(node: Node) -> np.ndarray[Any, Any]:
+    """All of an evaluated value, brought here from the ranks that it lies on. Collective there."""
+    if node.place is not None:
+        return gather(node)
+    assert node.value is not None
+    return node.value.array
 
 
 class _Export:

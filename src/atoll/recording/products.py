@@ -91,6 +91,8 @@ def inner(a: Any, b: Any) -> Any:
         return NotImplemented
     if a.shape[-1] != b.shape[-1]:
         return NotImplemented
+    if a.ndim == b.ndim == 1:
+        return matmul(a, b)
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
 
@@ -135,9 +137,7 @@ def tensordot(a: Any, b: Any, axes: Any) -> Any:
     a = shaping.reshape(shaping.transpose(a, (*left, *one)), rows_shape)
     b = shaping.reshape(shaping.transpose(b, (*two, *right)), columns_shape)
     result = matmul(a, b)
-    if result is NotImplemented or not shape:
-        return result
-    return shaping.reshape(result, shape)
+    return result if result is NotImplemented else shaping.reshape(_as_ours(result), shape)
 
 
 def _as_ours(value: Any) -> Any:

@@ -106,6 +106,8 @@ def take(handle: Any, indices: Any, axis: Any, mode: str) -> Any:
         return NotImplemented
     if axis is None:
         return _taken_flat(handle, indices, mode, world)
+    if not handle.ndim:
+        handle = shaping.reshape(handle, (1,))  # NumPy lets an element have one axis here
     axis = np.lib.array_utils.normalize_axis_index(axis, handle.ndim)
     if mode != "raise":
         indices = _wrapped(indices, handle.shape[axis], mode)

@@ -140,6 +140,8 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 def _places(a: Any, kth: Any, axis: Any) -> bool:
     """Whether the places to partition at are within the array."""
+    if axis is not None:
+        axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     length = a.size if axis is None else a.shape[axis]
     return all(-length <= int(k) < length for k in np.atleast_1d(np.asarray(kth)))
 

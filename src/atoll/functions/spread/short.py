@@ -52,7 +52,8 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 @on_ranks(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     ary = asarray(ary)
-    line = call("diff", shaping.ravel(ary))
+    flat = shaping.ravel(ary)
+    line = flat[1:] - flat[:-1]
     parts = [line]
     for given, first in ((to_begin, True), (to_end, False)):
         if given is None:
@@ -164,6 +165,7 @@ def _cumulative(name: str, scan: str, first: int) -> None:
             if x.ndim != 1:
                 return NotImplemented
             axis = 0
+        axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
         made = call(scan, x, axis, dtype)
         if include_initial:
             shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
