@@ -174,13 +174,14 @@ class Further(wider.Drawing):
         return f"{{}} = {self.rng.choice(lines)}"
 
     def widths(self) -> str:
-        name, a = self.pick()
+        name, _ = self.pick()
         text = self.chain(name) if self.rng.random() < 0.4 else name
         n = self.value_of(text).ndim
         pairs = tuple((self.rng.randint(0, 4), self.rng.randint(0, 4)) for _ in range(n))
         mode = self.rng.choice(["edge", "wrap", "reflect", "constant", "symmetric", "empty", "minimum", "maximum"])
         if mode == "empty":
             mode = "constant"
+        n = max(n, 1)  # NumPy does not roll along no axes
         shifts, axes = tuple(self.rng.randint(-9, 9) for _ in range(n)), tuple(range(n))
         lines = [f"np.pad({text}, {pairs}, mode='{mode}')", f"np.pad({text}, {pairs}, constant_values=4)", f"np.roll({text}, {shifts}, {axes})"]
         lines += [f"np.roll({text}, {self.rng.randint(-20, 20)})", f"np.flip({text}, {axes[:1]})", f"np.rot90({text}, {self.rng.randint(-3, 3)})"]
@@ -199,7 +200,7 @@ class Further(wider.Drawing):
         flags = ", ".join(f"return_{w}=True" for w in self.rng.sample(["index", "inverse", "counts"], self.rng.randint(1, 3)))
         lines += [f"v = np.unique({text}, {flags})", f"v = np.unique({text}, {flags}, axis={self.one_axis(a.ndim)})", f"v = np.unique_all({text})"]
         lines += [f"{{}} = np.searchsorted(np.sort(np.ravel({text})), {self.there(name)}, sorter=None)", f"{{}} = np.lexsort(({text}, {text}))"]
-        lines += [f"v = np.searchsorted(np.ravel({name}), {self.fit(a)}, sorter=np.argsort(np.ravel({name}), stable=True))", f"{{}} = np.unique_values({text})"]
+        lines += [f"v = np.searchsorted(np.ravel({name}), {self.fit(a)}, sorter=np.argsort(np.ravel({name}), stable=True))", f"{{}} = np.sort(np.unique_values({text}))"]
         lines += [f"{{}} = np.setxor1d({text}, {self.pick()[0]})", f"v = np.intersect1d({text}, {self.pick()[0]}, return_indices=True)", f"{{}} = np.union1d({text}, {self.pick()[0]})"]
         lines += [f"{{}} = np.isin({text}, {self.pick()[0]}, invert=True)", f"{{}} = np.digitize({name}, {self.there('np.array([-3, 0, 1])')}, right=True)", f"{{}} = np.ravel({text})[np.argsort(np.ravel({text}), stable=True)[::-1]]"]
         return self.rng.choice(lines)
@@ -211,8 +212,8 @@ class Further(wider.Drawing):
 
     # products
 
-    def factor(self, shape: tuple[int, ...]) -> str:
-        kind = self.rng.choice(["i8", "f8", "f4", "c8", "i4", "b1"])
+    def factor(self, shape: tuple[int, ...], kinds: tuple[str, ...] = ("i8", "f8", "f4", "c8", "i4", "b1")) -> str:
+        kind = self.rng.choice(kinds)
         size = int(numpy.prod(shape))
         made = f"np.array({[self.rng.randint(-2, 3) for _ in range(size)]}, '{kind}').reshape({shape})"
         made = self.there(made)
@@ -233,21 +234,21 @@ class Further(wider.Drawing):
         return "{} = " + call.format(one, two, self.factor((k,)), self.factor((m,)))
 
     def contracted(self) -> str:
-        name, a = self.pick()
-        other, b = self.pick()
+        name, _ = self.pick()
+        other, _ = self.pick()
         i, j, k = (self.rng.choice([1, 2, 3, 4]) for _ in range(3))
         lines = [f"np.tensordot({self.factor((i, j, k))}, {self.factor((k, j))}, axes=([1, 2], [1, 0]))", f"np.tensordot({name}, {other}, axes=0)"]
         lines += [f"np.tensordot({self.factor((i, j))}, {self.factor((j, i, k))}, axes=([0], [1]))", f"np.einsum('ijk,kj->i', {self.factor((i, j, k))}, {self.factor((k, j))})"]
         lines += [f"np.einsum('ij,jk,kl->il', {self.factor((i, j))}, {self.factor((j, k))}, {self.factor((k, i))})", f"np.einsum('...i,i', {self.factor((2, i))}, {self.factor((i,))})"]
         lines += [f"np.inner({self.factor((i, j))}, {self.factor((k, j))})", f"np.outer({name}, {other})", f"np.vdot({name}, {name})", f"np.kron({self.factor((i, j))}, {self.factor((j,))})"]
-        lines += [f"np.linalg.multi_dot([{self.factor((i, j))}, {self.factor((j, k))}, {self.factor((k, i))}])", f"np.linalg.matrix_power({self.factor((i, i))}, 3)"]
+        lines += [f"np.linalg.multi_dot([{self.factor((i, j), ('i8',))}, {self.factor((j, k), ('f8',))}, {self.factor((k, i), ('c8',))}])", f"np.linalg.matrix_power({self.factor((i, i))}, 3)"]
         lines += [f"np.cross({self.factor((i, 3))}, {self.factor((3,))})", f"np.trace({self.factor((i, j, k))}, 1, 0, 2)", f"np.einsum('iij->j', {self.factor((i, i, j))})", f"np.einsum({name}, [..., 0], [0, ...])"]
         return f"{{}} = {self.rng.choice(lines)}"
 
     # scans and folds
 
     def scans(self) -> str:
-        name, a = self.pick()
+        name, _ = self.pick()
         text = self.chain(name) if self.rng.random() < 0.5 else name
         v = self.value_of(text)
         axis, one = self.rng.choice([self.axis(v.ndim), "None"]), self.one_axis(v.ndim)
@@ -301,7 +302,7 @@ class Further(wider.Drawing):
         return self.rng.choice(lines)
 
     def overlaps(self) -> str:
-        name, a = self.pick(ndim=1)
+        name, _ = self.pick(ndim=1)
         one, two = self.chain(name, least=1), self.chain(name, least=1)
         x, y = self.value_of(one), self.value_of(two)
         if x.ndim and y.ndim and x.shape != y.shape:
@@ -310,7 +311,7 @@ class Further(wider.Drawing):
         lines = [f"{one}[...] = {two}", f"{one} += {two}".replace(one, f"{one}[...]", 1), f"np.add({one}, {two}, out={one})", f"np.subtract({two}, {one}, out={one})"]
         lines += [f"np.multiply({two}, 1, out={one})", f"np.copyto({one}, {two})", f"np.maximum({two}, {name}[:1], out={one})", f"{one}[...] = {two} * 2 + {one}"]
         lines += [f"np.add({one}, {two}, out={two}, where={one} > {two})", f"{one}[...] = np.roll({two}, 1)", f"{one}[...] = np.sort({two}, axis=None).reshape({two}.shape)"]
-        lines += [f"np.negative({two}, out={one})", f"np.cumsum({two}, axis=0, out={one})", f"{one}[...], {two}[...] = {two} + 0, {one} + 0", f"np.take({name}, [0] * len({name}), axis=0, out={name}, mode='clip')"]
+        lines += [f"np.negative({two}, out={one})", f"np.cumsum({two}, axis=0, out={one if x.shape == y.shape else two})", f"{one}[...], {two}[...] = {two} + 0, {one} + 0", f"np.take({name}, [0] * len({name}), axis=0, out={name}, mode='clip')"]
         return self.rng.choice(lines)
 
     def views_of_views(self) -> str:
@@ -350,10 +351,10 @@ class Further(wider.Drawing):
     def streams(self) -> str:
         seed, shape = self.rng.randint(0, 9), self.rng.choice(["7", "(3, 4)", "(0,)", "()", "(2, 3, 2)", "None", "(5, 3)"])
         draws = [f"random({shape})", f"integers(0, 9, {shape})", f"integers(-3, 4, {shape}, dtype='i2')", f"normal(0, 1, {shape})", f"permutation({self.rng.randint(0, 12)})", f"choice(9, {shape})"]
-        draws += [f"choice(12, 5, replace=False)", f"uniform(-1, 2, {shape})", f"standard_normal({shape}, dtype='f4')", f"exponential(2, {shape})", f"poisson(3, {shape})", f"integers(0, 8, {shape}, endpoint=True)"]
-        draws += [f"permuted(np.arange(12).reshape(3, 4), axis=1)", f"permutation(np.arange(12).reshape(4, 3))", f"random({shape}, dtype='f4')", f"bytes(5)", f"shuffle(np.arange(3))"]
+        draws += ["choice(12, 5, replace=False)", f"uniform(-1, 2, {shape})", f"standard_normal({shape}, dtype='f4')", f"exponential(2, {shape})", f"poisson(3, {shape})", f"integers(0, 8, {shape}, endpoint=True)"]
+        draws += ["permuted(np.arange(12).reshape(3, 4), axis=1)", "permutation(np.arange(12).reshape(4, 3))", f"random({shape}, dtype='f4')", "bytes(5)", "shuffle(np.arange(3))"]
         one, two = self.rng.choice(draws), self.rng.choice(draws)
-        old = [f"rand(3, 2)", f"randint(0, 5, {shape})", f"randn(4)", f"random_sample({shape})", f"permutation(7)", f"choice(5, {shape})"]
+        old = ["rand(3, 2)", f"randint(0, 5, {shape})", "randn(4)", f"random_sample({shape})", "permutation(7)", f"choice(5, {shape})"]
         lines = [f"g = np.random.default_rng({seed}); v = (g.{one}, g.{two})", f"np.random.seed({seed}); v = (np.random.{self.rng.choice(old)}, np.random.{self.rng.choice(old)})"]
         lines += [f"g = np.random.RandomState({seed}); v = (g.{self.rng.choice(old)}, g.{self.rng.choice(old)})", f"{{}} = np.random.default_rng({seed}).integers(-3, 4, {shape if shape not in ('None', '()') else '5'})"]
         return self.rng.choice(lines)
@@ -424,7 +425,7 @@ class Further(wider.Drawing):
         v = self.value_of(text)
         lines = [f"{text}[{self.there(f'np.array([0, {far}])')}] = 1", f"{{}} = {text}[{self.there(f'np.array([{far}, 0])')}]", f"np.put({text}, {self.there(f'np.array([{v.size}])')}, 1)", f"{{}} = np.take({text}, {self.there(f'np.array([{v.size}])')})"]
         lines += [f"{text}[{text} > 0] = np.arange({v.size + 1})", f"{{}} = {text}[np.ones({far}, bool)]", f"np.add.at({name}, {self.there(f'np.array([{far}])')}, 1)", f"{{}} = np.concatenate([{text}, np.ones((3, {far}))])", f"{{}} = {text} @ np.ones(({far}, 2))", f"{{}} = np.dot({text}, np.ones({far}))"]
-        lines += [f"np.cumsum({text}, axis=0, out=np.zeros({far}))", f"{{}} = np.sort({text}, axis={v.ndim})", f"{{}} = np.linalg.inv(np.zeros((3, 3)))", f"{{}} = np.linalg.cholesky(-np.eye(4))", f"{{}} = np.bincount(np.array([-1, 2]))", f"{{}} = np.repeat({text}, [1, 2, 3, 4, 5, 6, 7, 8])", f"{{}} = np.unravel_index({far * 99}, {v.shape})"]
-        lines += [f"{{}} = np.tensordot({text}, np.ones(({far}, {far})), 2)", f"{{}} = np.min({text}[:0], axis=0)", f"{{}} = np.argmax(np.zeros((0, 3)), axis=0)", f"{{}} = np.pad({text}, -1)", f"{{}} = np.roll({text}, (1, 2), (0, 9))", f"{{}} = np.choose({name} + 9, [{name}, 1])", f"np.random.default_rng(1).choice(3, 5, replace=False)", f"{{}} = np.take_along_axis({text}, np.zeros(({far},) * {v.ndim}, int), 0)"]
+        lines += [f"{{}} = np.sort({text}, axis={v.ndim})", "{} = np.linalg.inv(np.zeros((3, 3)))", "{} = np.linalg.cholesky(-np.eye(4))", "{} = np.bincount(np.array([-1, 2]))", f"{{}} = np.repeat({text}, [1, 2, 3, 4, 5, 6, 7, 8])", f"{{}} = np.unravel_index({far * 99}, {v.shape})"]
+        lines += [f"{{}} = np.tensordot({text}, np.ones(({far}, {far})), 2)", f"{{}} = np.min({text}[:0], axis=0)", "{} = np.argmax(np.zeros((0, 3)), axis=0)", f"{{}} = np.pad({text}, -1)", f"{{}} = np.roll({text}, (1, 2), (0, 9))", f"{{}} = np.choose({name} + 9, [{name}, 1])", "np.random.default_rng(1).choice(3, 5, replace=False)", f"{{}} = np.take_along_axis({text}, np.zeros(({far},) * {v.ndim}, int), 0)"]
         lines += [f"{{}} = np.vectorize(lambda x: 1 // (x > 99))({name})", f"{{}} = np.apply_along_axis(lambda x: x.nothing, 0, {name})", f"{{}} = np.split({text}, {far})", f"{{}} = np.einsum('ij,jk', {text}, np.ones((9, {far})))", f"np.copyto({text}, np.ones({far}))", f"{{}} = np.digitize({name}, [1, 0, 1])", f"{{}} = np.interp({name}, [1, 2], [1])"]
         return self.rng.choice(lines)

@@ -1,6 +1,6 @@
 """Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [kernels] [further]``.
 
-With a number of ranks, on simulated ranks; under ``mpiexec``, on real ones. With ``further``, lines of ``further.py``
+With a number of ranks, on simulated ranks that take turns in an order of the program's own; under ``mpiexec``, on real ones. With ``further``, lines of ``further.py``
 are drawn as well. What fails is cut down by leaving lines out, and printed.
 """
 
@@ -33,7 +33,10 @@ def run(program, ranks):
     signal.alarm(40)
     try:
         if ranks > 1:
-            simulated.run(ranks, checking.check, program, wider)
+            waiting = program.seed % 3 == 1
+            simulated.run(
+                ranks, checking.check, program, wider, seed=program.seed, rendezvous=waiting
+            )
         else:
             checking.check(program, wider)
     except Late:

@@ -52,6 +52,7 @@ PROGRAMS = {
         a1 = np.cumulative_sum(a0, axis=-1, include_initial=True)
         a2 = np.cumulative_prod(a0[:, :2], axis=-2, include_initial=True)
         a3 = np.take(np.array(5), [0, -1, 0], axis=0)
+        a4 = np.take(np.array(5), np.arange(3), mode='wrap')
         np.partition(a0, 0, axis=3)
         np.ediff1d(a0 > 0)""",
     "a product without axes is an array": """
@@ -59,7 +60,24 @@ PROGRAMS = {
         a1[...] = 3
         np.add(a1, a1, out=a1)
         a2 = a1.flat[np.ravel(a1) > 0]
+        a3 = np.vecdot(a0.astype('i2'), a0.astype('i2'))
         v = type(np.inner(a0[0], a0[1])).__name__""",
+    "axes as lists, and axes that dots stand for": """
+        a1 = np.einsum(a0, [1, ...], [..., 1])
+        a1 += 1
+        a2 = np.einsum(a0, [0, 1], a0, [2, 1])
+        a3 = np.einsum('...i,...i', a0, a0)
+        a4 = np.einsum('...i,i...->i', a0, a0.T)
+        a5 = np.einsum('...,...', a0, a0[:1])
+        a6 = np.einsum('j...,...', np.arange(3), a0)
+        np.einsum('i...', np.array(3))
+        np.einsum('ij,jk', a0, a0)""",
+    "edges of bins have the dtype of the data": """
+        v = np.histogram(a0.astype('f4'), 5, (-5, 5))
+        v = np.histogram_bin_edges(a0.astype('f4'), 4, (0, 2))""",
+    "places to insert at have one axis": """
+        np.insert(a0, np.array([[1, 2]]), 7)
+        a1 = np.insert(a0, np.array([1, 2]), 7)""",
     "views of nothing": """
         a1 = np.zeros((0, 3))
         a2 = a1[:, -1:3] + a1
@@ -111,6 +129,32 @@ def test_the_first_of_equal_elements_wins_in_listed_shares(size):
     layout = Layout((7,), [Unstructured([[6, 5, 2, 0], [4, 1, 3]])], size=size)
     a = atoll.asarray(whole).redistribute(layout)
     assert (atoll.argmax(a), atoll.argmin(a)) == (2, 4)
+
+
+WAYS = {
+    "reshape": lambda np, a: a.reshape(6, 5) + 0,
+    "ravel": lambda np, a: np.ravel(a) * 1,
+    "mask": lambda np, a: a[a > 4],
+    "lanes": lambda np, a: np.apply_along_axis(lambda x: x[::-1], 1, a),
+    "transform": lambda np, a: np.fft.ifft(np.fft.fft(a, axis=1), axis=1).real.round(),
+    "product": lambda np, a: np.dot(a, np.arange(10.0).reshape(2, 5).T),
+    "positions": lambda np, a: np.argwhere(a > 4),
+    "sorted": lambda np, a: np.sort(a, axis=None),
+    "scan": lambda np, a: a.cumsum(),
+}
+
+
+@pytest.mark.simulated(1, 2, 3)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("name", WAYS)
+def test_an_axis_that_one_rank_holds_in_another_order(name, size):
+    whole = np.arange(30.0).reshape(2, 3, 5)
+    rows = Block((0,) * size + (2,))
+    layout = Layout(
+        whole.shape, (rows, Unstructured([[2, 0, 1]]), "n"), grid=(size, 1, 1), size=size
+    )
+    a = atoll.asarray(whole).redistribute(layout)
+    np.testing.assert_array_equal(np.asarray(WAYS[name](atoll, a)), WAYS[name](np, whole))
 
 
 @pytest.mark.simulated(2)

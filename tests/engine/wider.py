@@ -447,7 +447,7 @@ class Drawing:
             where += ", casting='unsafe'" if self.rng.random() < 0.5 else ", dtype='f8'"
         lines = [f"np.{self.rng.choice(BINARY)}({name}, {other}, out={out}{where})"] * 4
         lines += [f"np.{self.rng.choice(UNARY)}({name}, out={out}{where})", f"np.clip({name}, -1, 2, out={out})"]
-        lines += [f"np.cumsum({name}, axis=0, out={out})", f"np.take({name}, [0, 0, 1], axis=0, out={out}, mode='clip')" if a.size else "v = 0"]
+        lines += [f"np.cumsum({name}, axis=0, out={out if self.names[out].shape == a.shape else name})" if out in self.names else "v = 0", f"np.take({name}, [0, 0, 1], axis=0, out={out}, mode='clip')" if a.size else "v = 0"]
         lines += [f"np.divmod({name}, 2, out=({name}, None))", f"np.concatenate([{name}[:1], {name}[1:]], out={out})"]
         return self.rng.choice(lines)
 
@@ -470,7 +470,7 @@ class Drawing:
     def look(self) -> str:
         name, a = self.pick()
         lines = [f"v = str({name})", f"v = {name}.tolist()", f"v = repr({name})", f"v = bool(({name} == {name}).all())"]
-        lines += [f"v = float(abs({name}).sum())", f"v = {name}.tobytes()", f"v = [x for x in {name}.flat]"]
+        lines += [f"v = float(abs({name}).max())", f"v = {name}.tobytes()", f"v = [x for x in {name}.flat]"]
         lines += [f"v = len({name})", f"v = [str(x) for x in {name}]", f"v = {name}.item(0)", f"v = 3 in {name}"]
         lines += [f"v = ({name}.shape, {name}.ndim, {name}.dtype, {name}.size, {name}.nbytes)"]
         lines += [f"v = np.array_equal({name}, {self.like(a)})", f"v = np.result_type({name}, 1.5)"]

@@ -21,24 +21,65 @@ from .elementwise import general
 from .spread import world_of
 
 
+def _letters(operands: Sequence[Any]) -> tuple[str, Sequence[Any]] | None:
+    """The text and the arrays of a call that gives lists of axes instead."""
+    arrays, lists = operands[: len(operands) // 2 * 2 : 2], [*operands[1::2]]
+    if len(operands) % 2:
+        lists.append(operands[-1])
+    terms = []
+    for axes in lists:
+        known = isinstance(axes, (list, tuple)) and all(
+            one is Ellipsis or (type(one) is int and 0 <= one < 26) for one in axes
+        )
+        if not known:
+            return None
+        terms.append("".join("..." if one is Ellipsis else chr(ord("a") + one) for one in axes))
+    text = ",".join(terms[: len(arrays)])
+    return (text + "->" + terms[-1] if len(operands) % 2 else text), arrays
+
+
+def _spelt(terms: list[str], arrays: Sequence[Any], result: str) -> tuple[list[str], str]:
+    """Terms and result with letters for the axes that dots stand for, counted from the last one."""
+    free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBA" if all(c not in term for term in terms)]
+    most, spelt = 0, []
+    for term, array in zip(terms, arrays):
+        if "..." in term:
+            count = np.ndim(array) - len(term) + 3
+            most = max(most, count)
+            term = term.replace("...", "".join(free[:count][::-1]), 1)
+        spelt.append(term)
+    return spelt, result.replace("...", "".join(free[:most][::-1]), 1)
+
+
 def einsum(operands: Sequence[Any]) -> Any:
-    """``np.einsum`` of a text and arrays; ``NotImplemented`` where NumPy has to read it."""
-    if not operands or not isinstance(operands[0], str) or world_of(operands[1:]) is None:
+    """``np.einsum``; ``NotImplemented`` where NumPy has to read what is asked for."""
+    if not operands or world_of(operands) is None:
         return NotImplemented
-    text = operands[0].replace(" ", "")
-    arrays: list[Any] = list(operands[1:])
+    if isinstance(operands[0], str):
+        text, arrays = operands[0].replace(" ", ""), operands[1:]
+    else:
+        found = _letters(operands)
+        if found is None:
+            return NotImplemented
+        text, arrays = found
     left, arrow, result = text.partition("->")
     terms = left.split(",")
+    if len(terms) != len(arrays):
+        return NotImplemented
     if not arrow:
-        letters = left.replace(",", "")
-        result = "".join(sorted({c for c in letters if letters.count(c) == 1}))
+        letters = left.replace(",", "").replace(".", "")
+        result = "..." * ("..." in left) + "".join(
+            sorted({c for c in letters if letters.count(c) == 1})
+        )
+    if "..." in left:
+        terms, result = _spelt(terms, arrays, result)
     usable = (
-        len(terms) == len(arrays)
-        and all(_is_native(a) for a in arrays)
+        all(_is_native(a) for a in arrays)
         and all(term.isalpha() or not term for term in terms)
         and all(len(term) == a.ndim for term, a in zip(terms, arrays))
         and len(set(result)) == len(result)
         and set(result) <= set("".join(terms))
+        and ("..." in text.partition("->")[2] or not arrow or "..." not in left)
     )
     if not usable:
         return NotImplemented

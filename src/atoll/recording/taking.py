@@ -104,10 +104,10 @@ def take(handle: Any, indices: Any, axis: Any, mode: str) -> Any:
     indices = asarray(indices)
     if indices.dtype.kind not in "iu" or not handle.size:
         return NotImplemented
-    if axis is None:
-        return _taken_flat(handle, indices, mode, world)
     if not handle.ndim:
         handle = shaping.reshape(handle, (1,))  # NumPy lets an element have one axis here
+    if axis is None:
+        return _taken_flat(handle, indices, mode, world)
     axis = np.lib.array_utils.normalize_axis_index(axis, handle.ndim)
     if mode != "raise":
         indices = _wrapped(indices, handle.shape[axis], mode)

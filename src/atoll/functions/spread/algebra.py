@@ -45,7 +45,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     x1, x2 = asarray(x1), asarray(x2)
     if not x1.ndim or not x2.ndim or x1.shape[axis] != x2.shape[axis] or x1.dtype.kind == "b":
         return NotImplemented
-    return ((x1.conj() if x1.dtype.kind == "c" else x1) * x2).sum(axis)
+    product = (x1.conj() if x1.dtype.kind == "c" else x1) * x2
+    return product.sum(axis, product.dtype)
 
 
 @on_ranks(np.matvec)

@@ -52,7 +52,8 @@ def _range_of(a: Any, range: Any) -> tuple[float, float]:
         low, high = 0, 1
     else:
         low, high = a.min(), a.max()
-    low, high = np.asarray(low)[()], np.asarray(high)[()]
+    # Python's numbers are of no dtype of their own, and stay so
+    low, high = [one if type(one) in (int, float) else np.asarray(one)[()] for one in (low, high)]
     if not (np.isfinite(low) and np.isfinite(high)):
         kind = "supplied" if range is not None else "autodetected"
         raise ValueError(f"{kind} range of [{low}, {high}] is not finite")

@@ -207,6 +207,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         places = np.flatnonzero(places)
     if places.dtype.kind not in "iu" and places.size:
         return NotImplemented
+    if places.ndim > 1:
+        raise ValueError("index array argument obj to insert must be one dimensional or scalar")
     if ((places < -length) | (places > length)).any():
         bad = places.reshape(-1)[((places < -length) | (places > length)).reshape(-1)][0]
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...layout import BlockAxis, Layout, Region, transfer
-from ...layout.axes import balanced_bounds
+from ...layout.axes import Axis, balanced_bounds
 from .messages import exchange
 from .section import Section, empty
 
@@ -191,14 +191,19 @@ def _line_bounds(layout: Layout) -> Array | None:
     if len(divided) != 1 or prod(layout.shape[: divided[0]]) != 1:
         return None
     axis = layout.axes[divided[0]]
-    if not isinstance(axis, BlockAxis):
+    if not isinstance(axis, BlockAxis) or not _in_order(layout.axes[divided[0] + 1 :]):
         return None
     return np.asarray(axis.bounds, np.int64) * prod(layout.shape[divided[0] + 1 :])
 
 
+def _in_order(axes: tuple[Axis, ...]) -> bool:
+    """Whether each of these axes lies whole with each rank; a listed one may lie in another order."""
+    return all(axis.is_undistributed for axis in axes)
+
+
 def is_line(layout: Layout) -> bool:
     """Whether each rank holds one interval of the flattened array, in the order of the ranks."""
-    return layout.processes == 1 or _line_bounds(layout) is not None
+    return (layout.processes == 1 and _in_order(layout.axes)) or _line_bounds(layout) is not None
 
 
 def line_start(layout: Layout, rank: int) -> int:
