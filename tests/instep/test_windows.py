@@ -196,6 +196,45 @@ def test_a_window_costs_no_message_and_no_kernel(rank, size):
     assert counts(False) == counts(rank == 0) == everybody
 
 
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(3)
+def test_reductions_of_one_line_are_joined_by_one_message(rank, size):
+    a, b = np.arange(600.0).reshape(60, 10), np.arange(900)
+    np.sync()
+    communicator = np.world.communicator
+
+    def counted(step):
+        for _ in range(3):
+            before = communicator.traffic.copy(), np.stats().messages
+            found = step()
+            after = communicator.traffic - before[0], np.stats().messages - before[1]
+        return found, after[0].collectives, after[1]
+
+    def alike():
+        total, square, high, where = np.sum(a), np.sum(a * a), np.max(a), np.argmin(a)
+        return float(total), float(square), float(high), int(where)
+
+    def apart():
+        total, count, low = np.sum(a), np.sum(b), np.min(b)
+        return float(total), int(count), int(low)
+
+    def on_lines():
+        total = np.sum(a)
+        count = np.sum(b)
+        return float(total), int(count)
+
+    def dependent():
+        mean, high = np.mean(a), np.max(b)
+        return float(np.sum((a - mean) ** 2)) > 0, int(high)
+
+    whole = numpy.arange(600.0)
+    squares = float((whole * whole).sum())
+    assert counted(alike)[0] == (whole.sum(), pytest.approx(squares), 599.0, 0)
+    assert counted(apart) == ((whole.sum(), 899 * 450, 0), 1, 0)
+    assert counted(on_lines) == ((whole.sum(), 899 * 450), 2, 0)
+    assert counted(dependent) == ((True, 899), 2, 0)
+
+
 def test_windows_are_the_same_on_all_ranks():
     def noted():
         rank = np.world.rank

@@ -10,7 +10,7 @@ from atoll import Layout
 from atoll.comm.simulated import Simulation
 from atoll.config import config
 from atoll.kernels.launch import KernelStep
-from atoll.run.parts import _Run
+from atoll.run.exchange import StartExchange
 
 N = 100
 SECONDS_PER_ELEMENT = 1 / (N * N)
@@ -90,14 +90,13 @@ def test_one_message_slower_than_the_others_delays_only_who_needs_it(computing_t
 
 
 def test_waiting_before_computing_would_be_noticed(computing_takes_time, monkeypatch):
-    exchange = _Run._exchange
+    start = StartExchange.run
 
-    def exchange_and_wait(run, part):
-        exchange(run, part)
-        while run.requests:
-            run._take(run.schedule.communicator.wait_some(run.requests))
+    def start_and_wait(exchange, state):
+        start(exchange, state)
+        exchange.finish(state)
 
-    monkeypatch.setattr(_Run, "_exchange", exchange_and_wait)
+    monkeypatch.setattr(StartExchange, "run", start_and_wait)
     with config(small=0):
         found = Simulation(2, latency=0.9).run(relaxed, 2, 1, (0, 0.0))
     assert min(seconds for seconds, _ in found) >= 1.85

@@ -32,14 +32,14 @@ def test_parts_run_in_order_of_need_and_of_the_schedule() -> None:
     seen: list = []
     parts = [Part([Note(seen, name)]) for name in "abcd"]
     schedule = Schedule(atoll.world.communicator, parts, [(2,), (), (), (0, 1)])
-    schedule.run(State([], ()))
+    schedule.run(State([], ()), 0)
     assert [name for name, *_ in seen] == ["b", "c", "a", "d"]
 
 
 def test_parts_that_wait_for_each_other_are_named() -> None:
     schedule = Schedule(atoll.world.communicator, [Part([]), Part([])], [(1,), (0,)])
     with pytest.raises(PartitionInducedCycleError, match="nothing can make ready"):
-        schedule.run(State([], ()))
+        schedule.run(State([], ()), 0)
 
 
 def piece(register, shape=(3,), key=None):
@@ -69,10 +69,10 @@ def test_what_is_sent_comes_after_its_part_and_what_is_read_before() -> None:
         ]
         schedule = Schedule(
             communicator, parts, [(), (), (1,), (2,)],
-            arriving=[later, there], uses={3: 2, 4: 2}, tag=100,
+            arriving=[later, there], uses={3: 2, 4: 2},
         )  # fmt: skip
         state = State([Value(values[0]), Value(values[1]), None, None, None, None], ())
-        assert schedule.run(state) is None
+        assert schedule.run(state, 100) is None
         return seen
 
     for seed in range(4):
@@ -91,8 +91,8 @@ def test_a_wait_names_the_messages() -> None:
     def program() -> None:
         message = Message(1 - atoll.world.rank, 3, [piece(0)], "the halo of u")
         message.readers = (0,)
-        schedule = Schedule(atoll.world.communicator, [Part([])], [()], arriving=[message], tag=40)
-        schedule.run(State([None], ()))
+        schedule = Schedule(atoll.world.communicator, [Part([])], [()], arriving=[message])
+        schedule.run(State([None], ()), 40)
 
     with pytest.raises(Exception, match=r"receive from rank 1, tag 43 \(the halo of u\)"):
         run(2, program)
@@ -124,7 +124,7 @@ def test_time_limits_hold_for_parts() -> None:
             return
         message = Message(1, 0, [piece(0)], "what never comes")
         message.readers = (0,)
-        Schedule(communicator, [Part([])], [()], arriving=[message], tag=0).run(State([None], ()))
+        Schedule(communicator, [Part([])], [()], arriving=[message]).run(State([None], ()), 0)
 
     with config(wait_abort=5.0), pytest.raises(Exception, match="what never comes") as caught:
         run(2, program)

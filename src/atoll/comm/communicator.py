@@ -125,6 +125,24 @@ class Restartable(Protocol):
         """Begin; to be called when it is done, if it was begun before."""
 
 
+class Rows:
+    """Memory for gathering a few bytes of every rank, again and again: ``row`` is this rank's.
+
+    It may be shared: fill the row just before, and read the rows right after.
+    """
+
+    __slots__ = ("communicator", "row", "rows")
+
+    def __init__(self, communicator: Communicator, nbytes: int) -> None:
+        self.communicator = communicator
+        self.row: Array = np.zeros(nbytes, np.uint8)
+        self.rows: Array = np.zeros((communicator.size, nbytes), np.uint8)
+
+    def gather(self, what: str) -> None:
+        """Fill ``rows`` by every rank's ``row``."""
+        self.rows[...] = self.communicator.allgather(self.row, what)
+
+
 def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
     """What the pending ones among ``requests`` are, in one line."""
     pending = [request.describe() for request in requests if not request.done]
@@ -275,9 +293,9 @@ class Communicator(ABC):
         result: Array = self.iallgather(array, what).wait()
         return result
 
-    def gather_rows(self, row: Array, rows: Array, what: str = "") -> None:
-        """Fill ``rows``, bytes, by every rank's ``row``. Given the same two again, it may be faster."""
-        rows[...] = self.allgather(row, what)
+    def rows(self, nbytes: int) -> Rows:
+        """Memory for gathering a few bytes of every rank. Ranks ask for the same sizes in the same order."""
+        return Rows(self, nbytes)
 
     def alltoall(self, array: Array, what: str = "") -> Array:
         """Send row ``p`` to rank ``p``; row ``p`` of the result came from rank ``p``."""

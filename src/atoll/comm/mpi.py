@@ -34,6 +34,7 @@ from .communicator import (
     Array,
     Communicator,
     Request,
+    Rows,
     Traffic,
     check_array,
     describe_all,
@@ -162,6 +163,22 @@ class PersistentMessage(MpiRequest):
         self._buffer = rest[5]
         self._done = True
 
+    def test(self) -> bool:
+        if self._done:
+            return True
+        try:
+            if not self._handle.Test():
+                return False
+        except MPI.Exception as error:
+            self._done = True
+            raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
+        self._done = True
+        if self._nbytes is not None:
+            traffic = self.communicator.traffic
+            traffic.messages_received += 1
+            traffic.bytes_received += self._nbytes
+        return True
+
     def __del__(self) -> None:
         if MPI.Is_finalized():
             return
@@ -197,7 +214,7 @@ class MpiCommunicator(ObjectsByMpi):
         self._made_here = made_here
         self._members: tuple[int, ...] | None = None
         self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
-        self._small: dict[Any, mpi_persistent.SmallCollective] = {}
+        self._small: dict[Any, Any] = {}
         self._abandoned: list[Any] = []
         self._who = f"rank {self.rank} of {self.size}"
         _communicators.add(self)
@@ -300,15 +317,13 @@ class MpiCommunicator(ObjectsByMpi):
         return self.watch.find()
 
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
-        pending = requests
-        for _ in range(SPINS):
-            if len(pending) == 1:
-                pending[0].wait(timeout)
+        first, count = 0, len(requests)
+        for _ in range(SPINS):  # looking at one lets all of them move
+            while first < count and requests[first].test():
+                first += 1
+            if first == count:
                 return
-            pending = [request for request in pending if not request.test()]
-            if not pending:
-                return
-        super().wait_all(pending, timeout)
+        super().wait_all(requests[first:], timeout)
 
     def test_some(self, requests: Sequence[Request]) -> list[int]:
         if len(requests) <= 4:
@@ -397,10 +412,10 @@ class MpiCommunicator(ObjectsByMpi):
         if key not in self._small:
             if len(self._small) >= _SMALL_KINDS or not _persistent:
                 return None
-            self._small[key] = mpi_persistent.small_reduction(self._mpi, array, native)
+            self._small[key] = mpi_persistent.SmallReduction(self._mpi, array, native)
         return self._small[key]
 
-    def _wait_small(self, small: mpi_persistent.SmallCollective, operation: str, what: str) -> None:
+    def _wait_small(self, small: Any, operation: str, what: str) -> None:
         test = small.handle.Test
         for _ in range(SPINS):
             if test():
@@ -413,25 +428,15 @@ class MpiCommunicator(ObjectsByMpi):
             waited._done = True  # the handle stays with the operation
         small.active = False
 
-    def gather_rows(self, row: Array, rows: Array, what: str = "") -> None:
-        key = ("allgather", row.dtype, row.nbytes)
-        small = self._small.get(key)
-        if small is None:
-            if len(self._small) >= _SMALL_KINDS or not _persistent or row.nbytes > SLOT:
-                super().gather_rows(row, rows, what)
-                return
-            small = self._small[key] = mpi_persistent.small_gathering(
-                self._mpi, row.nbytes, self.size, _BYTE
+    def rows(self, nbytes: int) -> Rows:
+        found: Rows | None = self._small.get(nbytes)
+        if found is None:
+            if len(self._small) >= _SMALL_KINDS or not _persistent or nbytes > SLOT:
+                return super().rows(nbytes)
+            found = self._small[nbytes] = mpi_persistent.SmallRows(
+                self, nbytes, self._mpi, _BYTE, self._wait_small
             )
-        if small.active:
-            self._wait_small(small, "allgather", what)
-        small.given[...] = row
-        small.handle.Start()
-        small.active = True
-        self.traffic.collectives += 1
-        self.traffic.collective_bytes += row.nbytes
-        self._wait_small(small, "allgather", what)
-        rows[...] = small.result
+        return found
 
     def iallgather(self, array: Array, what: str = "") -> MpiRequest:
         given = np.asarray(array, order="C")

@@ -6,39 +6,59 @@ set up for; whoever uses it copies in and out. mpi4py's module is handed in, sin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .communicator import Array
+from .communicator import Array, Communicator, Rows
 
 
-class SmallCollective:
-    """A collective operation on a few elements, and the memory it was set up for."""
+class SmallReduction:
+    """A reduction of a few elements; an operation of MPI 4, which Open MPI has had before."""
 
     __slots__ = ("active", "given", "handle", "result")
 
-    def __init__(self, given: Array, result: Array, handle: Any) -> None:
-        self.given = given
-        self.result = result
-        self.handle = handle
+    def __init__(self, comm: Any, array: Array, native: tuple[Any, Any]) -> None:
+        datatype, operation = native
+        count = array.size
+        self.given, self.result = np.empty(count, array.dtype), np.empty(count, array.dtype)
+        self.handle = comm.Allreduce_init(
+            (self.given, count, datatype), (self.result, count, datatype), operation
+        )
         self.active = False
 
 
-def small_reduction(comm: Any, array: Array, native: tuple[Any, Any]) -> SmallCollective:
-    """A reduction; an operation of MPI 4, which Open MPI has had before."""
-    datatype, operation = native
-    count = array.size
-    given, result = np.empty(count, array.dtype), np.empty(count, array.dtype)
-    handle = comm.Allreduce_init((given, count, datatype), (result, count, datatype), operation)
-    return SmallCollective(given, result, handle)
+class SmallRows(Rows):
+    """Every rank's few bytes. ``wait`` is how the communicator waits for such an operation."""
 
+    __slots__ = ("active", "handle", "wait")
 
-def small_gathering(comm: Any, nbytes: int, size: int, byte: Any) -> SmallCollective:
-    """Every rank's few bytes."""
-    given, result = np.zeros(nbytes, np.uint8), np.zeros((size, nbytes), np.uint8)
-    handle = comm.Allgather_init((given, nbytes, byte), (result, nbytes, byte))
-    return SmallCollective(given, result, handle)
+    def __init__(
+        self,
+        communicator: Communicator,
+        nbytes: int,
+        comm: Any,
+        byte: Any,
+        wait: Callable[..., None],
+    ) -> None:
+        super().__init__(communicator, nbytes)
+        self.handle = comm.Allgather_init((self.row, nbytes, byte), (self.rows, nbytes, byte))
+        self.active = False
+        self.wait = wait
+
+    def gather(self, what: str) -> None:
+        if self.active:
+            # An earlier wait for it was interrupted; the others end it before this one.
+            row = self.row.copy()
+            self.wait(self, "allgather", what)
+            self.row[...] = row
+        self.handle.Start()
+        self.active = True
+        traffic = self.communicator.traffic
+        traffic.collectives += 1
+        traffic.collective_bytes += self.row.nbytes
+        self.wait(self, "allgather", what)
 
 
 def has_persistent_collectives(MPI: Any) -> bool:

@@ -21,28 +21,28 @@ HEAD = 64
 class Parcel:
     """The buffer for the messages to, or from, one neighbour; ``views`` are arrays over it."""
 
-    __slots__ = ("_communicator", "_mark", "_peer", "_prepared", "_request", "_runs", "_what", "buffer", "views")  # fmt: skip
+    __slots__ = ("_communicator", "_mark", "_prepared", "_request", "_runs", "buffer", "peer", "views", "what")  # fmt: skip
 
     def __init__(self, communicator: Communicator, peer: int, nbytes: int, what: str) -> None:
         self._communicator = communicator
-        self._peer = peer
-        self._what = what
+        self.peer = peer
+        self.what = what
         self._request: Request | None = None
         self._prepared: Restartable | None = None
         self._runs = 0
         self.buffer: Array = np.zeros(HEAD + nbytes, np.uint8)
         self.views: list[Array] = []
-        self._mark = self.buffer[:8].view(np.uint64)
+        self._mark = self.buffer.data[:8].cast("Q")
 
     def wait(self) -> None:
         """Before the buffer is used again: end what a run that failed has left under way."""
-        if self._request is not None and not self._request.done:
-            self._request.wait()
+        request = self._request
+        if request is not None and not request.done:
+            request.wait()
 
     def send(self) -> Request:
         """Send what is in the buffer."""
-        communicator = self._communicator
-        self._mark[0] = communicator.trail.hash
+        self._mark[0] = self._communicator.trail.hash
         return self._begin(receiving=False)
 
     def receive(self) -> Request:
@@ -56,16 +56,16 @@ class Parcel:
         communicator = self._communicator
         self._runs += 1
         if self._runs == 2:
-            prepared = communicator.prepared(self.buffer, self._peer, self._what, receiving)
+            prepared = communicator.prepared(self.buffer, self.peer, self.what, receiving)
             if prepared is not None:
                 self._prepared = prepared
                 self._request = prepared.start()
                 return self._request
         post = communicator.irecv if receiving else communicator.isend
-        self._request = post(self.buffer, self._peer, communicator.parcel_tag, self._what)
+        self._request = post(self.buffer, self.peer, communicator.parcel_tag, self.what)
         return self._request
 
     def check(self) -> None:
         """See that what has arrived belongs to this step."""
         if self._mark[0] != self._communicator.trail.hash:
-            tell(self._communicator, f"rank {self._peer} sent data of another step")
+            tell(self._communicator, f"rank {self.peer} sent data of another step")

@@ -20,13 +20,15 @@ import sys
 import threading
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from types import CodeType, FrameType
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ..errors import (
     CommunicationError,
@@ -268,38 +270,44 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
 
 
 class Gathering:
-    """A small :func:`allgather` that is done again and again: what it needs is kept."""
+    """A gathering of a few values of every rank, done again and again as a part of one step.
 
-    __slots__ = ("_array", "_communicator", "_mark", "_mine", "_row", "_rows", "_what")
+    ``given`` are arrays for this rank's values, of the forms that were asked for, and ``found`` those of all
+    ranks, along a leading axis. The memory may be shared: fill and read all of it at once.
+    """
 
-    def __init__(self, communicator: Communicator, form: Array, what: str) -> None:
+    __slots__ = ("_communicator", "_mark", "_marks", "_rows", "found", "given")
+
+    def __init__(
+        self, communicator: Communicator, forms: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+    ) -> None:
         self._communicator = communicator
-        self._what = what
-        size, nbytes = communicator.size, form.nbytes
-        self._row = np.zeros(8 + nbytes, np.uint8)
-        self._mark = self._row[:8].view(np.uint64)
-        self._mine = self._row[8:].view(form.dtype).reshape(form.shape)
-        self._rows = np.zeros((size, 8 + nbytes), np.uint8)
-        self._array = self._rows[:, 8:]
+        places, end = [], 8
+        for shape, dtype in forms:
+            places.append((end, end + prod(shape) * dtype.itemsize))
+            end = -(-places[-1][1] // 8) * 8
+        rows = self._rows = communicator.rows(end)
+        self._mark = rows.row.data[:8].cast("Q")
+        self._marks = rows.rows[:, :8].view(np.uint64)[:, 0]
+        self.given: list[Array] = []
+        self.found: list[Array] = []
+        for (shape, dtype), (start, stop) in zip(forms, places, strict=True):
+            self.given.append(rows.row[start:stop].view(dtype).reshape(shape))
+            found = rows.rows[:, start:stop].view(dtype)
+            strides = (found.strides[0], *self.given[-1].strides)
+            self.found.append(as_strided(found, (len(found), *shape), strides))
 
-    def run(self, array: Array) -> Array:
-        """Every rank's array, stacked in rank order, to be read before the next time."""
-        communicator, what = self._communicator, self._what
-        if array.nbytes > IN_FRONT:
-            return allgather(communicator, array, what)
-        trail = _step(communicator, "allgather", what, array.nbytes)
-        self._mark[0] = trail.hash
-        self._mine[...] = array
-        rows = self._rows
+    def run(self, what: str) -> None:
+        """Bring every rank's values together; in step, as the last step of the trail says."""
+        communicator = self._communicator
+        mark = self._mark[0] = communicator.trail.hash
         try:
-            communicator.gather_rows(self._row, rows, what)
-        except (DivergenceError, RankFailedError, WaitTimeoutError, DeadlockError):
-            raise
+            self._rows.gather(what)
         except CommunicationError as error:
-            raise_divergence(communicator, error)
-        if rows[:, :8].tobytes() != self._row[:8].tobytes() * len(rows):
-            _compare(communicator, trail, rows)
-        return np.ascontiguousarray(self._array).view(array.dtype).reshape(len(rows), *array.shape)
+            refused(communicator, error)
+        marks = self._marks.tolist()
+        if marks.count(mark) != len(marks):
+            _compare(communicator, communicator.trail, self._rows.rows)
 
 
 def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
@@ -376,14 +384,14 @@ def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
     """What a transfer gives; where MPI refuses it, ranks may have met with different ones."""
     try:
         return carry()
-    except (DivergenceError, RankFailedError, WaitTimeoutError, DeadlockError):
-        raise
     except CommunicationError as error:
-        raise_divergence(communicator, error)
+        refused(communicator, error)
 
 
-def raise_divergence(communicator: Communicator, error: CommunicationError) -> NoReturn:
-    """Raise where the ranks have parted, if they have; else the error itself."""
+def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:
+    """A transfer failed: raise where the ranks have parted, if they have; else the error itself."""
+    if isinstance(error, DivergenceError | RankFailedError | WaitTimeoutError | DeadlockError):
+        raise error
     found = communicator.find_difference()
     if not found:
         raise error

@@ -170,7 +170,6 @@ class Plan:
             [sorted(found) for found in needs],
             arriving=arriving,
             uses={register[name]: count for name, count in uses.items() if name in register},
-            tag=self.communicator.tag_limit // 2 + 1,
             guarded=True,
         )
 
@@ -271,7 +270,7 @@ class Plan:
             fault = error
         state = State(registers, ())
         state.allocator = allocator
-        failure = self.schedule.run(state, fault)
+        failure = self.schedule.run(state, self.communicator.tag_limit // 2 + 1, fault)
         if self.together and agree:
             failed = np.array([failure is not None], np.uint64)
             if self.communicator.allreduce(failed, "sum", "whether a dataflow graph failed")[0]:

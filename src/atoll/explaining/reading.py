@@ -16,7 +16,7 @@ from ..kernels.launch import threads_of
 from ..plan import lower
 from ..plan.description import Description, GroupNote, StatementNote
 from ..run.across import CountLocally, FoldAcross, ReadAcross
-from ..run.exchange import AcrossRanks, FinishExchange, PositionAcrossRanks, StartExchange
+from ..run.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..run.parts import State, Step
 from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share
 from .facts import Access, Collective, Explanation, Group, Launch, Memory, Message, Stored
@@ -169,8 +169,8 @@ class Reader:
             events.memories.append(self._memory(step.register, "new, joined from all ranks' parts"))
             events.messages.extend(self._parts(step))
             events.collectives.append(self._collective(step))
-        elif isinstance(step, AcrossRanks | PositionAcrossRanks):
-            events.collectives.append(self._collective(step))
+        elif isinstance(step, AcrossRanks):
+            events.collectives.extend([self._collective(join) for join in step.joins])
         else:
             launch = getattr(step, "launch", None)
             if launch is not None:
@@ -218,9 +218,9 @@ class Reader:
         ]
         return [one for one in found if one.peer != step.communicator.rank]
 
-    def _collective(self, step: AcrossRanks | FoldAcross | PositionAcrossRanks) -> Collective:
+    def _collective(self, step: Fold | FoldAcross | Position) -> Collective:
         note = self.registers[step.register]
-        if isinstance(step, AcrossRanks | FoldAcross):
+        if isinstance(step, Fold | FoldAcross):
             return Collective(self.names[step.register], step.ufunc.__name__, _nbytes(note.local))
         return Collective(self.names[step.register], step.name, 2 * note.dtype.itemsize)
 

@@ -6,9 +6,9 @@ only: ``if rank == 0: print(error)``. The messages of the sum need all ranks. So
 what is in it, before anything else. Who looks at the value earlier computes just the same, earlier.
 Either way each rank does the same things in the same order.
 
-Reductions of one line over arrays that lie alike share a window, and are computed in common loops.
-Another line begins another one: in between, some rank may have looked. So does the same operation at
-the same place, for then a loop has come round.
+Reductions of one line share a window: they are computed together, in common loops where arrays lie
+alike, and joined by one message. Another line begins another one: in between, some rank may
+have looked. So does the same operation at the same place, for then a loop has come round.
 
 Nothing here depends on time, memory or what is alive: a window holds its values itself.
 """
@@ -29,20 +29,19 @@ line = lru_cache(4096)(line_of)
 class Window:
     """Values that all ranks will have, and that are computed together."""
 
-    __slots__ = ("domain", "line", "nodes", "seen")
+    __slots__ = ("nodes",)
 
-    def __init__(self, node: Node, domain: Any) -> None:
-        self.domain = domain
-        self.line = _line(node.site)
+    def __init__(self, node: Node) -> None:
         self.nodes = [node]
-        self.seen = {(node.name, node.site)}
 
-    def takes(self, node: Node, domain: Any) -> bool:
+    def takes(self, node: Node) -> bool:
         """Take in another value, if it belongs here."""
-        mark = node.name, node.site
-        if domain != self.domain or mark in self.seen or _line(node.site) != self.line:
+        site = node.site
+        for other in self.nodes:
+            if other.site == site and other.name == node.name:
+                return False
+        if _line(site) != _line(self.nodes[0].site):
             return False
-        self.seen.add(mark)
         self.nodes.append(node)
         return True
 
@@ -86,14 +85,13 @@ def _placed(node: Node) -> Any:
     world = operand.place.world
     if world.size > 1:
         trail = world.communicator.trail
-        domain = operand.place, operand.geometry.shape
         if trail.window is not None:
-            if trail.window.takes(node, domain):
+            if trail.window.takes(node):
                 return None
             _close(trail)
             weigh(node)
         if trail.windows:
-            trail.window = Window(node, domain)
+            trail.window = Window(node)
             opened.trails[trail] = None
     return None
 

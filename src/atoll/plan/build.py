@@ -18,8 +18,8 @@ from ..run.collective import fold_plan
 from ..run.exchange import (
     AcrossRanks,
     FinishExchange,
-    PositionAcrossRanks,
-    scheduled,
+    Fold,
+    Position,
 )
 from ..run.parts import Step
 from ..run.program import (
@@ -90,6 +90,10 @@ class Planner(StepsByNumpy):
         self.make = make
         self.available: set[int] = set()
         self.groups: list[Group] = []
+        self.made: list[list[Step]] = []
+        """The steps of each group."""
+        self.joins: dict[int, Fold | Position] = {}
+        """What ranks have folded, each its share, and have yet to join; by node."""
 
     def plan(self, fusion: bool, describe: bool = True) -> Program:
         """The finished program. It keeps what was wanted, and what it stores and others still see."""
@@ -100,21 +104,26 @@ class Planner(StepsByNumpy):
         for statement in statements:
             self.registers.add(statement.node)
         last_use = self._last_uses(groups)
-        notes: list[GroupNote] = []
         stored: list[tuple[Step, int, int]] = []
         for place, group in enumerate(groups):
+            if any(source in self.joins for s in group.statements for source in s.reads):
+                self._join(stored)
             first = len(self.steps)
             self._group(place, group, groups, last_use)
             stored += [
                 (self.steps[-1][0], number[id(s.node)], self.registers.of[id(s.node)])
                 for s in group.statements
-                if id(s.node) in number and len(self.steps) > first
+                if id(s.node) in number and id(s.node) not in self.joins and len(self.steps) > first
             ]
             self.available.update(id(s.node) for s in group.statements)
-            if not describe:
-                continue
-            steps = [step for step, _ in self.steps[first:]]
-            notes.append(describe_group(group, self.registers, steps))
+            self.made.append([step for step, _ in self.steps[first:]])
+        self._join(stored)
+        notes: list[GroupNote] = []
+        if describe:
+            notes = [
+                describe_group(group, self.registers, steps)
+                for group, steps in zip(groups, self.made, strict=True)
+            ]
         kept = [
             s.node for s in statements if id(s.node) in self.trace.alive and id(s.node) in number
         ]
@@ -131,7 +140,6 @@ class Planner(StepsByNumpy):
             if describe
             else None,
             tuple(stored),
-            None if self.world is None else scheduled(self.world.communicator, steps),
         )
 
     def _description(
@@ -304,9 +312,27 @@ class Planner(StepsByNumpy):
         )  # fmt: skip
         self._add(step, {register, partial})
 
+    def _join(self, stored: list[tuple[Step, int, int]]) -> None:
+        """Join all that is to be joined, by one message, before somebody needs some of it.
+
+        When that is follows from the groups, which are the same on all ranks.
+        """
+        if not self.joins:
+            return
+        assert self.world is not None
+        joins = list(self.joins.values())
+        step = AcrossRanks(self.world.communicator, joins)
+        self._add(step, {join.register for join in joins})
+        self.made[-1].append(step)
+        stored += [
+            (step, self.number[node], join.register)
+            for node, join in self.joins.items()
+            if node in self.number
+        ]
+        self.joins = {}
+
     def _across_ranks(self, group: Group, place: Place, across: dict[int, int]) -> None:
-        """Join what each rank has folded of its share."""
-        communicator = place.world.communicator
+        """Join what each rank has folded of its share: axes now, what becomes one number later."""
         for statement in group.statements:
             node = statement.node
             if id(node) in across:
@@ -316,12 +342,9 @@ class Planner(StepsByNumpy):
                 continue
             register = self.registers.of[id(node)]
             if node.kind == "arg":
-                self._add(
-                    PositionAcrossRanks(register, node.name, communicator, node.geometry),
-                    {register},
-                )
+                self.joins[id(node)] = Position(register, node.name, node.geometry)
             else:
-                self._add(AcrossRanks(register, getattr(np, node.name), communicator), {register})
+                self.joins[id(node)] = Fold(register, getattr(np, node.name))
 
     def _exchange(
         self, patches: list[Patch], group: Group, reusable: dict[int, int]

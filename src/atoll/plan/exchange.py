@@ -27,7 +27,6 @@ from ..run.exchange import (
     Inside,
     Outgoing,
     StartExchange,
-    scheduled,
 )
 from ..run.parts import State
 from .maps import identity
@@ -41,10 +40,13 @@ def plan_exchange(
     registers: Registers,
     world: World,
     readers: Iterable[int],
+    *,
+    lasting: bool = True,
 ) -> StartExchange | None:
     """The step that begins this rank's share of an exchange, or ``None`` where it has none.
 
-    ``readers`` are the ranks whose patches may show something of this rank's.
+    ``readers`` are the ranks whose patches may show something of this rank's. The exchange of a program is
+    ``lasting``: its patches are nobody else's, and it will come again.
     """
     incoming: list[Incoming] = []
     outgoing: list[Outgoing] = []
@@ -86,7 +88,9 @@ def plan_exchange(
     }
     moved = {one.register for one in incoming} | {one.register for one in outgoing}
     dtypes = {register: registers.geometry[register].dtype for register in moved}
-    return StartExchange(allocate, incoming, outgoing, inside, halos, dtypes)
+    return StartExchange(
+        world.communicator, allocate, incoming, outgoing, inside, halos, dtypes, lasting=lasting
+    )
 
 
 def gather(node: Node) -> np.ndarray[Any, Any]:
@@ -119,7 +123,11 @@ def _collected(
     registers.add(node)
     number = registers.extra(geometry)
     start = plan_exchange(
-        lambda rank: [Patch(number, node, region_of(rank))], registers, world, readers
+        lambda rank: [Patch(number, node, region_of(rank))],
+        registers,
+        world,
+        readers,
+        lasting=False,
     )
     assert start is not None
     if target is None:
@@ -128,10 +136,8 @@ def _collected(
     shown = target if target is not None else node.place.layout
     what = "the gathering of an array" if target is None else "a redistribution"
     world.communicator.trail.step(of_move(node.geometry.shape, shown), what)
-    steps = (start, CopyInside(start), FinishExchange(start))
-    schedule = scheduled(world.communicator, steps)
-    assert schedule is not None
-    schedule.run(state)
+    for step in (start, CopyInside(start), FinishExchange(start)):
+        step.run(state)
     value = state.registers[number]
     assert value is not None
     return value.array

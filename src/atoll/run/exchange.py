@@ -1,4 +1,13 @@
-"""Steps that speak to other ranks: patches, whole-array folds, and each rank's own share."""
+"""Steps that speak to other ranks: patches, whole-array folds, and each rank's own share.
+
+An *exchange* fills patches. It begins with one step, which posts all receives and sends, and is over with
+another; between the two stand the steps that need none of its patches, and run while the messages are on
+their way. The messages of most exchanges are *parcels*, kept with the program: then both steps are a few
+calls, and a patch that comes in one piece is read in the memory where it arrives.
+
+Full folds end in one small message to all: the partial results of several reductions, whichever loops
+they come from, are gathered together (:class:`AcrossRanks`).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comm.communicator import Communicator
-from ..comm.trail import PATCHES, Gathering, allgather
+from ..comm.communicator import Communicator, Request
+from ..comm.trail import PATCHES, Gathering, refused
+from ..errors import CommunicationError
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
 from . import statistics
 from .arrays import allocate_array
-from .messages import Message, Piece
-from .parts import Part, Schedule, State, Step
+from .messages import Array, Message, ParcelMessage, Piece
+from .parts import State
 
 Key = tuple[Any, ...]
 
@@ -61,28 +71,42 @@ class Inside(NamedTuple):
 
 
 class StartExchange:
-    """Memory for patches. Their messages are under way from here to :class:`FinishExchange`."""
+    """Post the messages that fill patches. They are under way from here to :class:`FinishExchange`.
+
+    Where the program is run again (``lasting``), a patch may lie in the memory of a parcel.
+    """
 
     __slots__ = (
         "allocate",
         "arriving",
+        "communicator",
         "cuts",
+        "fresh",
         "gathered",
         "incoming",
         "inside",
+        "late",
         "leaving",
+        "light",
         "outgoing",
+        "requests",
     )
 
     def __init__(
         self,
+        communicator: Communicator,
         allocate: list[tuple[int, Geometry]],
         incoming: list[Incoming],
         outgoing: list[Outgoing],
         inside: list[Inside],
         halos: Mapping[int, Any],
         dtypes: Mapping[int, np.dtype[Any]],
+        *,
+        lasting: bool,
     ) -> None:
+        self.communicator = communicator
+        self.requests: list[Request] = []
+        """What is under way."""
         self.allocate = allocate
         self.incoming = incoming
         self.outgoing = outgoing
@@ -114,8 +138,39 @@ class StartExchange:
                 for one in outgoing
             ]
         )
+        self.light = all(type(one) is ParcelMessage for one in (*self.arriving, *self.leaving))
+        """Whether there are only parcels."""
+        self.late: list[Array | None] = []
+        """For each message under way to here, what is to be put in place when it has arrived."""
         self.gathered = 0
         """The bytes of a whole array, where this brings one together."""
+        self.fresh = self._fresh() if lasting else allocate
+        """The patches that need memory of their own."""
+
+    def _fresh(self) -> list[tuple[int, Geometry]]:
+        """Let patches that come in one piece, as a parcel, lie where they arrive."""
+        within = {one.register for one in self.inside}
+        pieces: dict[int, int] = {}
+        for one in self.incoming:
+            pieces[one.register] = pieces.get(one.register, 0) + 1
+        direct: set[int] = set()
+        forms = dict(self.allocate)
+        for message in self.arriving:
+            for number, piece in enumerate(message.pieces):
+                register = piece.register
+                if (
+                    isinstance(message, ParcelMessage)
+                    and pieces[register] == 1
+                    and register not in within
+                    and forms[register].shape == piece.shape
+                    and forms[register].c_contiguous
+                    and all(
+                        type(part) is slice and part.step in (None, 1) for part in piece.key or ()
+                    )
+                ):
+                    message.read_in_place(number)
+                    direct.add(register)
+        return [one for one in self.allocate if one[0] not in direct]
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is over."""
@@ -126,11 +181,70 @@ class StartExchange:
         )
 
     def run(self, state: State) -> None:
-        """Allocate."""
-        for register, geometry in self.allocate:
-            state.registers[register] = allocate_array(geometry)
+        """Allocate, and post."""
+        registers = state.registers
+        for register, geometry in self.fresh:
+            registers[register] = allocate_array(geometry)
         if self.gathered:
             statistics.add("gathered", self.gathered)
+        communicator = self.communicator
+        self.requests = requests = []
+        late: list[Array | None] = []
+        self.late = late
+        moved = 0
+        try:
+            for message in self.arriving:
+                if type(message) is ParcelMessage:
+                    requests.append(message.receive(communicator, registers))
+                    late.append(None)
+                    continue
+                memory, there = message.memory(registers, None)
+                tag = communicator.trail.tag + message.tag
+                requests.append(communicator.irecv(memory, message.peer, tag, message.what))
+                late.append(None if there else memory)
+            for message in self.leaving:
+                if type(message) is ParcelMessage:
+                    requests.append(message.send(communicator, registers))
+                    moved += message.nbytes
+                    continue
+                array = message.outgoing(registers)
+                tag = communicator.trail.tag + message.tag
+                requests.append(communicator.isend(array, message.peer, tag, message.what))
+                moved += array.nbytes
+        except CommunicationError as error:
+            refused(communicator, error)
+        if self.leaving:
+            statistics.sent(len(self.leaving), moved)
+
+    def finish(self, state: State) -> None:
+        """Wait until all have come and gone, and put what arrives in place."""
+        requests, communicator = self.requests, self.communicator
+        registers, arriving = state.registers, self.arriving
+        try:
+            if self.light:
+                communicator.wait_all(requests)
+                for message in arriving:
+                    message.unpack(registers)  # type: ignore[attr-defined]
+            else:
+                waiting = list(range(len(requests)))
+                while waiting:
+                    done = communicator.wait_some([requests[k] for k in waiting])
+                    for k in [waiting[place] for place in done]:
+                        if k < len(arriving):
+                            self._put(k, registers)
+                    gone = set(done)
+                    waiting = [k for place, k in enumerate(waiting) if place not in gone]
+        except CommunicationError as error:
+            refused(communicator, error)
+        self.requests, self.late = [], []
+
+    def _put(self, number: int, registers: list[Value | None]) -> None:
+        """One message has arrived."""
+        message, memory = self.arriving[number], self.late[number]
+        if type(message) is ParcelMessage:
+            message.unpack(registers)
+        elif memory is not None:
+            message.arrived(memory, registers)
 
 
 def _messages(moving: Sequence[tuple[Incoming | Outgoing, Piece]]) -> tuple[Message, ...]:
@@ -144,7 +258,8 @@ def _messages(moving: Sequence[tuple[Incoming | Outgoing, Piece]]) -> tuple[Mess
         if nbytes <= TOGETHER:
             pieces = [piece for _, piece in some]
             tag = some[0][0].tag % MESSAGES
-            found.append(Message(peer, tag, pieces, WHAT, kept=nbytes <= KEPT))
+            kind = ParcelMessage if nbytes <= KEPT else Message
+            found.append(kind(peer, tag, pieces, WHAT))
         else:
             found += [Message(peer, one.tag % MESSAGES, (piece,), WHAT) for one, piece in some]
     return tuple(found)
@@ -178,88 +293,80 @@ class FinishExchange:
         self.start = start
 
     def run(self, state: State) -> None:
-        """The part that begins here has waited already."""
+        """Wait."""
+        self.start.finish(state)
 
 
-def scheduled(communicator: Communicator, steps: Sequence[Step]) -> Schedule | None:
-    """The steps of a program as parts, one after the other; ``None`` where it sends nothing.
+class Fold:
+    """A value of each rank, folded in the order of the ranks, the same on all."""
 
-    A part ends where an exchange begins, and another where it must be over.
-    """
-    parts: list[Part] = []
-    here: list[Step] = []
-    for step in steps:
-        if isinstance(step, StartExchange):
-            here.append(step)
-            parts.append(Part(here, opens=step.arriving, sends=step.leaving))
-            here = []
-        elif isinstance(step, FinishExchange):
-            if here:
-                parts.append(Part(here))
-                here = []
-            for message in (*step.start.arriving, *step.start.leaving):
-                message.readers = (len(parts),)
-        else:
-            here.append(step)
-    if not parts:
-        return None
-    parts.append(Part(here))
-    return Schedule(communicator, parts, [(k - 1,) if k else () for k in range(len(parts))])
+    __slots__ = ("name", "register", "ufunc")
 
-
-class AcrossRanks:
-    """Fold one value of each rank, in the order of the ranks, the same on all."""
-
-    __slots__ = ("communicator", "gathering", "register", "ufunc")
-
-    def __init__(self, register: int, ufunc: np.ufunc, communicator: Communicator) -> None:
+    def __init__(self, register: int, ufunc: np.ufunc) -> None:
         self.register = register
         self.ufunc = ufunc
-        self.communicator = communicator
-        self.gathering: Gathering | None = None
+        self.name = ufunc.__name__
 
-    def run(self, state: State) -> None:
-        """Gather and fold."""
-        mine = _array(state, self.register)
-        gathering = self.gathering
-        if gathering is None:
-            gathering = self.gathering = Gathering(self.communicator, mine, "a reduction")
-        every = gathering.run(mine)
-        result = np.asarray(self.ufunc.reduce(every, axis=0, dtype=mine.dtype))
-        if result.strides != mine.strides:
-            copy = np.empty_like(mine)
-            copy[...] = result
-            result = copy
-        state.registers[self.register] = Value(result)
+    def given(self, state: State) -> Array:
+        """What this rank gives."""
+        return _array(state, self.register)
+
+    def joined(self, every: Array) -> Array:
+        """The result, from what each rank has given."""
+        result: Array = np.empty_like(every[0])
+        self.ufunc.reduce(every, 0, every.dtype, result)
+        return result
 
 
-class PositionAcrossRanks:
+class Position:
     """The position of the extreme element of all ranks."""
 
-    __slots__ = ("communicator", "geometry", "name", "register")
+    __slots__ = ("geometry", "name", "register")
 
-    def __init__(
-        self, register: int, name: str, communicator: Communicator, geometry: Geometry
-    ) -> None:
+    def __init__(self, register: int, name: str, geometry: Geometry) -> None:
         self.register = register
         self.name = name
-        self.communicator = communicator
         self.geometry = geometry
 
-    def run(self, state: State) -> None:
-        """Gather and choose; a rank without elements has position -1."""
-        position = int(_array(state, self.register).ravel()[0])
+    def given(self, state: State) -> Array:
+        """This rank's position, and what is there; a rank without elements has position -1."""
         extreme = np.asarray(state.extremes[self.register])
         found = np.zeros((), [("position", np.int64), ("extreme", extreme.dtype)])
-        found["position"], found["extreme"] = position, extreme.reshape(())
-        every = allgather(self.communicator, found, "a search")
+        found["position"] = _array(state, self.register).ravel()[0]
+        found["extreme"] = extreme.reshape(())
+        return found
+
+    def joined(self, every: Array) -> Array:
+        """The first position of the extreme one of all."""
         positions, extremes = every["position"], every["extreme"]
         have = np.flatnonzero(positions >= 0)
         have = have[np.argsort(positions[have], kind="stable")]
         best = positions[have[getattr(np, self.name)(extremes[have])]]
-        state.registers[self.register] = Value(
-            np.full(self.geometry.shape, best, self.geometry.dtype)
-        )
+        return np.full(self.geometry.shape, best, self.geometry.dtype)
+
+
+class AcrossRanks:
+    """Join small values of all ranks, by one message to all."""
+
+    __slots__ = ("communicator", "gathering", "joins")
+
+    def __init__(self, communicator: Communicator, joins: Sequence[Fold | Position]) -> None:
+        self.communicator = communicator
+        self.joins = tuple(joins)
+        self.gathering: Gathering | None = None
+
+    def run(self, state: State) -> None:
+        """Gather, and join."""
+        given = [join.given(state) for join in self.joins]
+        gathering = self.gathering
+        if gathering is None:
+            forms = [(mine.shape, mine.dtype) for mine in given]
+            gathering = self.gathering = Gathering(self.communicator, forms)
+        for place, mine in zip(gathering.given, given, strict=True):
+            place[...] = mine
+        gathering.run("a reduction")
+        for join, every in zip(self.joins, gathering.found, strict=True):
+            state.registers[join.register] = Value(join.joined(every))
 
 
 class Localise:

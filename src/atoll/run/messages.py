@@ -59,14 +59,9 @@ class Piece(NamedTuple):
 class Message:
     """One message on the wire. ``tag`` counts from the base of its run."""
 
-    __slots__ = ("kept", "nbytes", "parcel", "peer", "pieces", "readers", "tag", "what")
+    __slots__ = ("nbytes", "peer", "pieces", "readers", "tag", "what")
 
-    def __init__(
-        self, peer: int, tag: int, pieces: Iterable[Piece], what: str, *, kept: bool = False
-    ) -> None:
-        self.kept = kept
-        """Whether it travels as a parcel, in memory that is kept for the next time."""
-        self.parcel: Parcel | None = None
+    def __init__(self, peer: int, tag: int, pieces: Iterable[Piece], what: str) -> None:
         self.peer = peer
         self.tag = tag
         self.what = what
@@ -78,26 +73,7 @@ class Message:
         self.pieces = tuple(placed)
         self.nbytes = placed[0].nbytes if len(placed) == 1 else offset
         self.readers: tuple[int, ...] = ()
-        """The parts that wait until it has arrived; where it is sent, until its memory is free again."""
-
-    def send_parcel(self, communicator: Communicator, registers: Registers) -> Request:
-        """Send it as a parcel."""
-        parcel = self.parcel or self._parcel(communicator)
-        parcel.wait()
-        for piece, view in zip(self.pieces, parcel.views, strict=True):
-            view[...] = _region(piece, registers)
-        return parcel.send()
-
-    def receive_parcel(self, communicator: Communicator) -> tuple[Request, Array]:
-        """Begin to receive it as a parcel; the memory where it arrives."""
-        parcel = self.parcel or self._parcel(communicator)
-        parcel.wait()
-        return parcel.receive(), parcel.buffer
-
-    def _parcel(self, communicator: Communicator) -> Parcel:
-        parcel = self.parcel = Parcel(communicator, self.peer, self.nbytes, self.what)
-        parcel.views = [view for _, view in self._views(parcel.buffer[HEAD:])]
-        return parcel
+        """The parts that wait until it has arrived."""
 
     def _views(self, memory: Array) -> Iterator[tuple[Piece, Array]]:
         for piece in self.pieces:
@@ -145,12 +121,6 @@ class Message:
 
     def arrived(self, memory: Array, registers: list[Value | None]) -> None:
         """Put what arrived in its place."""
-        parcel = self.parcel
-        if parcel is not None:
-            parcel.check()
-            for piece, view in zip(self.pieces, parcel.views, strict=True):
-                _put(piece, view, registers)
-            return
         if len(self.pieces) == 1:
             _put(self.pieces[0], memory, registers)
             return
@@ -168,6 +138,54 @@ def _given(memory: Any, nbytes: int) -> Array:
         kind = "read-only" if found.size >= nbytes else f"of {found.size} bytes"
         raise ValueError(f"allocator({nbytes}) gave memory that is {kind}; messages arrive in it")
     return found[:nbytes]
+
+
+class ParcelMessage(Message):
+    """A message that travels as a parcel, in memory that is kept for the next time."""
+
+    __slots__ = ("_direct", "_moved", "_parcel")
+
+    def __init__(self, peer: int, tag: int, pieces: Iterable[Piece], what: str) -> None:
+        super().__init__(peer, tag, pieces, what)
+        self._parcel: Parcel | None = None
+        self._moved: list[tuple[Piece, Array]] = []
+        self._direct: dict[int, Value | None] = {}
+        """By the number of a piece that is read where it arrives, the value over that memory."""
+
+    def read_in_place(self, number: int) -> None:
+        """Let a piece be read where it arrives."""
+        self._direct[number] = None
+
+    def _made(self, communicator: Communicator) -> Parcel:
+        parcel = self._parcel = Parcel(communicator, self.peer, self.nbytes, self.what)
+        pieces = list(self._views(parcel.buffer[HEAD:]))
+        parcel.views = [view for _, view in pieces]
+        self._direct = {number: Value(parcel.views[number]) for number in self._direct}
+        self._moved = [pair for number, pair in enumerate(pieces) if number not in self._direct]
+        return parcel
+
+    def send(self, communicator: Communicator, registers: Registers) -> Request:
+        """Send it."""
+        parcel = self._parcel or self._made(communicator)
+        parcel.wait()
+        for piece, view in self._moved:
+            view[...] = _region(piece, registers)
+        return parcel.send()
+
+    def receive(self, communicator: Communicator, registers: list[Value | None]) -> Request:
+        """Begin to receive it."""
+        parcel = self._parcel or self._made(communicator)
+        parcel.wait()
+        for number, value in self._direct.items():
+            registers[self.pieces[number].register] = value
+        return parcel.receive()
+
+    def unpack(self, registers: list[Value | None]) -> None:
+        """It has arrived: see that it is of this step, and put in place what is not read where it is."""
+        assert self._parcel is not None
+        self._parcel.check()
+        for piece, view in self._moved:
+            _put(piece, view, registers)
 
 
 def _region(piece: Piece, registers: Registers) -> Array:

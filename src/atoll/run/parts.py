@@ -1,13 +1,15 @@
-"""Parts: how every plan runs, that of an array program and that of a dataflow graph.
+"""Parts: how the plan of a dataflow graph runs.
 
 A *part* is a list of steps without communication. Messages arrive before it and leave after it.
 Parts form a partial order: a part waits for some messages and for some other parts, and whichever
 waits for nothing any more may run. One loop runs them all:
 
-1. run a part that is ready, the first in the order of the schedule; then post the receives that it
-   *opens*, and send what it sends; whoever waited for it waits for one thing less;
+1. run a part that is ready, the first in the order of the schedule; then send what it sends;
+   whoever waited for it waits for one thing less;
 2. see what has arrived, put it in place; its readers wait for one thing less;
-3. where no part is ready, post receives that no part opens, some at a time, and wait.
+3. where no part is ready, post receives, some at a time, and wait.
+
+(The parts of an array program follow each other, so its steps do the same by themselves: see ``exchange``.)
 
 The parts of a schedule that is ``guarded`` may fail on one rank, and all messages come and go nevertheless: a
 rank where a step raises does no further steps, and sends nothing in place of each message that
@@ -24,14 +26,13 @@ from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, Protocol
 
 from ..comm.communicator import Communicator, Request
-from ..comm.trail import carried
 from ..errors import PartitionInducedCycleError
 from ..graph.node import Value
 from . import statistics
 from .messages import Allocator, Array, Message
 
 WINDOW = 128
-"""How many receives that no part opens are posted at first, and how many more before each wait."""
+"""How many receives are posted at first, and how many more before each wait."""
 
 
 class State:
@@ -84,19 +85,16 @@ class Failure(NamedTuple):
 class Part:
     """Steps, and what comes before and after them."""
 
-    __slots__ = ("followers", "opens", "reads", "sends", "steps", "waits")
+    __slots__ = ("followers", "reads", "sends", "steps", "waits")
 
     def __init__(
         self,
         steps: Sequence[Step],
         *,
-        opens: Sequence[Message] = (),
         sends: Sequence[Message] = (),
         reads: Sequence[int] = (),
     ) -> None:
         self.steps = tuple(steps)
-        self.opens = tuple(opens)
-        """Messages whose receives are posted when the steps are done."""
         self.sends = tuple(sends)
         self.reads = tuple(reads)
         """The registers that are let go when all parts which read them have run."""
@@ -110,8 +108,7 @@ class Schedule:
     """Parts, those that somebody waits for first, and the messages between them and other ranks.
 
     ``uses`` counts the parts that read a register, as far as parts say so. ``arriving`` are the
-    messages that no part opens. With ``tag`` messages are numbered from there on, else from
-    what the trail of the communicator says at the time.
+    messages from others. The tags of all messages count from ``tag``.
     """
 
     __slots__ = (
@@ -122,7 +119,6 @@ class Schedule:
         "guarded",
         "parts",
         "sends",
-        "tag",
         "uses",
     )
 
@@ -134,7 +130,6 @@ class Schedule:
         *,
         arriving: Sequence[Message] = (),
         uses: dict[int, int] | None = None,
-        tag: int | None = None,
         guarded: bool = False,
     ) -> None:
         self.communicator = communicator
@@ -142,7 +137,6 @@ class Schedule:
         self.parts = tuple(parts)
         self.arriving = tuple(arriving)
         self.uses = uses or {}
-        self.tag = tag
         self.sends = sum(len(part.sends) for part in parts)
         followers: list[list[int]] = [[] for _ in parts]
         for k, (part, needed) in enumerate(zip(parts, needs, strict=True)):
@@ -151,27 +145,21 @@ class Schedule:
             part.waits = len(needed)
         for part, found in zip(parts, followers, strict=True):
             part.followers = tuple(found)
-            for message in (*part.opens, *part.sends):
-                for reader in message.readers:
-                    parts[reader].waits += 1
         for message in arriving:
             for reader in message.readers:
                 parts[reader].waits += 1
         self._waits = [part.waits for part in parts]
         self._first = [k for k, part in enumerate(parts) if not part.waits]
 
-    def run(self, state: State, fault: Exception | None = None) -> Failure | None:
-        """Run all parts; on return all messages have come and gone.
+    def run(self, state: State, tag: int, fault: Exception | None = None) -> Failure | None:
+        """Run all parts; on return all messages have come and gone. Their tags count from ``tag``.
 
         ``fault`` is why nothing can be computed here. Only what is guarded answers with a failure.
         """
-        run = _Run(self, state)
+        run = _Run(self, state, tag)
         if fault is not None:
             run.failure = Failure(fault, None)
-        if self.tag is None:
-            carried(self.communicator, run.run)
-        else:
-            run.run()
+        run.run()
         return run.failure
 
 
@@ -188,12 +176,14 @@ class _Run:
         "requests",
         "schedule",
         "state",
+        "tag",
         "uses",
     )
 
-    def __init__(self, schedule: Schedule, state: State) -> None:
+    def __init__(self, schedule: Schedule, state: State, tag: int) -> None:
         self.schedule = schedule
         self.state = state
+        self.tag = tag
         self.missing = schedule._waits.copy()
         self.ready = schedule._first.copy()
         heapify(self.ready)
@@ -226,8 +216,7 @@ class _Run:
         if self.requests:
             communicator.wait_all(self.requests)
         if schedule.sends:
-            statistics.add("messages", schedule.sends)
-            statistics.add("bytes_moved", self.moved)
+            statistics.sent(schedule.sends, self.moved)
 
     def _run_part(self, part: Part) -> None:
         state = self.state
@@ -240,8 +229,8 @@ class _Run:
                 if not self.schedule.guarded:
                     raise
                 self.failure = Failure(error, None)
-        if part.opens or part.sends:
-            self._exchange(part)
+        if part.sends:
+            self._send(part)
         self.left -= 1
         missing = self.missing
         for follower in part.followers:
@@ -254,17 +243,8 @@ class _Run:
             if not uses[register]:
                 state.registers[register] = None
 
-    def _base(self) -> int:
-        tag = self.schedule.tag
-        return self.schedule.communicator.trail.tag if tag is None else tag
-
-    def _open(self, message: Message, base: int) -> None:
+    def _open(self, message: Message) -> None:
         state = self.state
-        if message.kept:
-            begun, memory = message.receive_parcel(self.schedule.communicator)
-            self.requests.append(begun)
-            self.incoming.append((message, memory))
-            return
         try:
             buffer, there = message.memory(state.registers, state.allocator)
         except Exception as error:
@@ -273,41 +253,32 @@ class _Run:
             self.failure = self.failure or Failure(error, None)
             buffer, there = message.memory(state.registers, None)
         request = self.schedule.communicator.irecv(
-            buffer, message.peer, base + message.tag, message.what
+            buffer, message.peer, self.tag + message.tag, message.what
         )
         if self.schedule.guarded:
             request.refused = False
         self.requests.append(request)
         self.incoming.append((message, None if there else buffer))
 
-    def _exchange(self, part: Part) -> None:
-        """Post the receives that a part opens, and send what it sends."""
-        base = self._base()
-        for message in part.opens:
-            self._open(message, base)
+    def _send(self, part: Part) -> None:
+        """Send what a part sends."""
         communicator, registers = self.schedule.communicator, self.state.registers
         for message in part.sends:
-            if message.kept:
-                self.moved += message.nbytes
-                request = message.send_parcel(communicator, registers)
-            else:
-                array = message.outgoing(registers) if self.failure is None else message.nothing()
-                self.moved += array.nbytes
-                request = communicator.isend(array, message.peer, base + message.tag, message.what)
-            if request.done:
-                self._less(message)
-            else:
+            array = message.outgoing(registers) if self.failure is None else message.nothing()
+            self.moved += array.nbytes
+            tag = self.tag + message.tag
+            request = communicator.isend(array, message.peer, tag, message.what)
+            if not request.done:
                 self.requests.append(request)
                 self.incoming.append((message, None))
 
     def _post(self, unposted: Any) -> bool:
-        """Post some receives that no part opens; whether there may be others."""
-        base = self._base()
+        """Post some receives; whether there may be others."""
         for _ in range(WINDOW):
             message = next(unposted, None)
             if message is None:
                 return False
-            self._open(message, base)
+            self._open(message)
         return True
 
     def _take(self, done: list[int]) -> None:

@@ -19,7 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
 from . import statistics
 from .arrays import allocate_array
-from .parts import Schedule, State, Step
+from .parts import State, Step
 
 
 class Wanted:
@@ -191,7 +191,7 @@ class CombinePositions(Combine):
         return CombinePositions(self.register, self.name, count, self.partials.dtype, geometry)
 
     def run(self, state: State) -> None:
-        """Choose; the extreme itself is kept for :class:`PositionAcrossRanks`."""
+        """Choose; the extreme itself is kept for :class:`.exchange.Position`."""
         positions = self.positions
         assert positions is not None
         result = np.full(self.shape, -1, self.dtype)
@@ -270,7 +270,6 @@ class Program:
         "kept",
         "leaves",
         "outputs",
-        "schedule",
         "size",
         "steps",
         "stored",
@@ -285,7 +284,6 @@ class Program:
         kept: tuple[int, ...],
         description: Any,
         stored: tuple[tuple[Step, int, int], ...] = (),
-        schedule: Schedule | None = None,
     ) -> None:
         self.leaves = leaves
         self.size = size
@@ -297,8 +295,6 @@ class Program:
         """What ``atoll.explain`` says of it; see ``plan.description``."""
         self.stored = stored
         """For each node that is stored: the step that completes it, its number, its register."""
-        self.schedule = schedule
-        """The steps as parts, where messages come and go between them."""
         self.described: Callable[[Any], Program] | None = None
         """Plans it anew, to be explained, where it was bound to slices that have moved."""
         self.communicator: Communicator | None = None
@@ -320,12 +316,9 @@ class Program:
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up."""
         try:
-            if self.schedule is not None:
-                self.schedule.run(state)
-            else:
-                for step in self.steps:
-                    state.step = step
-                    step.run(state)
+            for step in self.steps:
+                state.step = step
+                step.run(state)
         finally:
             statistics.ran(state.kernels, state.reused)
         registers = state.registers

@@ -73,6 +73,12 @@ class Counters:
             values["kernels_run"] += kernels
             values["plans_reused"] += reused
 
+    def sent(self, messages: int, nbytes: int) -> None:
+        with self._lock:
+            values = self._values
+            values["messages"] += messages
+            values["bytes_moved"] += nbytes
+
     def peak(self, bytes_in_use: int) -> None:
         with self._lock:
             if bytes_in_use > self._values["peak_bytes"]:
@@ -106,6 +112,11 @@ def add(name: str, amount: int = 1) -> None:
 def ran(kernels: int, reused: int) -> None:
     """Count the kernels of an evaluation, and the evaluation if its plan was known: two in one."""
     _separate.get().ran(kernels, reused)
+
+
+def sent(messages: int, nbytes: int) -> None:
+    """Count messages to other ranks, and their bytes."""
+    _separate.get().sent(messages, nbytes)
 
 
 def peak(bytes_in_use: int) -> None:
