@@ -1,13 +1,14 @@
 """The test bench: tests on real and on simulated ranks, each with a time limit.
 
-A pytest plugin in five rooms:
+A pytest plugin in six rooms:
 
 - ``plugin``: the markers, the fixtures and the order of the tests;
 - ``pool``: the controller's side of a pool of MPI ranks that runs many tests;
 - ``worker``: a rank's side, which is pytest again, with a loop that takes commands;
 - ``verdict``: from what each rank reported to one report that names the ranks;
 - ``examples``: Hypothesis on ranks, so that all draw and shrink the same examples;
-- ``limits``: the time limit of tests in the controller's own process.
+- ``limits``: the time limit of tests in the controller's own process;
+- ``bytecode``: where the many processes of a run keep their compiled Python.
 
 ``docs/testing.md`` says how to write tests with it.
 """

@@ -18,6 +18,7 @@ from atoll.config import config as settings
 from atoll.run import statistics
 
 from . import examples, limits, verdict
+from .bytecode import Bytecode
 from .places import PARAMETER, Place, limit_of, place_of, places_of
 from .pool import Pool, PoolError
 from .worker import Worker
@@ -45,10 +46,11 @@ BENCH = pytest.StashKey["Bench"]()
 
 
 class Bench:
-    """What the controller keeps: the pool of the current size, and the real standard error."""
+    """What the controller keeps: the pool of the current size, the real standard error, the folder of bytecode."""
 
     def __init__(self, stderr: TextIO) -> None:
         self.stderr = stderr
+        self.bytecode = Bytecode()
         self._pool: Pool | None = None
 
     def pool(self, item: pytest.Item, size: int) -> Pool:
@@ -98,6 +100,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     bench = config.stash.get(BENCH, None)
     if bench is not None:
         bench.close()
+        bench.bytecode.close()
         bench.stderr.close()
 
 
