@@ -318,14 +318,62 @@ def test_simulated_rank_is_named(inner: Outcome) -> None:
     assert "rank 1" in inner.sections["test_simulated_failure[2simulated]"]
 
 
-@pytest.mark.parametrize(
-    "marker", ["ranks()", "ranks(0)", "simulated('2')", "ranks(2, distribute=False)"]
-)
-def test_a_wrong_marker_is_refused(tmp_path: Path, marker: str) -> None:
-    source = f"import pytest\n@pytest.mark.{marker}\ndef test_wrong():\n    assert 0\n"
-    output = run_pytest(tmp_path, source)
-    assert "takes one or more numbers of ranks" in output
-    assert "test_wrong" in output
+def test_wrong_markers_are_refused(tmp_path: Path) -> None:
+    markers = ["ranks()", "ranks(0)", "simulated('2')", "ranks(2, distribute=False)"]
+    for number, marker in enumerate(markers):
+        source = f"import pytest\n@pytest.mark.{marker}\ndef test_{number}():\n    assert 0\n"
+        (tmp_path / f"test_wrong{number}.py").write_text(source)
+    output = run_pytest(tmp_path, "")
+    for number in range(len(markers)):
+        assert f"test_wrong{number}.py::test_{number}: @pytest.mark." in output
+    assert output.count("takes one or more numbers of ranks") >= len(markers)
+
+
+def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Path) -> None:
+    source = """
+        import os, pathlib, time
+        import pytest
+        from tests.bench import beside
+
+        beside.LEAST = 3
+        HERE = pathlib.Path(__file__).parent
+
+        def test_first():
+            while not (HERE / "died").exists():
+                time.sleep(0.02)
+            assert (HERE / "last").read_text() != str(os.getpid())
+            (HERE / "first").write_text(str(os.getpid()))
+
+        @pytest.fixture(scope="module")
+        def shared():
+            return os.getpid()
+
+        @pytest.mark.parametrize("number", range(5))
+        def test_after_the_death(number):
+            assert (HERE / "first").read_text() == str(os.getpid())
+
+        def test_dies():
+            (HERE / "died").touch()
+            os._exit(3)
+
+        def test_with_what_is_shared(shared):
+            assert not (HERE / "first").exists()
+
+        def test_fails():
+            print("words of the helper")
+            assert "here" == "there"
+
+        def test_last():
+            (HERE / "last").write_text(str(os.getpid()))
+    """
+    found = Outcome(run_pytest(tmp_path, source))
+    expected = {f"test_after_the_death[{number}]": "PASSED" for number in range(5)}
+    expected |= {"test_first": "PASSED", "test_last": "PASSED"}
+    expected |= {"test_dies": "FAILED", "test_fails": "FAILED"}
+    assert found.outcomes == {**expected, "test_with_what_is_shared": "PASSED"}, found.output
+    assert "the process of this test ended with code 3" in found.sections["test_dies"]
+    assert "words of the helper" in found.sections["test_fails"]
+    assert "assert 'here' == 'there'" in found.sections["test_fails"]
 
 
 def test_ranks_that_cannot_start_are_a_failure_and_no_hang(tmp_path: Path) -> None:

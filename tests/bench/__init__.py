@@ -1,6 +1,6 @@
 """The test bench: tests on real and on simulated ranks, each with a time limit.
 
-A pytest plugin in six rooms:
+A pytest plugin in eight rooms:
 
 - ``plugin``: the markers, the fixtures and the order of the tests;
 - ``pool``: the controller's side of a pool of MPI ranks that runs many tests;
@@ -8,6 +8,8 @@ A pytest plugin in six rooms:
 - ``verdict``: from what each rank reported to one report that names the ranks;
 - ``examples``: Hypothesis on ranks, so that all draw and shrink the same examples;
 - ``limits``: the time limit of tests in the controller's own process;
+- ``beside``: a second process that takes some of the tests that need no MPI;
+- ``processes``: what each process that runs tests is started with;
 - ``bytecode``: where the many processes of a run keep their compiled Python.
 
 ``docs/testing.md`` says how to write tests with it.

@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy
 import pytest
 
+from atoll.config import available_cores
 from atoll.config import config as settings
 from atoll.run import statistics
 
-from . import examples, limits, verdict
+from . import beside, examples, limits, verdict
 from .bytecode import Bytecode
 from .places import PARAMETER, Place, limit_of, place_of, places_of
 from .pool import Pool, PoolError
@@ -42,20 +43,22 @@ class EachRank:
 EACH_RANK = EachRank()
 DEADLINE = pytest.StashKey[float]()
 RANK_WORKER = pytest.StashKey[Worker]()
+Kind = TypeVar("Kind")
 BENCH = pytest.StashKey["Bench"]()
 
 
 class Bench:
-    """What the controller keeps: the pool of the current size, the real standard error, the folder of bytecode."""
+    """What the controller keeps: the helper, the pool of the current size, and the like."""
 
     def __init__(self, stderr: TextIO) -> None:
         self.stderr = stderr
         self.bytecode = Bytecode()
+        self.helper: beside.Helper | None = None
         self._pool: Pool | None = None
 
     def pool(self, item: pytest.Item, size: int) -> Pool:
         """The pool of ``size`` ranks; starts it, and ends the one of another size."""
-        if self._pool is not None and self._pool.size != size:
+        if self.helper is not None or (self._pool is not None and self._pool.size != size):
             self.close()
         if self._pool is None:
             self._pool = Pool(size, _files(item.session, size), item.config)
@@ -68,6 +71,9 @@ class Bench:
             self._pool = None
 
     def close(self) -> None:
+        if self.helper is not None:
+            self.helper.close()
+            self.helper = None
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -88,12 +94,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     examples.load_profile()
     config.pluginmanager.register(Guard(), "bench-guard")
-    worker = next((p for p in config.pluginmanager.get_plugins() if isinstance(p, Worker)), None)
+    worker = _plugin(config, Worker)
     if worker is not None:
         config.stash[RANK_WORKER] = worker
     else:
         # A copy, because pytest points descriptor 2 elsewhere while a test runs.
         config.stash[BENCH] = Bench(os.fdopen(os.dup(2), "w"))
+
+
+def _plugin(config: pytest.Config, kind: type[Kind]) -> Kind | None:
+    return next((one for one in config.pluginmanager.get_plugins() if isinstance(one, kind)), None)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -120,13 +130,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on real ranks last, by size, so that one pool is alive at a time."""
+    """First what only this process can run, then what a helper may take; tests on real ranks
+    last, by size, so that one pool is alive at a time."""
 
     def order(item: pytest.Item) -> int:
         place = place_of(item)
-        return place.size if place is not None and place.kind == "ranks" else 0
+        if place is None:
+            return -2 if not beside.may_move(item) else -1
+        return place.size if place.kind == "ranks" else 0
 
     items.sort(key=order)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "run all tests that need no MPI in this process, and none in a second one beside it"
+    parser.getgroup("bench").addoption("--alone", action="store_true", help=text)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """Let a helper run some of the tests, where there are many and a core for it."""
+    config = session.config
+    bench = config.stash.get(BENCH, None)
+    if bench is not None and _plugin(config, beside.Helping) is None:
+        movable = [item for item in session.items if beside.may_move(item)]
+        seen = config.getoption("capture") == "no" or config.getoption("usepdb")
+        if (
+            len(movable) >= beside.LEAST
+            and available_cores() > 1
+            and not (seen or config.getoption("alone") or config.getoption("collectonly"))
+        ):
+            bench.helper = beside.Helper(movable, config)
+    return (yield)
 
 
 def pytest_collection_finish() -> None:
@@ -184,10 +219,17 @@ def tmp_path(request: pytest.FixtureRequest) -> Path:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Send a test for real ranks to its pool; leave every other test to pytest."""
     bench, place = item.config.stash.get(BENCH, None), place_of(item)
-    if bench is None or place is None or place.kind != "ranks":
+    if bench is None:
         return None
+    if place is not None and place.kind == "ranks":
+        reports = run_on_pool(item, place, bench)
+    else:
+        found = bench.helper.reports_of(item) if bench.helper is not None else None
+        if found is None:
+            return None
+        reports = found
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in run_on_pool(item, place, bench):
+    for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True

@@ -32,14 +32,13 @@ import pytest
 from atoll.config import available_cores
 
 from . import examples, limits
+from .processes import environment, pytest_options
 
 START_LIMIT = 120.0
 """Seconds for all ranks to start and to collect their tests."""
 
 AFTER_FAILURE = 3.0
 """Seconds that the other ranks have to end a test after one rank has failed it."""
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class PoolError(Exception):
@@ -112,23 +111,15 @@ class Pool:
     def _start(self, files: Sequence[str], config: pytest.Config) -> None:
         specification = {
             "files": list(files),
-            "root": str(config.rootpath),
-            "ini": None if config.inipath is None else str(config.inipath),
-            "import_mode": config.getoption("importmode"),
+            "options": pytest_options(config),
         }
         (self.folder / "specification.json").write_text(json.dumps(specification))
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [str(ROOT), environment.get("PYTHONPATH")])
-        )
+        variables = environment()
         threads = str(max(1, available_cores() // self.size))
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ATOLL_NUM_THREADS"):
-            environment.setdefault(variable, threads)
-        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        environment |= {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        # pytest tells what it runs to programs that it starts; a rank is a pytest of its own.
-        environment.pop("PYTEST_CURRENT_TEST", None)
-        environment.pop("PYTEST_ADDOPTS", None)
+            variables.setdefault(variable, threads)
+        variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        variables |= {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         command = [
             *mpiexec_command(self.size),
             sys.executable,
@@ -143,7 +134,7 @@ class Pool:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env=environment,
+                    env=variables,
                     start_new_session=True,
                 )
             self._greet(listener, time.monotonic() + START_LIMIT)

@@ -116,12 +116,7 @@ def main(folder: Path) -> int:
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True)
     link.send("hello", rank, size, os.getpid())
     link.listen()
-    options = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:timeout"]
-    options += ["--continue-on-collection-errors", f"--import-mode={specification['import_mode']}"]
-    options += [f"--rootdir={specification['root']}"]
-    if specification["ini"]:
-        options += ["-c", specification["ini"]]
-    options.append(f"--basetemp={folder / f'basetemp.{rank}'}")
+    options = [*specification["options"], f"--basetemp={folder / f'basetemp.{rank}'}"]
     pytest.main([*options, *specification["files"]], plugins=[Worker(link, rank, size)])
     return 0
 
