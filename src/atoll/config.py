@@ -177,6 +177,11 @@ class Config:
         """The whole set in force, as one frozen value."""
         return self._current.get(self._default)
 
+    @property
+    def small(self) -> int:
+        """Elements up to which an array stays with NumPy: asked at each call, so by the shortest way."""
+        return self._current.get(self._default).small
+
     def __getattr__(self, name: str) -> Any:
         if name not in _RULES:
             raise AttributeError(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
+from ..config import config
 from ..ops.elementwise import is_native
 from ..recording import creation, shaping
 from ..recording.cells import Handle
@@ -17,6 +18,7 @@ from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.making import from_numpy, is_small, plain
 from ..recording.scalar import Scalar
+from ..recording.small import GENERAL, at_once
 from .public import array_of, is_large, names, native, on_data, publish
 
 _NATIVE_KINDS = "biufc"
@@ -34,7 +36,12 @@ def zeros(
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.zeros(shape, dtype, order, like=like)
-    return creation.zeros(plain(shape), float if dtype is None else dtype, order, layout)
+    return creation.zeros(
+        shape if type(shape) is int else plain(shape),
+        float if dtype is None else dtype,
+        order,
+        layout,
+    )
 
 
 @native
@@ -49,7 +56,13 @@ def ones(
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.ones(shape, dtype, order, like=like)
-    return creation.filled(plain(shape), 1, float if dtype is None else dtype, order, layout)
+    return creation.filled(
+        shape if type(shape) is int else plain(shape),
+        1,
+        float if dtype is None else dtype,
+        order,
+        layout,
+    )
 
 
 @native
@@ -64,7 +77,12 @@ def empty(
 ) -> Any:
     if like is not None and not isinstance(like, Handle):
         return np.empty(shape, dtype, order, like=like)
-    return creation.empty(plain(shape), float if dtype is None else dtype, order, layout)
+    return creation.empty(
+        shape if type(shape) is int else plain(shape),
+        float if dtype is None else dtype,
+        order,
+        layout,
+    )
 
 
 @native
@@ -276,6 +294,12 @@ def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
+    if type(num) is int and num < config.small:
+        result = at_once(
+            np.linspace, (start, stop, num, endpoint, retstep, dtype, axis), {}, bare=True
+        )
+        if result is not GENERAL:
+            return result
     start, stop = plain(start), plain(stop)
     simple = (
         np.isscalar(start)
@@ -437,6 +461,10 @@ def fromfunction(
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    if copy and is_small(tuple([getattr(x, "size", 0) for x in xi])):
+        result = at_once(np.meshgrid, xi, {"sparse": sparse, "indexing": indexing})
+        if result is not GENERAL:
+            return result
     ndim = len(xi)
     axes = list(range(ndim))
     if indexing == "xy" and ndim > 1:

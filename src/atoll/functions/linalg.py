@@ -9,12 +9,16 @@ import numpy as np
 from ..recording import reductions
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy, implementations
+from ..recording.small import GENERAL, at_once
 from .namespaces import Namespace
 from .public import array_of, is_large, names, publish
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of a vector or matrix."""
+    result = at_once(np.linalg.norm, (x, ord, axis, keepdims), {})
+    if result is not GENERAL:
+        return result
     x = array_of(x)
     result = (
         _norm(x, ord, axis, keepdims) if is_large(x) and x.dtype.char in "fdFD" else NotImplemented

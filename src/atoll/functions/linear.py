@@ -11,7 +11,8 @@ from ..recording.cells import Handle
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.late import contraction, products
-from ..recording.making import plain
+from ..recording.making import is_small, plain
+from ..recording.small import GENERAL, at_once
 from .public import array_of, is_large, native, on_data
 
 
@@ -64,6 +65,10 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 
 @native
 def outer(a: Any, b: Any, out: Any = None) -> Any:
+    if is_small((getattr(a, "size", 0), getattr(b, "size", 0))):
+        result = at_once(np.outer, (a, b, out), {})
+        if result is not GENERAL:
+            return result
     a, b = array_of(a).ravel(), array_of(b).ravel()
     if out is not None:
         return by_numpy(np.outer, (a, b), {"out": out})

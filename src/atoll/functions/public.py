@@ -20,6 +20,7 @@ from ..errors import DeferredValueError, MixedArraysError
 from ..recording.cells import Handle
 from ..recording.creation import asarray
 from ..recording.fallback import by_numpy, find_on_ranks, implementations
+from ..recording.small import GENERAL, at_once
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,14 +40,27 @@ def publish(name: str, value: Any, kind: str, original: Any = None) -> None:
 
 _PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
 
+EXPANDING = frozenset({"broadcast_to", "broadcast_arrays", "meshgrid", "outer"})
+"""What may make a large result of small arrays without any memory for it."""
 
-def declare(function: Callable[..., Any], original: Any, name: str) -> Callable[..., Any]:
+
+def declare(
+    function: Callable[..., Any], original: Any, name: str, *, short: bool = True
+) -> Callable[..., Any]:
     """Make ``function`` public in place of NumPy's ``original``, with its text and signature.
+
+    ``short`` says that NumPy may do it at once where all arrays are small.
 
     NumPy's own subclasses (masked arrays, matrices) stay what they are: NumPy runs the function.
     """
 
+    short = short and name not in EXPANDING
+
     def call(*args: Any, **options: Any) -> Any:
+        if short:
+            result = at_once(original, args, options)
+            if result is not GENERAL:
+                return result
         for value in args:
             if type(value) not in _PLAIN and isinstance(value, np.ndarray):
                 return by_numpy(original, args, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from ..comm.world import current_world
 from ..recording.fallback import by_numpy
 from ..recording.late import drawing
+from ..recording.small import GENERAL, at_once
 from .namespaces import Namespace
 from .public import is_large, numpy_function, publish
 
@@ -34,6 +36,9 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
             shuffling = import_module(".spread.shuffling", __package__)
             result = shuffling.ordered(self, name, args, options)
         if result is not NotImplemented:
+            return result
+        result = at_once(partial(original, self), args, options, bare=True)
+        if result is not GENERAL:
             return result
         return by_numpy(original, (self, *args), options, writes=writes)
 
@@ -92,7 +97,9 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
             sampler = "random_sample" if name == "rand" else "standard_normal"
             given, more = (), {"size": args}
         result = drawing.drawn(state, sampler, getattr(type(state), sampler), given, more)
-        return by_numpy(public, args, options) if result is NotImplemented else result
+        if result is NotImplemented:
+            result = at_once(public, args, options, bare=True)
+        return by_numpy(public, args, options) if result is GENERAL else result
 
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = original.__doc__

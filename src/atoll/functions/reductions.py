@@ -32,7 +32,7 @@ def _by_method(name: str, method: str = "") -> Callable[..., Any]:
             a = array_of(a)
         return call(a, *args, **options)
 
-    return declare(function, original, name)
+    return declare(function, original, name, short=False)
 
 
 for _name in ("sum", "prod", "min", "max", "all", "any", "mean", "argmin", "argmax"):
@@ -52,7 +52,7 @@ def _spread(name: str) -> None:
             options["ddof"] = correction
         return call(array_of(a), *args, **options)
 
-    declare(function, original, name)
+    declare(function, original, name, short=False)
 
 
 _spread("var")

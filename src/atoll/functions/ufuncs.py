@@ -17,6 +17,7 @@ from ..recording.flat import flatiter
 from ..recording.making import of_small
 from ..recording.reductions import NOTHING, reduce
 from ..recording.scalar import Scalar
+from ..recording.small import GENERAL, at_once
 from .public import publish
 
 
@@ -67,6 +68,9 @@ class ufunc:
                     return self._forward(x) if small is None else of_small(self._numpy(small))
                 if type(x) is Scalar:
                     return self._forward(x)
+        result = at_once(self._numpy, inputs, options)
+        if result is not GENERAL:
+            return result
         if takes_over(inputs, options):
             return self._numpy(*inputs, **options)
         return call(self._numpy, inputs, options)

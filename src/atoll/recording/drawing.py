@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import current_world
+from ..config import config
 from ..layout import Layout
 from ..run.collective import Section
 from ..run.collective.moving import flat_indices
@@ -118,10 +119,12 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
     place = SIZE_AT.get(name)
     if place is None or options.get("out") is not None:
         return NotImplemented
-    args, options = list(args), dict(options)  # type: ignore[assignment]
     size = args[place] if len(args) > place else options.get("size")
+    if size is None or (type(size) is int and size < config.small):
+        return NotImplemented
+    args, options = list(args), dict(options)  # type: ignore[assignment]
     rest = [*args[:place], *args[place + 1 :], *[v for k, v in options.items() if k != "size"]]
-    if size is None or not all(_is_plain(value) for value in rest):
+    if not all(_is_plain(value) for value in rest):
         return NotImplemented
     shape = shape_of(size)
     if not shape or is_small(shape) or not prod(shape):

@@ -22,6 +22,7 @@ from ..comm.world import current_world
 from ..errors import FallbackWarning
 from .cells import Handle
 from .making import from_numpy, of_array, of_protocol, of_small, of_view
+from .small import GENERAL, at_once
 
 Array = np.ndarray[Any, Any]
 
@@ -173,6 +174,9 @@ def by_numpy(
     ``writes`` has the places or names of the arguments that the function writes into; ``out``
     is always one, by name or by place. With an array that waits for its value the call waits, too.
     """
+    result = at_once(function, args, options)
+    if result is not GENERAL:
+        return result
     if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
         place = _place_of_out(function)
         if 0 < place < len(args):

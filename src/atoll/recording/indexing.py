@@ -15,7 +15,7 @@ from ..ops.elementwise import is_native
 from ..ops.placement import crosses, placed_view
 from ..plan.exchange import gather
 from .cells import Handle
-from .elementwise import assign, eager
+from .elementwise import FAST_SCALARS, assign, eager
 from .fallback import Given, by_numpy
 from .late import picking
 from .making import of_small, of_view, plain
@@ -56,6 +56,9 @@ def get(handle: Handle, key: Any) -> Any:
     if small is not None:
         if type(key) in _BASIC:
             return of_small(small[key])
+        short = _short_key(key)
+        if short is not None:
+            return of_small(small[short])
         if not _holds_handles(key):
             return of_small(small[key])
         found = picking.picked(handle, key)
@@ -76,6 +79,36 @@ def get(handle: Handle, key: Any) -> Any:
     return of_view(handle._cell, geometry)
 
 
+_PLAIN = _BASIC | {np.int64, np.intp, np.bool_}
+
+
+def _short_key(key: Any) -> Any:
+    """A key of numbers, slices and small arrays for NumPy; ``None`` where it holds anything else."""
+    kind = type(key)
+    if kind is Handle.array_type:
+        return key._np
+    if kind is not tuple:
+        return key if kind in _PLAIN and key is not None else None
+    own = Handle.array_type
+    for item in key:
+        if type(item) not in _PLAIN:
+            break
+    else:
+        return key
+    made = []
+    for item in key:
+        kind = type(item)
+        if kind is own:
+            if item._np is None:
+                return None
+            made.append(item._np)
+        elif kind in _PLAIN:
+            made.append(item)
+        else:
+            return None
+    return tuple(made)
+
+
 def _holds_handles(key: Any) -> bool:
     if type(key) is tuple:
         return any(_holds_handles(k) for k in key)
@@ -88,7 +121,13 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     """``handle[key] = value``."""
     small = handle._np
     if small is not None:
-        small[plain(key)] = plain(value)
+        short = _short_key(key)
+        kind = type(value)
+        if kind is Handle.array_type and value._np is not None:
+            value = value._np
+        elif kind not in FAST_SCALARS:
+            value = plain(value)
+        small[plain(key) if short is None else short] = value
         return
     if not (handle._cell.writeable and handle._geometry.writeable):
         raise ValueError("assignment destination is read-only")

@@ -27,7 +27,7 @@ def is_small(shape: tuple[int, ...]) -> bool:
     size = 1
     for n in shape:
         size *= n
-    return bool(size < config.small)
+    return size < config.small
 
 
 def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place | None:

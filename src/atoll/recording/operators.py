@@ -117,6 +117,9 @@ class Operators(Handle):
         return general(np.divmod, other, self)
 
     def __matmul__(self, other: Any) -> Any:
+        small = self._np
+        if small is not None and type(other) is Handle.array_type and other._np is not None:
+            return of_small(small @ other._np)
         return general(np.matmul, self, other)
 
     def __rmatmul__(self, other: Any) -> Any:

@@ -117,6 +117,8 @@ def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = No
     """The elements in another shape: a view where NumPy has one, else a copy."""
     small = handle._np
     if small is not None:
+        if copy is None and type(handle) is Handle.array_type:
+            return of_small(small.reshape(shape, order=order))
         return like(handle, of_small(np.reshape(small, shape, order=order, copy=copy)))
     shape = _shape_of(handle, shape)
     order = "C" if order is None else str(order).upper()
