@@ -6,6 +6,9 @@ appearance, numbers are left out), and for whatever is still referred to from ou
 is. With the numbers of the geometries it is a *key*. Equal keys have equal programs, so a loop that
 repeats its expressions plans them once. Equal structures have a *family* of programs: a loop
 whose slices move finds its program there, by arithmetic (see ``plan.moving``).
+
+A trace that has been walked leaves its *pattern*, and the program. The next one like it is recognised
+without a walk (see ``graph.pattern``): all that is left to ask is what is alive.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from .config import Settings, config
 from .errors import DeferredValueError
 from .graph.geometry import Geometry
 from .graph.node import Node, Value
+from .graph.pattern import Pattern, Patterns
 from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
 from .ops import windows
@@ -49,6 +53,8 @@ class _Programs(threading.local):
         """Programs that were bound to slices, which may not come again."""
         self.families: OrderedDict[Any, Family] = OrderedDict()
         """By structure."""
+        self.patterns = Patterns()
+        """Their ``known`` are programs."""
 
 
 _programs = _Programs()
@@ -195,34 +201,105 @@ def evaluate(roots: Sequence[Node]) -> None:
         _compute(pending)
 
 
-def _compute(pending: list[Node]) -> None:
-    """One program for these nodes."""
+class _Fit(NamedTuple):
+    """A program for traces of one pattern, and which of their nodes its outputs belong to."""
+
+    program: Program
+    kept: list[int]
+
+
+class _Ready(NamedTuple):
+    """A program, and what it shall run on."""
+
+    program: Program
+    values: list[Value | None]
+    scalars: list[Any]
+    nodes: list[Node]
+    """Nodes of the trace."""
+    kept: Sequence[int]
+    """Which of them the outputs of the program belong to."""
+    leaves: Sequence[int]
+    """Which of them are leaves, in the order of the walk."""
+    order: Sequence[int]
+    """Which of them are pending, in the order of the walk."""
+    reused: int
+
+
+_FITS_KEPT = 64
+
+
+def _recognised(pending: Sequence[Node]) -> tuple[Pattern, list[Node], Any] | None:
+    """The pattern of a trace, its nodes, and what else decides about its program."""
+    found = _programs.patterns.find(pending)
+    if found is None:
+        return None
+    pattern, nodes = found
+    del found
+    pinned = tuple([nodes[place].value.pinned for place in pattern.leaves])  # type: ignore[union-attr]
+    settings = config.settings()
+    counts = tuple(map(getrefcount, nodes))
+    return pattern, nodes, (counts, pinned, settings.fusion, settings.small)
+
+
+def _ready(pending: list[Node]) -> _Ready:
+    """The program for these nodes: one that was used for such a trace before, or else looked up or made."""
+    recognised = _recognised(pending)
+    pattern = form = None
+    if recognised is not None:
+        pattern, nodes, form = recognised
+        fit: _Fit | None = pattern.known.get(form)
+        if fit is not None:
+            values = [nodes[place].value for place in pattern.leaves]
+            scalars = pattern.scalars(nodes)
+            return _Ready(
+                fit.program, values, scalars, nodes, fit.kept, pattern.leaves, pattern.order, 1
+            )
+        del nodes, recognised  # which would count as alive what is not
     found = look_up(pending)
-    program, leaves, scalars, order = found.program, found.leaves, found.scalars, found.order
-    reused = 0
+    leaves, order, program = found.leaves, found.order, found.program
+    reused = 0 if program is None else 1
     if program is None:
         program = _new_program(found, pending)
-    else:
-        reused = 1
-    del found
+    elif pattern is None:  # what comes but once needs none
+        _programs.patterns.add(pending, leaves, order)
+    if pattern is not None:
+        if len(pattern.known) >= _FITS_KEPT:
+            pattern.known.clear()
+        pattern.known[form] = _Fit(program, [pattern.order[place] for place in program.kept])
+    first = len(leaves)
+    return _Ready(
+        program,
+        [leaf.value for leaf in leaves],
+        found.scalars,
+        [*leaves, *order],
+        [first + place for place in program.kept],
+        range(first),
+        range(first, first + len(order)),
+        reused,
+    )
+
+
+def _compute(pending: list[Node]) -> None:
+    """One program for these nodes."""
+    ready = _ready(pending)
+    program, nodes = ready.program, ready.nodes
     if program.communicator is not None:
         program.announce()
         if config.debug:
-            compare_replicated(program.communicator, scalars, leaves)
-    values: list[Value | None] = [leaf.value for leaf in leaves]
-    del leaves
-    state = program.begin(values, scalars)
-    state.reused = reused
-    del values
+            leaves = [nodes[place] for place in ready.leaves]
+            compare_replicated(program.communicator, ready.scalars, leaves)
+            del leaves
+    state = program.begin(ready.values, ready.scalars)
+    state.reused = ready.reused
     try:
         results, flags = program.run(state)
     except BaseException:
         for place, value in program.completed(state):
-            order[place].settle(value)
+            nodes[ready.order[place]].settle(value)
         raise
-    for place, value in zip(program.kept, results, strict=True):
+    for place, value in zip(ready.kept, results, strict=True):
         value.program = program
-        order[place].settle(value)
+        nodes[place].settle(value)
     if flags:
         for bits, launch in flags:
             report(bits, launch.spec, launch.operations)

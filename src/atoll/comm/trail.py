@@ -58,12 +58,30 @@ _MASK = (1 << 64) - 1
 _ODD = 0x9E3779B97F4A7C15
 
 
+_ours: dict[str, bool] = {}
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file is one of atoll's own, which are no lines of the user's program."""
+    found = _ours.get(file)
+    if found is None:
+        if len(_ours) >= 4096:
+            _ours.clear()
+        found = _ours[file] = file.startswith(ROOT)
+    return found
+
+
 def user_site() -> Site | None:
     """Where the user's program called atoll."""
     frame: FrameType | None = sys._getframe(2)
+    known = _ours.get
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(ROOT):
+        file = code.co_filename
+        ours = known(file)
+        if ours is None:
+            ours = is_ours(file)
+        if not ours:
             return code, frame.f_lasti
         frame = frame.f_back
     return None

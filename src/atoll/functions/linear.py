@@ -23,6 +23,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _flattened(value: Any) -> Any:
+    if type(value) is Handle.array_type:
+        return value
     inner = getattr(type(value), "_handle", None)
     return value if inner is None else inner(value)
 

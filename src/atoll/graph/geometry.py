@@ -81,11 +81,11 @@ class Geometry:
         "ndim",
         "number",
         "offset",
-        "read_as",
         "shadow",
         "shape",
         "size",
         "strides",
+        "through",
         "writeable",
     )
     base: Geometry
@@ -105,7 +105,7 @@ class Geometry:
         self.c_contiguous: bool = shadow.flags.c_contiguous
         self.writeable: bool = shadow.flags.writeable
         self.number = next(_numbers)
-        self.read_as: tuple[Geometry, int, int] | None = None
+        self.through: Any = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
         self._memo: dict[Any, Geometry] = {}
         self._axes: AxisReads | bool | None = False
@@ -167,7 +167,12 @@ class Geometry:
 
     def index(self, key: tuple[Any, ...]) -> Geometry:
         """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
-        remembered = tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in key])
+        remembered: object
+        if len(key) == 2 and type(key[0]) is slice is type(key[1]):
+            one, two = key
+            remembered = (one.start, one.stop, one.step, two.start, two.stop, two.step, slice)
+        else:
+            remembered = tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in key])
         found = self._memo.get(remembered)
         if found is None:
             whole = key if any(k is Ellipsis for k in key) else (*key, Ellipsis)

@@ -58,6 +58,17 @@ def coded(key: object) -> int:
     return found
 
 
+def mark_of(
+    code: object, geometry: Geometry, params: tuple[Any, ...], nodes: tuple[bool, ...]
+) -> int:
+    """The mark of a pending node: one number for equal operations on equal geometries.
+
+    ``nodes`` says which of the operands are nodes, and which are numbers.
+    """
+    views = [part.number for part in params if type(part) is Geometry]
+    return coded((code, geometry.number, *views, nodes))
+
+
 class Value:
     """Data in memory: an array over a buffer, and its address, which is asked for often.
 
@@ -94,7 +105,8 @@ class Node:
     """One operation; see the module's table.
 
     ``weight`` counts the pending nodes below it (those that lie on ranks, if any does); ``code`` is
-    what identifies the operation in the key of a plan, operands and the numbers of geometries aside;
+    what identifies the operation in the key of a plan, operands and the numbers of geometries aside,
+    and ``mark`` the operation with its geometries: see :mod:`.pattern`;
     ``place`` says how the value lies on ranks, ``None`` where
     every rank has all of it; ``holders`` counts the arrays that have ever had this value.
     """
@@ -105,6 +117,7 @@ class Node:
         "geometry",
         "holders",
         "kind",
+        "mark",
         "name",
         "params",
         "place",
@@ -126,6 +139,7 @@ class Node:
         name: str = "",
         site: Site | None = None,
         code: object = None,
+        mark: int | None = None,
     ) -> None:
         self.kind = kind
         self.args = args
@@ -135,22 +149,23 @@ class Node:
         self.site = site
         self.value: Value | None = None
         self.code = code
+        self.mark = mark
         self.place: Any = None
         self.holders = 0
         weight: float = 1
         scattered = False
-        spread: float = 1
         for arg in args:
             if type(arg) is Node:
                 weight += arg.weight
                 if arg.place is not None:
                     scattered = True
-                    spread += arg.weight
         self.weight = weight
         if scattered:
             # What every rank has may have been looked at, and so be a source, on some of them only.
             if weight > 0:
-                self.weight = spread
+                self.weight = 1 + sum(
+                    [arg.weight for arg in args if type(arg) is Node and arg.place is not None]
+                )
             self.place = Node.placed(self)
 
     def identify(self) -> object:
@@ -164,6 +179,25 @@ class Node:
             code = self.code = coded((self.kind, self.geometry.form, self.name, *params))
         return code
 
+    def marked(self) -> int:
+        """The ``mark``, made when it is first asked for."""
+        mark: int
+        if self.value is None:
+            nodes = tuple([type(arg) is Node for arg in self.args])
+            mark = mark_of(self.identify(), self.geometry, self.params, nodes)
+        elif self.place is None:
+            mark = -1 - self.geometry.number
+        else:
+            strides = self.value.array.strides
+            mark = coded(("leaf", self.geometry.number, self.place.number, strides))
+        self.mark = mark
+        return mark
+
+    def relabelled(self, code: object) -> None:
+        """Take another ``code``."""
+        self.code = code
+        self.mark = None
+
     def settle(self, value: Value) -> None:
         """Take the value that was computed, and let go of the operands."""
         self.value = value
@@ -171,6 +205,7 @@ class Node:
         self.params = ()
         self.kind = "source"
         self.weight = 0
+        self.mark = None
 
     def __repr__(self) -> str:
         label = f"{self.kind} {self.name}".rstrip()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
-from ..graph.node import Node, Site, coded
+from ..graph.node import Node, Site, coded, mark_of
 
 WEAK = (int, float, complex)
 _numbers = itertools.count()
@@ -123,27 +123,58 @@ def fill(
     return Node("fill", (dtype.type(scalar),), dense(shape, dtype), site=site)
 
 
-def _common(view: Geometry) -> tuple[Geometry, int, int]:
-    """The base of a copy of the view, and the codes of nodes that read it and write through it."""
-    result = result_geometry((view,), view.dtype)
-    found = view.read_as = (
-        result,
-        coded(("read", result.form, "", view.form)),
-        coded(("update", view.base.form, "", view.form)),
+class Through:
+    """What nodes that read a view, and those that write through it, have in common."""
+
+    __slots__ = (
+        "params",
+        "read_code",
+        "read_mark",
+        "result",
+        "update_code",
+        "update_mark",
+        "update_number_mark",
     )
+
+    def __init__(self, view: Geometry) -> None:
+        self.params = params = (view,)
+        self.result = result = result_geometry(params, view.dtype)
+        self.read_code = coded(("read", result.form, "", view.form))
+        self.update_code = coded(("update", view.base.form, "", view.form))
+        self.read_mark = mark_of(self.read_code, result, params, (True,))
+        self.update_mark = mark_of(self.update_code, view.base, params, (True, True))
+        self.update_number_mark = mark_of(self.update_code, view.base, params, (True, False))
+
+
+def _through(view: Geometry) -> Through:
+    found = view.through = Through(view)
     return found
 
 
 def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
     """The value that a view has of its base's value, as an array of its own."""
-    if view.is_base:
+    if view.base is view:
         return operand
-    result, code, _ = view.read_as or _common(view)
-    return Node("read", (operand,), result, (view,), "", site, code)
+    known: Through = view.through or _through(view)
+    return Node(
+        "read", (operand,), known.result, known.params, "", site, known.read_code, known.read_mark
+    )
 
 
 def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
     """The base after ``value`` was written through the view ``region``."""
-    args = (old, value) if mask is None else (old, value, mask)
-    code = (region.read_as or _common(region))[2] if mask is None else None
-    return Node("update", args, old.geometry, (region,), "", site, code)
+    base = old.geometry
+    if mask is not None:
+        return Node("update", (old, value, mask), base, (region,), "", site)
+    known: Through = region.through or _through(region)
+    mark = known.update_mark if type(value) is Node else known.update_number_mark
+    return Node(
+        "update",
+        (old, value),
+        base,
+        known.params,
+        "",
+        site,
+        known.update_code,
+        mark if base is region.base else None,
+    )

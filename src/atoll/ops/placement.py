@@ -242,7 +242,7 @@ def _place_of(node: Node) -> Place | None:
                 return None
             spread = Place.of(Layout.default(shape, world.size), world)
             if spread is not None:  # which depends on a setting, so the code has to say it
-                node.code = coded(("at", node.identify(), spread.number))
+                node.relabelled(coded(("at", node.identify(), spread.number)))
             return spread
         if len(axes) == layout.ndim and layout.copies == 1:
             return None  # one rank has all of it, and tells the others

@@ -39,12 +39,14 @@ class _Cells(threading.local):
 
     def __init__(self) -> None:
         self.known: list[weakref.ref[Cell]] = []
-        self.limit = 1024
+        self.living = 0
+        """How many there were when they were last counted."""
 
     def forget_the_dead(self) -> None:
-        """Keep the living."""
-        self.known = [known for known in self.known if known() is not None]
-        self.limit = max(1024, 2 * len(self.known))
+        """Keep the living, if there may be as many dead."""
+        if len(self.known) >= 2 * self.living:
+            self.known = [known for known in self.known if known() is not None]
+            self.living = len(self.known)
 
 
 _cells = _Cells()
@@ -128,10 +130,10 @@ class Cell:
         self.sites: set[Site | None] | None = None
         self.writeable = True
         self._first: weakref.ref[Handle] | None = None
-        cells = _cells
-        cells.known.append(weakref.ref(self))
-        if len(cells.known) > cells.limit:
-            cells.forget_the_dead()
+        known = _cells.known
+        known.append(weakref.ref(self))
+        if not len(known) & 1023:
+            _cells.forget_the_dead()
 
     @classmethod
     def foreign(cls, array: np.ndarray[Any, Any]) -> Cell:

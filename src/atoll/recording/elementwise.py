@@ -11,14 +11,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comm.trail import ROOT, user_site
+from ..comm.trail import is_ours, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Node, Site, source
+from ..graph.node import Node, Site, mark_of, source
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import WEIGHT_LIMIT, Cell, Handle
 from .fallback import by_numpy
@@ -306,7 +306,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             found = known.get((self._geometry.number, kind))
             if found is not None and not eager.depth:
                 try:
-                    number = found[3](other)
+                    number = found.convert(other)
                 except OverflowError:
                     return general(ufunc, self, other)
                 return _recorded(found, (self._node(), number), self._cell.pins)
@@ -322,7 +322,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             found = known.get((kind, self._geometry.number))
             if found is not None and not eager.depth:
                 try:
-                    number = found[3](other)
+                    number = found.convert(other)
                 except OverflowError:
                     return general(ufunc, other, self)
                 return _recorded(found, (number, self._node()), self._cell.pins)
@@ -331,7 +331,20 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
     return forward, backward
 
 
-_known: dict[np.ufunc, dict[Any, tuple[Loop, Geometry, object, Any]]] = {}
+class _Met(NamedTuple):
+    """What is known of operands that were met before."""
+
+    loop: Loop
+    name: str
+    params: tuple[Loop]
+    geometry: Geometry
+    code: object
+    mark: int
+    convert: Any
+    """Brings a number to the dtype of the loop."""
+
+
+_known: dict[np.ufunc, dict[Any, _Met]] = {}
 
 
 def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
@@ -366,15 +379,18 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
             convert = dtype.type
         else:
             return
-    known[tuple(key)] = (loop, node.geometry, node.identify(), convert)
+    code = node.identify()
+    nodes = tuple([operand.geometry is not None for operand in operands])
+    mark = mark_of(code, node.geometry, node.params, nodes)
+    known[tuple(key)] = _Met(loop, loop.name, (loop,), node.geometry, code, mark, convert)
 
 
-def _recorded(found: tuple[Loop, Geometry, object, Any], args: tuple[Any, ...], now: int) -> Any:
-    loop, geometry, code, _ = found
+def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
+    _, name, params, geometry, code, mark, _ = found
     frame = sys._getframe(2)
-    name = frame.f_code
-    site = user_site() if name.co_filename.startswith(ROOT) else (name, frame.f_lasti)
-    node = Node("call", args, geometry, (loop,), loop.name, site, code)
+    caller = frame.f_code
+    site = user_site() if is_ours(caller.co_filename) else (caller, frame.f_lasti)
+    node = Node("call", args, geometry, params, name, site, code, mark)
     if now and node.weight < 0:
         Handle.captured(node)
     elif now or node.weight > WEIGHT_LIMIT:

@@ -52,7 +52,7 @@ def at_place(node: Node, place: Place | None) -> Node:
     """A node without operands, made to lie at ``place``."""
     if place is not None:
         node.place = place
-        node.code = coded(("at", node.identify(), place.number))
+        node.relabelled(coded(("at", node.identify(), place.number)))
         if place.layout.cells > 1:
             statistics.add("distributed")
     return node

@@ -18,7 +18,7 @@ import numpy as np
 from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
-from ..graph.node import Node
+from ..graph.node import Node, mark_of
 from ..layout import Layout
 from ..ops import reduction
 from ..ops.elementwise import cast, is_native
@@ -103,8 +103,8 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
     return Node("where", (mask.node, node, rest), node.geometry, (), "where", user_site())
 
 
-_folds: dict[Any, tuple[tuple[Any, ...], Geometry, object]] = {}
-"""What is known of reductions that were met before: parameters, the result's geometry, and the code."""
+_folds: dict[Any, tuple[tuple[Any, ...], Geometry, object, int]] = {}
+"""What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
 def reduce(
@@ -132,9 +132,9 @@ def reduce(
     if plainly:
         found = _folds.get((ufunc, geometry.number, axis))
         if found is not None:
-            params, form, code = found
+            params, form, code, mark = found
             args = (handle._node(),)
-            node = Node("reduce", args, form, params, ufunc.__name__, user_site(), code)
+            node = Node("reduce", args, form, params, ufunc.__name__, user_site(), code, mark)
             del args
             result = of_node(node)
             if handle._cell.pins:
@@ -184,7 +184,9 @@ def reduce(
     if plainly and inner == result_dtype == geometry.dtype and operand.place is None:
         if len(_folds) >= 4096:
             _folds.clear()
-        _folds[ufunc, geometry.number, axis] = node.params, form, node.identify()
+        code = node.identify()
+        mark = mark_of(code, form, node.params, (True,))
+        _folds[ufunc, geometry.number, axis] = node.params, form, code, mark
     del operand
     result = of_node(node if inner == result_dtype else cast(node, result_dtype, site))
     if initial is not NOTHING and initial is not None:
@@ -394,7 +396,7 @@ def product_sum(a: Any, b: Any) -> Any:
         return NotImplemented
     if one.dtype != two.dtype or one.dtype.char not in "fdFD":
         return NotImplemented
-    return reduce(np.add, _times(a, b), None, one.dtype)
+    return reduce(np.add, _times(a, b))
 
 
 def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:

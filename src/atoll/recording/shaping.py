@@ -101,9 +101,14 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     return like(handle, made)
 
 
+_WHOLE = frozenset({int})
+
+
 def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
     """A shape in any of the forms that NumPy takes."""
     made: tuple[int, ...]
+    if type(shape) is tuple and shape.count(-1) < 2 and _WHOLE.issuperset(map(type, shape)):
+        return shape
     try:
         made = (index(shape),)
     except TypeError:
@@ -181,6 +186,11 @@ def ravel(handle: Handle, order: Any = "C") -> Any:
     if small is not None:
         return like(handle, of_small(small.ravel(order)))
     geometry = handle._geometry
+    if order == "C" and geometry.c_contiguous:
+        handle._cell.viewed_from(handle)
+        flat = geometry.reshaped((-1,))
+        assert flat is not None
+        return like(handle, of_view(handle._cell, flat))
     order = _flat_order(geometry, order)
     if order == "C" and geometry.c_contiguous:
         return reshape(handle, (-1,))

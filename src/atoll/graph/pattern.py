@@ -1,0 +1,125 @@
+"""Traces that were met before, recognised at a glance.
+
+A *pattern* is what one walk through a trace found out: how every node of it is reached from the roots.
+Whether another trace is like it takes no walk then. Its nodes are fetched by following the same
+steps, one after the other, and three comparisons tell whether they are what they were:
+
+* their *marks*, numbers that stand for an operation with its geometries, and for a leaf, for how
+  it lies (see :meth:`Node.marked`);
+* that different steps lead to different nodes;
+* that the steps which came to a node a second time, *crossings*, come to it again.
+
+Which pattern to try is told by the marks and weights of the roots: a weight counts all nodes below, each as
+often as it is read, and so tells most traces from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .node import Node
+
+
+class Pattern:
+    """One form of trace; ``known`` is for whoever uses it to keep what belongs to the form."""
+
+    __slots__ = ("_crossings", "_marks", "_scalars", "_steps", "known", "leaves", "order")
+
+    def __init__(
+        self, roots: Sequence[Node], leaves: Sequence[Node], order: Sequence[Node]
+    ) -> None:
+        nodes = list(roots)
+        place = {node: k for k, node in enumerate(nodes)}
+        steps: list[tuple[int, int]] = []
+        crossings: list[tuple[int, int, int]] = []
+        for k, node in enumerate(nodes):  # which grows
+            for slot, arg in enumerate(node.args):
+                if type(arg) is not Node:
+                    continue
+                if arg in place:
+                    crossings.append((k, slot, place[arg]))
+                else:
+                    place[arg] = len(nodes)
+                    nodes.append(arg)
+                    steps.append((k, slot))
+        self._steps = steps
+        """For each node behind the roots: which node reads it, and as which operand."""
+        self._crossings = crossings
+        self._marks = [node.mark or node.marked() for node in nodes]
+        self._scalars = [
+            (place[node], slot)
+            for node in order
+            for slot, arg in enumerate(node.args)
+            if type(arg) is not Node
+        ]
+        self.leaves = [place[leaf] for leaf in leaves]
+        """Where the leaves of the walk are among the nodes of the pattern."""
+        self.order = [place[node] for node in order]
+        """The same of its pending nodes."""
+        self.known: dict[Any, Any] = {}
+
+    def match(self, roots: Sequence[Node]) -> list[Node] | None:
+        """The nodes of a trace, if it is one of these."""
+        nodes = list(roots)
+        append = nodes.append
+        try:
+            for reader, slot in self._steps:
+                append(nodes[reader].args[slot])
+            if [node.mark or node.marked() for node in nodes] != self._marks:
+                return None
+            for reader, slot, known in self._crossings:
+                if nodes[reader].args[slot] is not nodes[known]:
+                    return None
+        except (AttributeError, IndexError):  # a number, or a leaf, stands where a node was
+            return None
+        return nodes if len(set(nodes)) == len(nodes) else None
+
+    def scalars(self, nodes: Sequence[Node]) -> list[Any]:
+        """The numbers among the operands, in the order of the walk."""
+        return [nodes[reader].args[slot] for reader, slot in self._scalars]
+
+
+class Patterns:
+    """Patterns by what their roots look like; a few of each kind."""
+
+    __slots__ = ("_by_roots", "_count")
+    _MOST = 1024
+    _TRIED = 4
+
+    def __init__(self) -> None:
+        self._by_roots: dict[Any, list[Pattern]] = {}
+        self._count = 0
+
+    def find(self, roots: Sequence[Node]) -> tuple[Pattern, list[Node]] | None:
+        """The pattern of a trace and its nodes."""
+        candidates = self._by_roots.get(_looks(roots))
+        if candidates is not None:
+            for pattern in candidates:
+                nodes = pattern.match(roots)
+                if nodes is not None:
+                    return pattern, nodes
+        return None
+
+    def add(
+        self, roots: Sequence[Node], leaves: Sequence[Node], order: Sequence[Node]
+    ) -> Pattern | None:
+        """Remember a trace that was walked; ``None`` where a root stands twice."""
+        if len(set(roots)) < len(roots):
+            return None
+        if self._count >= self._MOST:
+            self._by_roots.clear()
+            self._count = 0
+        candidates = self._by_roots.setdefault(_looks(roots), [])
+        pattern = Pattern(roots, leaves, order)
+        candidates.insert(0, pattern)
+        del candidates[self._TRIED :]
+        self._count += 1
+        return pattern
+
+
+def _looks(roots: Sequence[Node]) -> Any:
+    if len(roots) == 1:
+        root = roots[0]
+        return root.mark or root.marked(), root.weight
+    return tuple([(root.mark or root.marked(), root.weight) for root in roots])
