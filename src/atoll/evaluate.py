@@ -30,6 +30,7 @@ from .kernels.launch import KernelStep, supported
 from .ops import windows
 from .ops.fingerprint import of_trace
 from .run import statistics
+from .run.parts import State
 from .run.program import Program
 from .run.replicated import compare_replicated
 
@@ -190,8 +191,6 @@ def deferred_error(node: Node) -> DeferredValueError:
 def evaluate(roots: Sequence[Node]) -> None:
     """Give each root its value, and each assigned array that was met on the way."""
     pending = [node for node in roots if node.value is None]
-    if not pending:
-        return
     for node in pending:
         if node.weight < 0:
             raise deferred_error(node)
@@ -206,23 +205,6 @@ class _Fit(NamedTuple):
 
     program: Program
     kept: list[int]
-
-
-class _Ready(NamedTuple):
-    """A program, and what it shall run on."""
-
-    program: Program
-    values: list[Value | None]
-    scalars: list[Any]
-    nodes: list[Node]
-    """Nodes of the trace."""
-    kept: Sequence[int]
-    """Which of them the outputs of the program belong to."""
-    leaves: Sequence[int]
-    """Which of them are leaves, in the order of the walk."""
-    order: Sequence[int]
-    """Which of them are pending, in the order of the walk."""
-    reused: int
 
 
 _FITS_KEPT = 64
@@ -241,8 +223,8 @@ def _recognised(pending: Sequence[Node]) -> tuple[Pattern, list[Node], Any] | No
     return pattern, nodes, (counts, pinned, settings.fusion, settings.small)
 
 
-def _ready(pending: list[Node]) -> _Ready:
-    """The program for these nodes: one that was used for such a trace before, or else looked up or made."""
+def _compute(pending: list[Node]) -> None:
+    """One program for these nodes: one that was used for such a trace before, or else looked up or made."""
     recognised = _recognised(pending)
     pattern = form = None
     if recognised is not None:
@@ -250,14 +232,13 @@ def _ready(pending: list[Node]) -> _Ready:
         fit: _Fit | None = pattern.known.get(form)
         if fit is not None:
             values = [nodes[place].value for place in pattern.leaves]
-            scalars = pattern.scalars(nodes)
-            return _Ready(
-                fit.program, values, scalars, nodes, fit.kept, pattern.leaves, pattern.order, 1
-            )
+            state = State(values, pattern.scalars(nodes), 1)
+            _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept)
+            return
         del nodes, recognised  # which would count as alive what is not
     found = look_up(pending)
     leaves, order, program = found.leaves, found.order, found.program
-    reused = 0 if program is None else 1
+    state = State([leaf.value for leaf in leaves], found.scalars, int(program is not None))
     if program is None:
         program = _new_program(found, pending)
     elif pattern is None:  # what comes but once needs none
@@ -267,37 +248,37 @@ def _ready(pending: list[Node]) -> _Ready:
             pattern.known.clear()
         pattern.known[form] = _Fit(program, [pattern.order[place] for place in program.kept])
     first = len(leaves)
-    return _Ready(
-        program,
-        [leaf.value for leaf in leaves],
-        found.scalars,
-        [*leaves, *order],
-        [first + place for place in program.kept],
-        range(first),
-        range(first, first + len(order)),
-        reused,
-    )
+    nodes = [*leaves, *order]
+    kept = [first + place for place in program.kept]
+    _run(program, state, nodes, range(first), range(first, len(nodes)), kept)
 
 
-def _compute(pending: list[Node]) -> None:
-    """One program for these nodes."""
-    ready = _ready(pending)
-    program, nodes = ready.program, ready.nodes
+def _run(
+    program: Program,
+    state: State,
+    nodes: list[Node],
+    leaves: Sequence[int],
+    order: Sequence[int],
+    kept: Sequence[int],
+) -> None:
+    """Run a program, and give nodes their values.
+
+    ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending, in the order of
+    a walk; ``kept`` to which of them the results belong.
+    """
     if program.communicator is not None:
         program.announce()
         if config.debug:
-            leaves = [nodes[place] for place in ready.leaves]
-            compare_replicated(program.communicator, ready.scalars, leaves)
-            del leaves
-    state = program.begin(ready.values, ready.scalars)
-    state.reused = ready.reused
+            shown = [nodes[place] for place in leaves]
+            compare_replicated(program.communicator, state.scalars, shown)
+            del shown
     try:
         results, flags = program.run(state)
     except BaseException:
         for place, value in program.completed(state):
-            nodes[ready.order[place]].settle(value)
+            nodes[order[place]].settle(value)
         raise
-    for place, value in zip(ready.kept, results, strict=True):
+    for place, value in zip(kept, results, strict=True):
         value.program = program
         nodes[place].settle(value)
     if flags:
@@ -443,7 +424,7 @@ class Bound:
         values: list[Value | None] = [
             given[source] if type(source) is int else source for source in sources
         ]
-        results, flags = program.run(program.begin(values, scalars))
+        results, flags = program.run(State(values, scalars))
         for bits, launch in flags:
             report(bits, launch.spec, launch.operations)
         return [results[place] for place in places]

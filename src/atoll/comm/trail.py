@@ -73,7 +73,11 @@ def is_ours(file: str) -> bool:
 
 def user_site() -> Site | None:
     """Where the user's program called atoll."""
-    frame: FrameType | None = sys._getframe(2)
+    return site_from(sys._getframe(2))
+
+
+def site_from(frame: FrameType | None) -> Site | None:
+    """The first line outside atoll, from a frame outwards."""
     known = _ours.get
     while frame is not None:
         code = frame.f_code

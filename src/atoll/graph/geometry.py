@@ -78,6 +78,7 @@ class Geometry:
         "dtype",
         "form",
         "integers",
+        "is_base",
         "ndim",
         "number",
         "offset",
@@ -102,6 +103,8 @@ class Geometry:
         self.ndim: int = shadow.ndim
         self.offset = offset
         self.base = self if base is None else base
+        self.is_base = base is None
+        """Whether this is all of its base, unchanged."""
         self.c_contiguous: bool = shadow.flags.c_contiguous
         self.writeable: bool = shadow.flags.writeable
         self.number = next(_numbers)
@@ -210,11 +213,6 @@ class Geometry:
         if self._axes is False:
             self._axes = _axis_reads(self)
         return self._axes  # type: ignore[return-value]
-
-    @property
-    def is_base(self) -> bool:
-        """Whether this is all of its base, unchanged."""
-        return self.base is self
 
     @property
     def is_whole(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +14,7 @@ from ..config import config
 from ..graph.node import Node, Operation
 from ..run.parts import State, Step
 from ..run.program import Combine
-from .workers import parallel_for
+from .workers import parallel_for, team
 
 if TYPE_CHECKING:
     from .block import Layout
@@ -162,6 +162,67 @@ class KernelStep:
         if flags:
             block[0] = 0
             state.flags.append((flags, self.launch))
+
+    @staticmethod
+    def joined(steps: Sequence[KernelStep]) -> Step | None:
+        """One step for several that come after each other, where there is one."""
+        return KernelSteps(steps) if team().compiled else None
+
+
+class KernelSteps:
+    """Several kernels, one after the other: the pointers are filled in and the kernels run by one call."""
+
+    __slots__ = (
+        "_numbers",
+        "_pointer",
+        "_registers",
+        "_start",
+        "_starts",
+        "_table",
+        "shared",
+        "steps",
+    )
+
+    def __init__(self, steps: Sequence[KernelStep]) -> None:
+        self.steps = tuple(steps)
+        registers = sorted({register for step in steps for _, register, _ in step.patches})
+        patches = [
+            (step.pointer + 8 * word, registers.index(register), offset)
+            for step in steps
+            for word, register, offset in step.patches
+        ]
+        shares = [step.work >= _PARALLEL_FROM and step.chunks > 1 for step in steps]
+        table = [len(patches), len(steps)]
+        for patch in patches:
+            table += patch
+        for step, shared in zip(steps, shares, strict=True):
+            table += step.address, step.pointer, step.chunks, shared
+        words: Any = (ctypes.c_int64 * len(table))(*table)
+        starts: Any = (ctypes.c_int64 * len(registers))()
+        self._registers = registers
+        self._table, self._starts = words, starts
+        self._pointer: int = ctypes.addressof(words)
+        self._start: int = ctypes.addressof(starts)
+        self._numbers = [pair for step in steps for pair in step.scalars]
+        self.shared = any(shares)
+        """Whether threads may take part."""
+
+    def run(self, state: State) -> None:
+        """Say where the registers are, and go."""
+        registers = state.registers
+        self._starts[:] = [registers[number].address for number in self._registers]  # type: ignore[union-attr]
+        numbers = state.scalars
+        for view, number in self._numbers:
+            view[0] = numbers[number]
+        steps = self.steps
+        flags = team().launches(self._pointer, self._start, config.threads if self.shared else 1)
+        state.kernels += len(steps)
+        if flags:
+            for step in steps:
+                raised = step.block[0]
+                if raised:
+                    step.block[0] = 0
+                    state.flags.append((raised, step.launch))
 
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

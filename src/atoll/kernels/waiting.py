@@ -10,7 +10,14 @@ participant. :func:`source` writes the functions that work on it:
 ``retire(block)``
     send everybody home; 0 if a loop is running;
 ``pauses(number)``
-    nothing, so many times.
+    nothing, so many times;
+``launches(block, table, registers, threads)``
+    several kernels, one after the other; the result has the flags of all of them.
+
+The ``table`` of the last one has the number of patches and the number of kernels in front. A patch is
+three words: where an address has to be written, which of the ``registers`` it begins at, and how many bytes
+further it is. A kernel is four: function, argument, count, and whether threads share it. The first word
+of an argument holds the flags that the kernel raised.
 """
 
 from __future__ import annotations
@@ -312,6 +319,63 @@ finish:
   br label %return
 return:
   ret void
+}
+
+define i64 @launches(ptr %block, ptr %table, ptr %registers, i64 %threads) {
+entry:
+  %patches = load i64, ptr %table
+  %kernels.at = getelementptr i8, ptr %table, i64 8
+  %kernels = load i64, ptr %kernels.at
+  %first = getelementptr i8, ptr %table, i64 16
+  %some = icmp ne i64 %patches, 0
+  br i1 %some, label %patch, label %begin
+patch:
+  %p = phi i64 [ 0, %entry ], [ %p1, %patch ]
+  %p.at = phi ptr [ %first, %entry ], [ %p.next, %patch ]
+  %target = load ptr, ptr %p.at
+  %register.at = getelementptr i8, ptr %p.at, i64 8
+  %register = load i64, ptr %register.at
+  %offset.at = getelementptr i8, ptr %p.at, i64 16
+  %offset = load i64, ptr %offset.at
+  %start.at = getelementptr i64, ptr %registers, i64 %register
+  %start = load i64, ptr %start.at
+  %address = add i64 %start, %offset
+  store i64 %address, ptr %target
+  %p.next = getelementptr i8, ptr %p.at, i64 24
+  %p1 = add i64 %p, 1
+  %p.more = icmp ult i64 %p1, %patches
+  br i1 %p.more, label %patch, label %begin
+begin:
+  %begin.at = phi ptr [ %first, %entry ], [ %p.next, %patch ]
+  br label %kernel
+kernel:
+  %k = phi i64 [ 0, %begin ], [ %k1, %next ]
+  %k.at = phi ptr [ %begin.at, %begin ], [ %k.next, %next ]
+  %flags = phi i64 [ 0, %begin ], [ %flags1, %next ]
+  %function = load ptr, ptr %k.at
+  %argument.at = getelementptr i8, ptr %k.at, i64 8
+  %argument = load ptr, ptr %argument.at
+  %count.at = getelementptr i8, ptr %k.at, i64 16
+  %count = load i64, ptr %count.at
+  %shared.at = getelementptr i8, ptr %k.at, i64 24
+  %shared = load i64, ptr %shared.at
+  %is.shared = icmp ne i64 %shared, 0
+  br i1 %is.shared, label %together, label %alone
+together:
+  call void @parallel_for(ptr %block, ptr %function, ptr %argument, i64 %count, i64 %threads)
+  br label %next
+alone:
+  call void %function(ptr %argument, i64 0, i64 %count)
+  br label %next
+next:
+  %raised = load i64, ptr %argument
+  %flags1 = or i64 %flags, %raised
+  %k.next = getelementptr i8, ptr %k.at, i64 32
+  %k1 = add i64 %k, 1
+  %k.more = icmp ult i64 %k1, %kernels
+  br i1 %k.more, label %kernel, label %done
+done:
+  ret i64 %flags1
 }
 
 ; Send the workers home, unless a loop is running; whoever still knows this block finds it busy.

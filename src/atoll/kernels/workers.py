@@ -59,6 +59,13 @@ class Team(Protocol):
     def run(self, function: int, argument: int, count: int, threads: int) -> None:
         """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``."""
 
+    def launches(self, table: int, registers: int, threads: int) -> int:
+        """Run the kernels of a table; see :mod:`.waiting`. Not for a team that is no compiled one."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether there are :meth:`launches`."""
+
     def spin(self, microseconds: float | None) -> None:
         """How long a thread without work watches before it sleeps; None: as the cores allow."""
 
@@ -139,6 +146,7 @@ class NativeTeam:
         self._worker = compiled("worker", None, pointer, integer)
         self._retire = compiled("retire", ctypes.c_int32, pointer)
         self._share = compiled("parallel_for", None, pointer, pointer, pointer, integer, integer)
+        self._launches = compiled("launches", integer, pointer, pointer, pointer, integer)
         self._pauses = _pauses_per_microsecond(compiled("pauses", None, integer))
 
     def _begin(self) -> None:
@@ -174,6 +182,16 @@ class NativeTeam:
         if threads > self._size < self._limit:
             self._grow(threads)
         self._share(self._address, function, argument, count, threads)
+
+    @property
+    def compiled(self) -> bool:
+        return True
+
+    def launches(self, table: int, registers: int, threads: int) -> int:
+        if threads > self._size < self._limit:
+            self._grow(threads)
+        flags: int = self._launches(self._address, table, registers, threads)
+        return flags
 
     def _grow(self, threads: int) -> None:
         with self._lock:
@@ -229,6 +247,13 @@ class PortableTeam:
     @property
     def size(self) -> int:
         return self._size
+
+    @property
+    def compiled(self) -> bool:
+        return False
+
+    def launches(self, table: int, registers: int, threads: int) -> int:
+        raise NotImplementedError("there is no compiled loop on this system")
 
     def spin(self, microseconds: float | None) -> None:
         """Nothing spins here."""
@@ -297,13 +322,18 @@ def _start() -> Team:
         return _team
 
 
+def team() -> Team:
+    """The threads of this process."""
+    return _team or _start()
+
+
 def parallel_for(function_address: int, argument_address: int, count: int, threads: int) -> None:
     """Call the compiled ``void f(ptr argument, i64 low, i64 high)`` on ranges that make up ``range(count)``.
 
     At most ``threads`` threads take part, the calling one included. The interpreter lock is
     not held meanwhile. Returns when all is done.
     """
-    (_team or _start()).run(function_address, argument_address, count, threads)
+    team().run(function_address, argument_address, count, threads)
 
 
 def set_spin(spin: bool | float | None) -> None:
@@ -316,7 +346,7 @@ def set_spin(spin: bool | float | None) -> None:
         spin = SPIN_MICROSECONDS
     elif spin is not None and not 0 <= spin <= _LONGEST_SPIN:
         raise ValueError(f"set_spin: {spin!r} is not between 0 and {_LONGEST_SPIN:g} microseconds")
-    (_team or _start()).spin(None if spin is None else float(spin))
+    team().spin(None if spin is None else float(spin))
 
 
 def thread_count() -> int:

@@ -263,8 +263,8 @@ class Shape:
     """A geometry with unknown integers: what the planner asks of one."""
 
     __slots__ = (
-        "_axes", "base", "c_contiguous", "dense", "dtype", "ndim", "number", "offset", "position", "shape",
-        "strides",
+        "_axes", "base", "c_contiguous", "dense", "dtype", "is_base", "ndim", "number", "offset", "position",
+        "shape", "strides",
     )  # fmt: skip
 
     def __init__(
@@ -284,6 +284,7 @@ class Shape:
         self.ndim = len(shape)
         self.dtype = dtype
         self.base = self if base is None else base
+        self.is_base = base is None
         self.c_contiguous = like is None or like.c_contiguous
         self.dense = like is None or like.dense
         self._axes: Any = False
@@ -297,7 +298,6 @@ class Shape:
         return size
 
     axes = Geometry.axes
-    is_base = Geometry.is_base
     is_whole = Geometry.is_whole
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comm.trail import is_ours, user_site
+from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, mark_of, source
@@ -300,8 +300,13 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 mine, theirs = self._geometry, other._geometry
                 found = known.get((mine.number, theirs.number))
                 if found is not None and not eager.depth:
-                    pins = self._cell.pins or other._cell.pins
-                    return _recorded(found, (self._node(), other._node()), pins)
+                    cell, second = self._cell, other._cell
+                    node = cell.node if mine.is_base else read(cell.node, mine)
+                    if other is self:
+                        return _recorded(found, (node, node), cell.pins)
+                    args = node, second.node if theirs.is_base else read(second.node, theirs)
+                    del node
+                    return _recorded(found, args, cell.pins or second.pins)
         elif kind is float or kind is int:
             found = known.get((self._geometry.number, kind))
             if found is not None and not eager.depth:
@@ -347,15 +352,23 @@ class _Met(NamedTuple):
 _known: dict[np.ufunc, dict[Any, _Met]] = {}
 
 
+def met(ufunc: np.ufunc, one: Geometry, two: Geometry) -> _Met | None:
+    """What is known of two arrays that were operands of an operator before."""
+    return _known[ufunc].get((one.number, two.number))
+
+
 def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
     """``ufunc(x)`` of a large array or a lazy number, with the same memory as :func:`binary`."""
     known = _known.setdefault(ufunc, {})
 
     def forward(self: Handle) -> Any:
-        found = known.get((self._geometry.number,))
+        geometry = self._geometry
+        found = known.get((geometry.number,))
         if found is None or eager.depth:
             return general(ufunc, self)
-        return _recorded(found, (self._node(),), self._cell.pins)
+        cell = self._cell
+        args = (cell.node if geometry.is_base else read(cell.node, geometry),)
+        return _recorded(found, args, cell.pins)
 
     return forward
 
@@ -387,9 +400,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
 
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
     _, name, params, geometry, code, mark, _ = found
-    frame = sys._getframe(2)
-    caller = frame.f_code
-    site = user_site() if is_ours(caller.co_filename) else (caller, frame.f_lasti)
+    site = site_from(sys._getframe(2))
     node = Node("call", args, geometry, params, name, site, code, mark)
     if now and node.weight < 0:
         Handle.captured(node)

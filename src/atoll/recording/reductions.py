@@ -21,12 +21,12 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, mark_of
 from ..layout import Layout
 from ..ops import reduction
-from ..ops.elementwise import cast, is_native
+from ..ops.elementwise import cast, is_native, read
 from . import shaping
 from .calling import assigned_to, folded, methods, pins_of
-from .cells import Handle
+from .cells import WEIGHT_LIMIT, Handle
 from .creation import recorded
-from .elementwise import binary, eager, general, operand_of
+from .elementwise import binary, eager, general, met, operand_of
 from .fallback import by_numpy
 from .late import folding, scattering
 from .making import from_numpy, of_node, of_small, plain
@@ -131,13 +131,14 @@ def reduce(
     )
     if plainly:
         found = _folds.get((ufunc, geometry.number, axis))
-        if found is not None:
+        cell = handle._cell
+        if found is not None and cell.node.place is None:
             params, form, code, mark = found
-            args = (handle._node(),)
+            args = (cell.node if geometry.is_base else read(cell.node, geometry),)
             node = Node("reduce", args, form, params, ufunc.__name__, user_site(), code, mark)
             del args
             result = of_node(node)
-            if handle._cell.pins:
+            if cell.pins:
                 del node
                 result._cell.settle()
             return shaping.like(handle, result)
@@ -396,7 +397,30 @@ def product_sum(a: Any, b: Any) -> Any:
         return NotImplemented
     if one.dtype != two.dtype or one.dtype.char not in "fdFD":
         return NotImplemented
-    return reduce(np.add, _times(a, b))
+    times = met(np.multiply, one, two)
+    fold = None if times is None else _folds.get((np.add, times.geometry.number, None))
+    mine, theirs = a._cell, b._cell
+    if (
+        times is None
+        or fold is None
+        or mine.pins
+        or theirs.pins
+        or mine.node.place
+        or theirs.node.place
+    ):
+        return reduce(np.add, _times(a, b))
+    first = a._node()
+    args = first, first if b is a else b._node()
+    del first
+    site = user_site()
+    product = Node(
+        "call", args, times.geometry, times.params, times.name, site, times.code, times.mark
+    )
+    del args
+    if product.weight > WEIGHT_LIMIT:
+        evaluate((product,))
+    params, form, code, mark = fold
+    return of_node(Node("reduce", (product,), form, params, "add", site, code, mark))
 
 
 def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:

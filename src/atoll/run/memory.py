@@ -32,6 +32,7 @@ import weakref
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -50,6 +51,7 @@ _HUGE = 1 << 21  # from here on it asks for huge pages
 _BYTE = np.dtype(np.uint8)
 
 
+@lru_cache(1 << 12)
 def rounded(nbytes: int) -> int:
     """The size of the block that serves a request: at most an eighth more, and 64 bytes at least."""
     if nbytes <= 512:
@@ -194,6 +196,10 @@ class Pool:
         ``str(what)`` says in the error message for what, and at which of the user's lines,
         the memory was wanted; it is asked only then.
         """
+        return Buffer(self, *self.lend(nbytes, what), nbytes)
+
+    def lend(self, nbytes: int, what: object = "") -> tuple[npt.NDArray[np.uint8], int]:
+        """The memory of a buffer, as the array that all arrays over it have to lead back to, and its address."""
         capacity = rounded(nbytes)
         block = None
         with self._lock:
@@ -214,8 +220,9 @@ class Pool:
         lease.pool = self
         lease.block = block
         lease.nbytes = nbytes
-        self._leases[block.address] = lease
-        return Buffer(self, owner, block.address, nbytes)
+        address: int = block.address
+        self._leases[address] = lease
+        return owner, address
 
     def usage(self) -> Usage:
         """How much is in use and how much is kept, now."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 from ..comm.communicator import Communicator, Request
@@ -51,7 +52,9 @@ class State:
     step: Step
     """What is being done."""
 
-    def __init__(self, registers: list[Value | None], scalars: Sequence[Any]) -> None:
+    def __init__(
+        self, registers: list[Value | None], scalars: Sequence[Any], reused: int = 0
+    ) -> None:
         self.registers = registers
         self.scalars = scalars
         self.allocator: Allocator | None = None
@@ -60,7 +63,7 @@ class State:
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0
         """How many kernels have run."""
-        self.reused = 0
+        self.reused = reused
         """Whether the plan was known."""
         self.extremes: dict[int, Any] = {}
         """The value at a position that was found."""
@@ -71,6 +74,23 @@ class Step(Protocol):
 
     def run(self, state: State) -> None:
         """Do it."""
+
+
+def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The same steps, with those that one call can do together as one.
+
+    A step that can be joined to others of its class has a ``joined``, which makes one of several.
+    """
+    made: list[Step] = []
+    for kind, group in groupby(steps, type):
+        same = list(group)
+        join = getattr(kind, "joined", None)
+        one = join(same) if join is not None and len(same) > 1 else None
+        if one is None:
+            made += same
+        else:
+            made.append(one)
+    return tuple(made)
 
 
 class Failure(NamedTuple):

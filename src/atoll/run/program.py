@@ -19,7 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
 from . import statistics
 from .arrays import allocate_array
-from .parts import State, Step
+from .parts import State, Step, joined
 
 
 class Wanted:
@@ -114,6 +114,7 @@ class Combine:
         "count",
         "dtype",
         "fold",
+        "from_zero",
         "geometry",
         "identity",
         "partials",
@@ -138,6 +139,8 @@ class Combine:
         self.count = count
         self.shape = geometry.shape
         self.dtype = geometry.dtype
+        self.from_zero = ufunc is np.add and self.dtype.kind in "fc"
+        """NumPy begins with zero, so a sum of -0.0 is 0.0."""
         self.partials = np.empty(count if type(count) is int else 0, dtype)
         self.positions: np.ndarray[Any, Any] | None = None
         self.identity = identity
@@ -162,14 +165,18 @@ class Combine:
         """Fold the partials; without any, the result is what changes nothing."""
         count, partials, fold = self.count, self.partials, self.fold
         result = np.empty(self.shape, self.dtype)
+        if self.from_zero and not self.shape and count > 1:
+            fold(partials, 0, None, result, False, 0)  # type: ignore[misc]
+            state.registers[self.register] = Value(result)
+            return
         if count < 2 or fold is None:
             result[...] = partials[0] if count else self.identity
         elif self.shape:
             result[...] = fold(partials, dtype=partials.dtype)
         else:
             fold(partials, 0, partials.dtype, result)
-        if self.ufunc is np.add and self.dtype.kind in "fc":
-            result += self.identity  # NumPy begins with zero, so a sum of -0.0 is 0.0
+        if self.from_zero:
+            result += self.identity
         state.registers[self.register] = Value(result)
 
 
@@ -263,6 +270,7 @@ class Program:
     """Steps, and which registers hold what was wanted."""
 
     __slots__ = (
+        "_empty",
         "communicator",
         "described",
         "description",
@@ -270,6 +278,7 @@ class Program:
         "kept",
         "leaves",
         "outputs",
+        "quick",
         "size",
         "steps",
         "stored",
@@ -287,7 +296,10 @@ class Program:
     ) -> None:
         self.leaves = leaves
         self.size = size
+        self._empty = (None,) * (size - leaves)
         self.steps = steps
+        self.quick: Sequence[Step] | None = None
+        """The steps as they are run from the second time on."""
         self.outputs = outputs
         self.kept = kept
         """For each output, the number of its node among the pending nodes of the trace."""
@@ -302,11 +314,6 @@ class Program:
         self.fingerprint = 0
         """The same on all ranks that run it together."""
 
-    def begin(self, leaves: list[Value | None], scalars: Sequence[Any]) -> State:
-        """What a run starts with. ``leaves`` is used up: a leaf that dies is let go when it is not needed."""
-        leaves.extend([None] * (self.size - len(leaves)))
-        return State(leaves, scalars)
-
     def announce(self) -> None:
         """Note that this is what the ranks do next."""
         if self.communicator is not None:
@@ -314,9 +321,14 @@ class Program:
             self.communicator.trail.step(self.fingerprint, what)
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
-        """The wanted values, and the flags that came up."""
+        """The wanted values, and the flags that came up.
+
+        The registers of ``state`` are the leaves' values at first. They are used up: a leaf that dies is
+        let go when it is not needed.
+        """
+        state.registers.extend(self._empty)
         try:
-            for step in self.steps:
+            for step in self.quick or self._steps(state):
                 state.step = step
                 step.run(state)
         finally:
@@ -324,13 +336,21 @@ class Program:
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 
+    def _steps(self, state: State) -> Sequence[Step]:
+        """What runs: what comes but once is not worth joining."""
+        if state.reused:
+            self.quick = joined(self.steps)
+        return self.steps
+
     def completed(self, state: State) -> list[tuple[int, Value]]:
         """What a run that failed has stored, by the number of its node, as far as it is still there.
 
         A step may have written over memory that belonged to a leaf. Whatever needs the old
         version was done before, so with these values the trace can be computed again.
         """
-        before = set(map(id, self.steps[: self.steps.index(state.step)]))
+        failed = state.step
+        failed = getattr(failed, "steps", (failed,))[0]
+        before = set(map(id, self.steps[: self.steps.index(failed)]))
         found = []
         for step, number, register in self.stored:
             value = state.registers[register]
