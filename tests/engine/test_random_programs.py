@@ -138,6 +138,36 @@ def test_ranks_with_kernels(rank):
         compare(seed, 8)
 
 
+def compare_again(seeds):
+    """Programs that run several times: at the fourth their traces are recognised without a walk."""
+    for seed in seeds:
+        for _ in range(5):
+            compare(seed, 8)
+            compare_richer(seed, 6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_comes_again(by_numpy):
+    compare_again(range(12_000, 12_060))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_comes_again_with_kernels():
+    compare_again(range(12_100, 12_105))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.simulated(2, 3)
+def test_what_comes_again_on_simulated_ranks(by_numpy):
+    compare_again(range(12_200, 12_205))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.ranks(2, 3)
+def test_what_comes_again_on_ranks(rank, by_numpy):
+    compare_again(range(12_300, 12_306))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("block", range(4))
 def test_richer_programs_on_one_process(block, by_numpy):
