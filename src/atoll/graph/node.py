@@ -125,6 +125,17 @@ class Node:
         "value",
         "weight",
     )
+    kind: str
+    args: tuple[Any, ...]
+    geometry: Geometry
+    params: tuple[Any, ...]
+    name: str
+    site: Site | None
+    value: Value | None
+    code: object
+    mark: int | None
+    place: Any
+    holders: int
     weight: float
     """Minus infinity for what waits for a value from outside: see ``recording.deferred``."""
     placed: ClassVar[Callable[[Node], Any]]
@@ -141,32 +152,7 @@ class Node:
         code: object = None,
         mark: int | None = None,
     ) -> None:
-        self.kind = kind
-        self.args = args
-        self.geometry = geometry
-        self.params = params
-        self.name = name
-        self.site = site
-        self.value: Value | None = None
-        self.code = code
-        self.mark = mark
-        self.place: Any = None
-        self.holders = 0
-        weight: float = 1
-        scattered = False
-        for arg in args:
-            if type(arg) is Node:
-                weight += arg.weight
-                if arg.place is not None:
-                    scattered = True
-        self.weight = weight
-        if scattered:
-            # What every rank has may have been looked at, and so be a source, on some of them only.
-            if weight > 0:
-                self.weight = 1 + sum(
-                    [arg.weight for arg in args if type(arg) is Node and arg.place is not None]
-                )
-            self.place = Node.placed(self)
+        filled(self, kind, args, geometry, params, name, site, code, mark)
 
     def identify(self) -> object:
         """The ``code``, made when it is first asked for."""
@@ -210,6 +196,50 @@ class Node:
     def __repr__(self) -> str:
         label = f"{self.kind} {self.name}".rstrip()
         return f"<{label} {self.geometry.shape} {self.geometry.dtype}>"
+
+
+def filled(
+    node: Node,
+    kind: str,
+    args: tuple[Any, ...],
+    geometry: Geometry,
+    params: tuple[Any, ...],
+    name: str,
+    site: Site | None,
+    code: object,
+    mark: int | None,
+) -> Node:
+    """What makes a new object a node: ``filled(new(Node), ...)`` is quicker than a call of the class."""
+    node.kind = kind
+    node.args = args
+    node.geometry = geometry
+    node.params = params
+    node.name = name
+    node.site = site
+    node.value = None
+    node.code = code
+    node.mark = mark
+    node.place = None
+    node.holders = 0
+    weight: float = 1
+    scattered = False
+    for arg in args:
+        if type(arg) is Node:
+            weight += arg.weight
+            if arg.place is not None:
+                scattered = True
+    node.weight = weight
+    if scattered:
+        # What every rank has may have been looked at, and so be a source, on some of them only.
+        if weight > 0:
+            node.weight = 1 + sum(
+                [arg.weight for arg in args if type(arg) is Node and arg.place is not None]
+            )
+        node.place = Node.placed(node)
+    return node
+
+
+new: Any = object.__new__
 
 
 class _Span:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
-from ..graph.node import Node, Site, coded, mark_of
+from ..graph.node import Node, Site, coded, filled, mark_of, new
 
 WEAK = (int, float, complex)
 _numbers = itertools.count()
@@ -156,9 +156,8 @@ def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
     if view.base is view:
         return operand
     known: Through = view.through or _through(view)
-    return Node(
-        "read", (operand,), known.result, known.params, "", site, known.read_code, known.read_mark
-    )
+    result, params, code, mark = known.result, known.params, known.read_code, known.read_mark
+    return filled(new(Node), "read", (operand,), result, params, "", site, code, mark)
 
 
 def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
@@ -167,14 +166,8 @@ def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Sit
     if mask is not None:
         return Node("update", (old, value, mask), base, (region,), "", site)
     known: Through = region.through or _through(region)
-    mark = known.update_mark if type(value) is Node else known.update_number_mark
-    return Node(
-        "update",
-        (old, value),
-        base,
-        known.params,
-        "",
-        site,
-        known.update_code,
-        mark if base is region.base else None,
-    )
+    mark = None
+    if base is region.base:
+        mark = known.update_mark if type(value) is Node else known.update_number_mark
+    code = known.update_code
+    return filled(new(Node), "update", (old, value), base, known.params, "", site, code, mark)

@@ -29,6 +29,7 @@ from ..ops.fingerprint import of_trace
 from ..plan.exchange import gather
 
 WEIGHT_LIMIT = 600
+reference = weakref.ref
 
 
 class _Cells(threading.local):
@@ -131,7 +132,7 @@ class Cell:
         self.writeable = True
         self._first: weakref.ref[Handle] | None = None
         known = _cells.known
-        known.append(weakref.ref(self))
+        known.append(reference(self))
         if not len(known) & 1023:
             _cells.forget_the_dead()
 

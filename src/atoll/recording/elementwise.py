@@ -18,7 +18,7 @@ import numpy as np
 from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Node, Site, mark_of, source
+from ..graph.node import Node, Site, filled, mark_of, new, source
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import WEIGHT_LIMIT, Cell, Handle
 from .fallback import by_numpy
@@ -152,7 +152,9 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     arrays = False
     now = False
     for value in inputs:
-        operand = operand_of(value)
+        # ``a * a`` reads a view once, here as where it is recorded by what is known: ranks must not differ
+        again = bool(operands) and value is inputs[0] and isinstance(value, Handle)
+        operand = operands[0] if again else operand_of(value)
         if operand is None:
             return NotImplemented
         arrays = arrays or operand.large
@@ -401,7 +403,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
     _, name, params, geometry, code, mark, _ = found
     site = site_from(sys._getframe(2))
-    node = Node("call", args, geometry, params, name, site, code, mark)
+    node = filled(new(Node), "call", args, geometry, params, name, site, code, mark)
     if now and node.weight < 0:
         Handle.captured(node)
     elif now or node.weight > WEIGHT_LIMIT:

@@ -10,7 +10,7 @@ from ..comm.world import current_world
 from ..config import config
 from ..errors import LayoutError
 from ..graph.geometry import Geometry, dense, strided
-from ..graph.node import Node, coded, source
+from ..graph.node import Node, coded, new, source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
@@ -133,16 +133,17 @@ def of_small(result: Any) -> Any:
 
 def of_node(node: Node) -> Any:
     """An array whose value is a node."""
-    made = object.__new__(Handle.array_type if node.geometry.ndim else Handle.scalar_type)
+    geometry = node.geometry
+    made = new(Handle.array_type if geometry.ndim else Handle.scalar_type)
     made._np = None
     made._cell = Cell(node)
-    made._geometry = node.geometry
+    made._geometry = geometry
     return made
 
 
 def of_view(cell: Cell, geometry: Geometry) -> Any:
     """A view of a cell."""
-    made = object.__new__(Handle.array_type)
+    made = new(Handle.array_type)
     made._np = None
     made._cell = cell
     made._geometry = geometry

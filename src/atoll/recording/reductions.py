@@ -18,7 +18,7 @@ import numpy as np
 from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
-from ..graph.node import Node, mark_of
+from ..graph.node import Node, filled, mark_of, new
 from ..layout import Layout
 from ..ops import reduction
 from ..ops.elementwise import cast, is_native, read
@@ -135,7 +135,9 @@ def reduce(
         if found is not None and cell.node.place is None:
             params, form, code, mark = found
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-            node = Node("reduce", args, form, params, ufunc.__name__, user_site(), code, mark)
+            site = user_site()
+            name = ufunc.__name__
+            node = filled(new(Node), "reduce", args, form, params, name, site, code, mark)
             del args
             result = of_node(node)
             if cell.pins:
@@ -413,14 +415,14 @@ def product_sum(a: Any, b: Any) -> Any:
     args = first, first if b is a else b._node()
     del first
     site = user_site()
-    product = Node(
-        "call", args, times.geometry, times.params, times.name, site, times.code, times.mark
-    )
+    name, code, mark = times.name, times.code, times.mark
+    product = filled(new(Node), "call", args, times.geometry, times.params, name, site, code, mark)
     del args
     if product.weight > WEIGHT_LIMIT:
         evaluate((product,))
     params, form, code, mark = fold
-    return of_node(Node("reduce", (product,), form, params, "add", site, code, mark))
+    operand = (product,)
+    return of_node(filled(new(Node), "reduce", operand, form, params, "add", site, code, mark))
 
 
 def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
