@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -464,14 +465,14 @@ def test_what_was_assigned_in_place_before_a_failure_is_assigned_once(stepwise: 
         total = (a * a).sum()
         large = (a[:, None, :] + a[:, :, None]) + b[:, :, None]
         allowed = 200_000
-        usual = memory.pool.allocate
+        usual = memory.pool.lend
 
-        def allocate(nbytes: int, what: object = "") -> Buffer:
+        def lend(nbytes: int, what: object = "") -> tuple[Any, int]:
             if nbytes > allowed:
                 raise OutOfMemoryError(f"no {nbytes} bytes for {what}")
             return usual(nbytes, what)
 
-        patch.setattr(memory.pool, "allocate", allocate)
+        patch.setattr(memory.pool, "lend", lend)
         with pytest.raises(MemoryError, match=r"shape \(100, 100, 100\)"):
             np.asarray(large)
         with pytest.raises(MemoryError):

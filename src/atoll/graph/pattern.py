@@ -9,8 +9,7 @@ steps, one after the other, and three comparisons tell whether they are what the
 * that different steps lead to different nodes;
 * that the steps which came to a node a second time, *crossings*, come to it again.
 
-Which pattern to try is told by the marks and weights of the roots: a weight counts all nodes below, each as
-often as it is read, and so tells most traces from others.
+Which pattern to try is told by the marks of the roots, and where in the program they were made.
 """
 
 from __future__ import annotations
@@ -98,6 +97,9 @@ class Patterns:
             for pattern in candidates:
                 nodes = pattern.match(roots)
                 if nodes is not None:
+                    if pattern is not candidates[0]:  # the one to try first next time
+                        candidates.remove(pattern)
+                        candidates.insert(0, pattern)
                     return pattern, nodes
         return None
 
@@ -119,7 +121,13 @@ class Patterns:
 
 
 def _looks(roots: Sequence[Node]) -> Any:
+    """What tells most traces from others. (It may be anything, for a pattern says itself what it fits.)"""
     if len(roots) == 1:
-        root = roots[0]
-        return root.mark or root.marked(), root.weight
-    return tuple([(root.mark or root.marked(), root.weight) for root in roots])
+        return _look(roots[0])
+    return tuple([_look(root) for root in roots])
+
+
+def _look(root: Node) -> Any:
+    mark = root.mark or root.marked()
+    site = root.site
+    return mark if site is None else (mark, id(site[0]), site[1])

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..comm.trail import agree
+from ..comm.trail import agree, site_number
 from ..comm.world import World, current_world
 from ..evaluate import evaluate, look_up
 from ..graph.geometry import Geometry, strided
@@ -128,7 +128,8 @@ class Cell:
         node.holders += 1
         self.geometry = node.geometry
         self.pins = 0
-        self.sites: set[Site | None] | None = None
+        self.sites: set[int] | None = None
+        """Where pending assignments were made."""
         self.writeable = True
         self._first: weakref.ref[Handle] | None = None
         known = _cells.known
@@ -221,18 +222,19 @@ class Cell:
         node = self.node
         if node.place is not None:
             node.place.world.communicator.trail.settle()
+        place = site_number(site)
         if node.value is not None:
-            self.sites = {site}
+            self.sites = {place}
         else:
             sites = self.sites
             if sites is None:
-                self.sites = {site}
-            elif site in sites and node.weight >= 0:  # the loop has come round
+                self.sites = {place}
+            elif place in sites and node.weight >= 0:  # the loop has come round
                 del node
                 self.settle()
-                self.sites = {site}
+                self.sites = {place}
             else:
-                sites.add(site)
+                sites.add(place)
         if (
             mask is None
             and region.is_base

@@ -438,21 +438,54 @@ def _defers(value: Any) -> bool:
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """The method of an operator that writes into its left side."""
     forward = binary(ufunc)[0]
+    known = _known[ufunc]
 
     def operate(self: Any, other: Any) -> Any:
         small = self._np
+        kind = type(other)
         if small is not None:
-            kind = type(other)
             if kind in FAST_SCALARS:
                 ufunc(small, other, out=small)
                 return self
             if kind is Handle.array_type and other._np is not None:
                 ufunc(small, other._np, out=small)
                 return self
+        elif _met_in_place(known, self, other):
+            return self
         del small  # nobody but the handle shall refer to the memory: see recording.deferred
         return in_place(ufunc, self, other, forward)
 
     return operate
+
+
+def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:
+    """Record ``target += other`` where such operands were met before, the result needs no cast, and
+    nobody else knows the memory; whether that was so."""
+    kind = type(other)
+    cell, geometry = target._cell, target._geometry
+    if kind is Handle.array_type and other._np is None:
+        found = known.get((geometry.number, other._geometry.number))
+        pins = cell.pins or other._cell.pins
+    elif kind is float or kind is int:
+        found = known.get((geometry.number, kind))
+        pins = cell.pins
+    else:
+        return False
+    writeable = cell.writeable and geometry.writeable
+    if found is None or found.geometry is not geometry or pins or eager.depth or not writeable:
+        return False
+    try:
+        value = other._node() if found.convert is None else found.convert(other)
+    except OverflowError:
+        return False
+    _, name, params, _, code, mark, _ = found
+    site = site_from(sys._getframe(2))
+    node = filled(new(Node), "call", (cell.node, value), geometry, params, name, site, code, mark)
+    del value
+    if node.weight > WEIGHT_LIMIT:
+        evaluate((node,))
+    cell.write(geometry, node, None, site)
+    return True
 
 
 def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
@@ -472,6 +505,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
                 value = result._cell.node
                 del result
                 if value.geometry is own and not target._cell.pins and not eager.depth:
+                    value.holders -= 1  # the result was an array that nobody has seen
                     target._cell.write(own, value, None, user_site())
                 else:
                     _assign_node(target, value)
