@@ -9,7 +9,7 @@ import atoll
 from atoll import Layout
 from atoll.comm.simulated import Simulation
 from atoll.config import config
-from atoll.kernels.launch import KernelStep
+from atoll.kernels.launch import KernelStep, KernelSteps
 from atoll.run.exchange import StartExchange
 
 N = 100
@@ -19,14 +19,18 @@ SECONDS_PER_ELEMENT = 1 / (N * N)
 
 @pytest.fixture
 def computing_takes_time(monkeypatch):
-    run = KernelStep.run
+    def timed(run, launches_of):
+        def run_in_time(step, state):
+            elements = sum(prod(launch.extents) for launch in launches_of(step))
+            atoll.world.communicator.advance(elements * SECONDS_PER_ELEMENT)
+            run(step, state)
 
-    def timed(step, state):
-        elements = prod(step.launch.extents)
-        atoll.world.communicator.advance(elements * SECONDS_PER_ELEMENT)
-        run(step, state)
+        return run_in_time
 
-    monkeypatch.setattr(KernelStep, "run", timed)
+    one = timed(KernelStep.run, lambda step: [step.launch])
+    several = timed(KernelSteps.run, lambda step: [each.launch for each in step.steps])
+    monkeypatch.setattr(KernelStep, "run", one)
+    monkeypatch.setattr(KernelSteps, "run", several)
 
 
 def relaxed(size, steps, late, letters="bn"):
