@@ -25,13 +25,15 @@ _places: dict[Any, Place] = {}
 class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
-    __slots__ = ("layout", "number", "padded", "read", "world")
+    __slots__ = ("folds_whole", "layout", "number", "padded", "read", "world")
 
     def __init__(self, layout: Layout, world: World) -> None:
         self.layout = layout
         self.world = world
         self.number = next(_numbers)
         self.padded = layout.is_padded
+        self.folds_whole = layout.copies == 1 or any(n > 1 for n in layout.grid)
+        """Whether a fold over all axes gives every rank the value."""
         self.read: dict[int, Place | None] = {}
         """Where views that were read lie, by their numbers."""
 
@@ -167,27 +169,46 @@ def goes_across(node: Node) -> bool:
 
 def crosses(view: Geometry) -> bool:
     """Whether a view is no choice along axes: a reshape, or a diagonal."""
-    axes = view.axes
-    if axes is None:
-        return True
-    used = [axis for _, steps in axes for axis, _ in steps]
-    return len(used) > len(set(used)) or any(len(steps) > 1 for _, steps in axes)
+    known = _crossing.get(view.number)
+    if known is None:
+        if len(_crossing) > 16384:
+            _crossing.clear()
+        axes = view.axes
+        used = [axis for _, steps in axes or () for axis, _ in steps]
+        known = axes is None or len(used) > len(set(used)) or any(len(s) > 1 for _, s in axes)
+        _crossing[view.number] = known
+    return known
+
+
+_crossing: dict[int, bool] = {}
 
 
 def place_of(node: Node) -> Place | None:
     """The place of a node whose operands have theirs; called when the node is made."""
     kind = node.kind
+    home: Place | None
     # What most nodes are comes first: it is asked for at every operation of a step.
     if kind == "read":
         found: Place | None = node.args[0].place.read.get(node.params[0].number)
         if found is not None:
             return found
+    elif kind == "reduce":
+        home = node.args[0].place
+        if home.folds_whole and len(node.params[0]) == home.layout.ndim and node.weight >= 0:
+            return None
+    elif kind == "update":
+        found = node.args[0].place
+        value = node.args[1]
+        if found is not None and len(node.args) == 2 and node.weight >= 0:
+            home = value.place if type(value) is Node else None
+            if home is None or home.world is found.world:
+                return found
     elif (kind == "call" or kind == "cast" or kind == "where") and node.weight >= 0:
         shape = node.geometry.shape
         world = whole = None
         for arg in node.args:
             if type(arg) is Node:
-                home: Place | None = arg.place
+                home = arg.place
                 if home is not None:
                     if world is None:
                         world = home.world

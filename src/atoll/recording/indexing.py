@@ -142,19 +142,19 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         ):
             return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
         cell = handle._cell
-        if cell.node.place is None:
-            if (
-                type(value) is Handle.array_type
-                and value._np is None
-                and not (cell.pins or value._cell.pins or eager.depth)
-            ):
-                theirs = value._geometry
-                fits = theirs.shape == region.shape and theirs.dtype is region.dtype
-                if fits and theirs.size and not region.is_base and is_native(theirs.dtype):
-                    cell.write(region, value._node(), None, user_site())
-                    return
-        elif crosses(region) and picking.put_across(cell, region, value):
-            return
+        if cell.node.place is not None and crosses(region):
+            if picking.put_across(cell, region, value):
+                return
+        elif (
+            type(value) is Handle.array_type
+            and value._np is None
+            and not (cell.pins or value._cell.pins or eager.depth)
+        ):
+            theirs = value._geometry
+            fits = theirs.shape == region.shape and theirs.dtype is region.dtype
+            if fits and theirs.size and not region.is_base and is_native(theirs.dtype):
+                cell.write(region, value._node(), None, user_site())
+                return
         if assign(handle._cell, region, value):
             return
     elif _put_through(handle, key, value):

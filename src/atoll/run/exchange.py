@@ -314,7 +314,10 @@ class Fold:
     def joined(self, every: Array) -> Array:
         """The result, from what each rank has given."""
         result: Array = np.empty_like(every[0])
-        self.ufunc.reduce(every, 0, every.dtype, result)
+        if len(every) == 2:
+            self.ufunc(every[0], every[1], out=result)
+        else:
+            self.ufunc.reduce(every, 0, every.dtype, result)
         return result
 
 
