@@ -394,11 +394,39 @@ def bcast(communicator: Communicator, array: Array, root: int, what: str, which:
 
 def agree(communicator: Communicator, value: Any, what: str) -> list[Any]:
     """Every rank's object, in rank order; ranks in step."""
-    trail = _step(communicator, "objects", what, 0)
-    if communicator.kind != "imagined":  # ranks that are not there say the same
-        _ahead(communicator, trail, what)
+    _step_of_objects(communicator, "objects", what, 0)
     every: list[Any] = carried(communicator, lambda: communicator.allgather_object(value, what))
     return every
+
+
+def bcast_object(communicator: Communicator, value: Any, root: int, what: str) -> Any:
+    """The object of ``root``; ranks in step."""
+    _step_of_objects(communicator, "object", what, root)
+    return carried(communicator, lambda: communicator.bcast_object(value, root, what))
+
+
+def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str) -> list[Any]:
+    """Object ``p`` goes to rank ``p``; object ``p`` of the result is from it; ranks in step."""
+    _step_of_objects(communicator, "alltoall of objects", what, 0)
+    every: list[Any] = carried(communicator, lambda: communicator.alltoall_object(values, what))
+    return every
+
+
+def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
+    trail = _step(communicator, operation, what, detail)
+    if communicator.kind != "imagined":  # ranks that are not there say the same
+        _ahead(communicator, trail, what)
+
+
+def total(communicator: Communicator, facts: Array, what: str) -> Array:
+    """The sum of every rank's few unsigned integers, modulo ``2**64``, as a part of the last step."""
+    mine = communicator.trail.hash
+    given = np.empty(len(facts) + 1, np.uint64)
+    given[0], given[1:] = mine, facts
+    found: Array = carried(communicator, lambda: communicator.allreduce(given, "sum", what))
+    if int(found[0]) != mine * communicator.size & _MASK:
+        tell(communicator, "some rank is at another step")
+    return found[1:]
 
 
 def _bytes(rows: Array) -> Array:

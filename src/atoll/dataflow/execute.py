@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.communicator import Communicator
+from ..comm.trail import total
 from ..errors import (
     CommunicationTagError,
     MixedArraysError,
@@ -32,7 +33,7 @@ from .nodes import Data, Input, Receive
 from .partition import origin_of
 from .program import PartProgram, Program, generate_code_for_partition
 from .records import DistributedGraphPart, DistributedGraphPartition, topological
-from .verify import raise_first, verify
+from .verify import Verified, raise_first, verify
 
 Array = np.ndarray[Any, Any]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
@@ -99,11 +100,14 @@ class Plan:
         communicator: Communicator,
         partition: DistributedGraphPartition,
         programs: Mapping[Hashable, Program],
-        together: bool,
+        verified: Verified,
     ) -> None:
         self.communicator = communicator
-        self.together = together and communicator.size > 1
+        self.together = verified.sends and communicator.size > 1
         """Whether some rank sends messages, so that an error on one is a matter of all."""
+        self.mark = verified.mark
+        self.bits = communicator.tag_limit.bit_length() // 3
+        """How many bits of the trail its messages carry."""
         self.programs = programs
         ordered = topological(partition.parts)
         assert ordered is not None
@@ -212,12 +216,20 @@ class Plan:
         return outgoing, arriving, to_itself
 
     def _tag(self, group: int) -> int:
+        """The tag of a packet, counted from what :meth:`_base` says; its lowest bits are those of the trail."""
+        tag = group << self.bits
         limit = self.communicator.tag_limit
-        if limit // 2 + 1 + group >= limit:
+        if limit // 2 + 1 + tag + (1 << self.bits) > limit:
             raise CommunicationTagError(
                 f"{group + 1} messages between two ranks are more than MPI has tags for here"
             )
-        return group
+        return tag
+
+    def _base(self) -> int:
+        """What the tags of this run count from: messages of ranks that have parted do not meet."""
+        communicator = self.communicator
+        some = communicator.trail.hash >> 40 & (1 << self.bits) - 1
+        return communicator.tag_limit // 2 + 1 + some
 
     def _agreed(
         self,
@@ -262,6 +274,8 @@ class Plan:
         """The overall outputs."""
         registers: list[Value | None] = [None] * len(self.register)
         fault: Exception | None = None
+        if self.together:
+            self.communicator.trail.step(self.mark, "the execution of a dataflow graph")
         try:
             self._give(given, registers)
         except Exception as error:
@@ -270,10 +284,10 @@ class Plan:
             fault = error
         state = State(registers, ())
         state.allocator = allocator
-        failure = self.schedule.run(state, self.communicator.tag_limit // 2 + 1, fault)
+        failure = self.schedule.run(state, self._base(), fault)
         if self.together and agree:
             failed = np.array([failure is not None], np.uint64)
-            if self.communicator.allreduce(failed, "sum", "whether a dataflow graph failed")[0]:
+            if total(self.communicator, failed, "whether a dataflow graph failed")[0]:
                 raise_first(self.communicator, None if failure is None else failure.fault)
         if failure is not None:
             self._raise(failure)
@@ -379,8 +393,8 @@ def execute_distributed_partition(
             raise ValueError(f"prg_per_partition: there is no program for the parts {lacking}")
     except Exception as error:
         fault = error
-    together = verify(communicator, partition, fault)
+    verified = verify(communicator, partition, fault)
     assert programs is not None
-    plan = Plan(communicator, partition, programs, together)
+    plan = Plan(communicator, partition, programs, verified)
     plans.append(plan)
     return plan.run(input_args or {}, allocator, agree)

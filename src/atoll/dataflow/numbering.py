@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..comm.trail import agree
 from ..errors import CommunicationTagError
 from ..interchange.worlds import world_of
 from .nodes import DistributedRecv
@@ -31,9 +32,7 @@ def number_distributed_tags(
                     mine[tag_bytes(send.comm_tag)] = None
     except CommunicationTagError as error:
         problem = f"rank {communicator.rank}: {error}"
-    given = communicator.allgather_object(
-        (list(mine), problem), "numbering the tags of a dataflow graph"
-    )
+    given = agree(communicator, (list(mine), problem), "numbering the tags of a dataflow graph")
     for _, trouble in given:
         if trouble:
             raise CommunicationTagError(trouble)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from ..comm.trail import site_text
+from ..comm.trail import agree, site_text
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.picture import Drawing
@@ -113,7 +113,7 @@ def _gathered(
     mine = pictures(partition, world.rank)
     if mpi_communicator is None:
         return [mine]
-    return world.communicator.allgather_object(mine, "the picture of a dataflow graph")
+    return agree(world.communicator, mine, "the picture of a dataflow graph")
 
 
 def get_dot_graph(partition: DistributedGraphPartition, mpi_communicator: Any = None) -> Drawing:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..comm.communicator import Communicator
+from ..comm.trail import total
 from ..errors import (
     CommunicationCycleError,
     DistributedPartitionVerificationError,
@@ -32,6 +33,7 @@ from ..errors import (
 )
 from ..graph.node import Node
 from ..interchange.worlds import world_of
+from ..ops.fingerprint import of_text
 from . import potentials
 from .messages import Message, ends_of, received, sent
 from .nodes import Input, Receive
@@ -40,9 +42,20 @@ from .records import DistributedGraphPartition, topological
 from .tags import tag_bytes
 
 _MOST_NAMED = 4
+VERIFYING = "verifying a dataflow graph"
 Key = tuple[int, int, bytes]
 Unit = tuple[list[Key], list[Key], list[int]]
 """What a part receives, what it sends, and the numbers of the parts that it needs."""
+
+
+class Verified(NamedTuple):
+    """What ranks have found out together about a partition."""
+
+    communicator: Communicator
+    sends: bool
+    """Whether some rank sends a message."""
+    mark: int
+    """A number for the partition, the same on all ranks."""
 
 
 def verify_distributed_partition(
@@ -56,19 +69,19 @@ def verify(
     communicator: Communicator,
     partition: DistributedGraphPartition,
     fault: Exception | None = None,
-) -> bool:
+) -> Verified:
     """See :func:`verify_distributed_partition`; what was found good is not looked at again.
 
-    ``fault`` is what has gone wrong on this rank before. The answer is whether some rank sends
-    a message.
+    ``fault`` is what has gone wrong on this rank before.
     """
-    good = partition.cache.setdefault("verified", [])
-    for known, sends in good:
-        if known is communicator and fault is None:
-            return bool(sends)
+    good: list[Verified] = partition.cache.setdefault("verified", [])
+    for known in good:
+        if known.communicator is communicator and fault is None:
+            return known
+    communicator.trail.step(of_text(VERIFYING), VERIFYING)
     sends = _verify(communicator, partition, fault)
-    good.append((communicator, sends))
-    return sends
+    good.append(Verified(communicator, sends, communicator.trail.hash))
+    return good[-1]
 
 
 def _verify(
@@ -101,7 +114,7 @@ def _verify(
         facts[4] = _may_wait_for_itself(partition)
         facts[5] = len(messages)
         facts[6:] = potentials.facts(partition, ends)
-    facts = communicator.allreduce(facts, "sum", "verifying a dataflow graph")
+    facts = total(communicator, facts, VERIFYING)
     if facts[3]:
         raise_first(communicator, fault)
     if facts[:3].any():

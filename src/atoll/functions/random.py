@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.trail import bcast_object
 from ..comm.world import current_world
 from ..recording.fallback import by_numpy
 from ..recording.late import drawing
@@ -82,7 +83,7 @@ def _shared_entropy() -> int | None:
     if world.size == 1:
         return None
     drawn = np.random.SeedSequence().entropy if world.rank == 0 else None
-    entropy: int = world.communicator.bcast_object(drawn, 0, "the seed of a random generator")
+    entropy: int = bcast_object(world.communicator, drawn, 0, "the seed of a random generator")
     return entropy
 
 

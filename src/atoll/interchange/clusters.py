@@ -18,7 +18,7 @@ from itertools import accumulate, product
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
-from ..comm.trail import agree
+from ..comm.trail import agree, bcast_object
 from ..comm.world import World
 from ..errors import AtollError, ClusterError, ProtocolError
 
@@ -99,7 +99,7 @@ def while_root_waits(
             except Exception as error:
                 failure, cause = _failure(error, name), error
         if world.size > 1:
-            result, failure = world.communicator.bcast_object((result, failure), root, name)
+            result, failure = bcast_object(world.communicator, (result, failure), root, name)
         if failure is not None:
             place = f"rank {root}: " if world.size > 1 else ""
             raise failure.kind(place + failure.message) from cause

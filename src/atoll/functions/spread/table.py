@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...comm.trail import allgather
+from ...comm.trail import allgather, bcast_object
 from ...comm.world import World
 from ...config import config
 from ...layout import Layout
@@ -108,7 +108,7 @@ def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:
     failed = allgather(world.communicator, np.array([error is not None]), what).reshape(-1)
     if failed.any():
         first = int(np.flatnonzero(failed)[0])
-        told = world.communicator.bcast_object(error, first, what)
+        told = bcast_object(world.communicator, error, first, what)
         raise error if error is not None else told
     return result
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...comm.trail import alltoall_object
 from ...comm.world import World
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Layout, Range
@@ -190,7 +191,7 @@ def _moved(
             if all(s.start < s.stop for s in source):
                 parcels[rank].append((tuple(target), array[tuple(source)]))
     block = np.empty(layout.local_shape(world.rank), dtype)
-    for received in world.communicator.alltoall_object(parcels, name):
+    for received in alltoall_object(world.communicator, parcels, name):
         for key, piece in received:
             block[key] = piece
     return block, layout
