@@ -374,7 +374,7 @@ def execute_distributed_partition(
 
     An error on one rank, in a program or in what it was given, is raised by all ranks, with the name
     of that rank; the partition can be executed again. For that the ranks tell each other at the end
-    that all went well (8 bytes). With ``agree=False`` they do not, so that ranks whose results nobody
+    that all went well (16 bytes). With ``agree=False`` they do not, so that ranks whose results nobody
     waits for may run ahead: then only those raise an error that need something of the failed one.
     """
     communicator = world_of(mpi_communicator).communicator
