@@ -43,10 +43,14 @@ def test_graphs_in_another_order_do_not_take_each_others_messages(rank, size, ag
         for partition, factor in ((one, 10), (other, 100)) * 2:
             assert (execute(partition, agree) == factor * before).all()
         first, second = (one, other) if rank else (other, one)
-        with pytest.raises(CommunicationError) as caught:
+
+        def swapped():
             execute(first, agree)
             execute(second, agree)
             np.world.barrier()
+
+        with pytest.raises(CommunicationError) as caught:
+            swapped()
         told(rank, caught)
 
 
@@ -57,10 +61,7 @@ def test_a_graph_and_something_else_part(rank):
         graph, a = ring(2), np.arange(8.0)
         execute(graph, True)
         with pytest.raises(CommunicationError) as caught:
-            if rank:
-                execute(graph, True)
-            else:
-                float(a.sum())
+            execute(graph, True) if rank else float(a.sum())
         told(rank, caught)
 
 
@@ -71,7 +72,5 @@ def test_the_seed_of_one_rank_parts(rank):
         a = np.arange(8.0)
         assert np.random.default_rng().random() >= 0
         with pytest.raises(CommunicationError) as caught:
-            if rank:
-                np.random.default_rng()
-            float(a.sum())
+            np.random.default_rng() if rank else float(a.sum())
         told(rank, caught)
