@@ -64,7 +64,7 @@ def simulate(n, steps):
 
 def main():
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 500)
-    steps = 100
+    steps = 40
     began = time.perf_counter()
     h, p, q, passed = simulate(n, steps)
     water, highest = h.sum() / n**2, h.max()

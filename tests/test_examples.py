@@ -13,7 +13,8 @@ import atoll
 EXAMPLES = Path(__file__).parents[1] / "examples"
 pytestmark = [
     pytest.mark.skipif(not EXAMPLES.exists(), reason="the examples are not beside the tests"),
-    pytest.mark.ranks(1, 2, 3),
+    pytest.mark.ranks(2),
+    pytest.mark.simulated(1, 3),
 ]
 
 

@@ -9,7 +9,7 @@ from .placing import LINES, MAPS, normal, put, same, uneven
 
 
 @pytest.mark.simulated(1, 7)
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_folds(maps, size):
     a = normal((6, 8))
@@ -32,7 +32,7 @@ def test_folds(maps, size):
 
 
 @pytest.mark.simulated(4)
-@pytest.mark.ranks(3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", ["bnn", "nbn", "nnb", "bbn", "nbb", "cnc", "bbb"])
 def test_folds_of_three_axes(maps, size):
     a = normal((4, 5, 6))
@@ -60,7 +60,7 @@ def test_positions(maps, size):
 
 
 @pytest.mark.simulated(1, 7)
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_scans(maps, size):
     a = normal((6, 8))

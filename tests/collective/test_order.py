@@ -27,7 +27,7 @@ def lines():
 
 
 @pytest.mark.simulated(1, 7)
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("name", lines())
 def test_lines(name, size):
     a = lines()[name]
@@ -47,7 +47,7 @@ def test_lines(name, size):
 
 
 @pytest.mark.simulated(1, 4)
-@pytest.mark.ranks(3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_axes(maps, size):
     a = normal((8, 9))

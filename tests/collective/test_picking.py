@@ -34,7 +34,7 @@ SPREADS = {
 
 
 @pytest.mark.simulated(1, 7)
-@pytest.mark.ranks(3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", ["bn", "nb", "bb", (MAPS[-1])], ids=str)
 @pytest.mark.parametrize("spread", SPREADS)
 def test_reading(maps, spread, size):
@@ -67,7 +67,7 @@ def test_assigning(maps, spread, size):
 
 
 @pytest.mark.simulated(2, 4)
-@pytest.mark.ranks(3)
+@pytest.mark.ranks(2)
 def test_assigning_through_views_and_to_itself(size):
     a = normal((6, 7))
     for maps in MAPS:
@@ -89,7 +89,7 @@ def test_assigning_through_views_and_to_itself(size):
 
 
 @pytest.mark.simulated(1, 4)
-@pytest.mark.ranks(3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", ["bn", "bb", "nc"], ids=str)
 def test_functions(maps, size):
     a = normal((6, 7))
@@ -118,7 +118,7 @@ def test_functions(maps, size):
 
 
 @pytest.mark.simulated(1, 4)
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("line", LINES, ids=str)
 def test_an_index_out_of_range_is_an_error_on_all_ranks(line, size):
     a = put(normal((6, 7)), "bn", size)

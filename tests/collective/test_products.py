@@ -10,7 +10,7 @@ from .placing import LINES, MAPS, normal, put, same, uneven
 
 
 @pytest.mark.simulated(1, 7)
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_matrices_and_vectors(maps, size):
     a, b, v = normal((6, 7)), normal((7, 5)), normal((7,))
@@ -34,7 +34,7 @@ def test_matrices_and_vectors(maps, size):
 
 
 @pytest.mark.simulated(1, 4)
-@pytest.mark.ranks(3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", ["bnn", "nbn", "nnb", "bbn", "ccc"])
 def test_stacks(maps, size):
     a, b = normal((4, 3, 5)), normal((4, 5, 2))

@@ -27,7 +27,7 @@ EXACT = {
 
 
 @pytest.mark.simulated(1, 7)
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 def test_numpys_values_one_after_the_other(size):
     for make in (np.random.PCG64, np.random.PCG64DXSM):
         ours = atoll.random.Generator(make(5))
@@ -40,7 +40,8 @@ def test_numpys_values_one_after_the_other(size):
         assert ours.random() == theirs.random()
 
 
-@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
 def test_the_old_functions(size):
     for module in (np, atoll):
         module.random.seed(3)

@@ -9,7 +9,7 @@ from .placing import MAPS, normal, put, same, uneven
 
 
 @pytest.mark.simulated(1, 7)
-@pytest.mark.ranks(2, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_reshapes(maps, size):
     a = normal((6, 8))
@@ -32,7 +32,7 @@ def test_reshapes(maps, size):
 
 
 @pytest.mark.simulated(1, 4)
-@pytest.mark.ranks(3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 def test_a_reshape_is_a_view_that_may_be_written_through(maps, size):
     a, ours = normal((6, 8)), put(normal((6, 8)), maps, size)

@@ -78,7 +78,7 @@ def test_every_call_in_rows(size):
         assert found_wrong("rows", size) == {}
 
 
-@pytest.mark.ranks(3)
+@pytest.mark.simulated(3)
 @pytest.mark.parametrize("number", range(4))
 def test_each_call_on_another_layout(number, size):
     maps = ["columns", "grid", "uneven", "cyclic"][number]

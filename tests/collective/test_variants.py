@@ -75,7 +75,7 @@ def found_wrong(text, maps, size, *, changes=False):
     return wrong
 
 
-@pytest.mark.ranks(3)
+@pytest.mark.simulated(3)
 @pytest.mark.parametrize("part", range(4))
 def test_calls(part, size):
     lines = CALLS.strip().splitlines()[part::4]

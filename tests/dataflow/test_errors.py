@@ -240,7 +240,7 @@ def execute(partition, programs, value, **options):
 
 
 @pytest.mark.simulated(1, 2, 3, 5, distributes=False)
-@pytest.mark.ranks(2, 4, distributes=False)
+@pytest.mark.ranks(3, distributes=False)
 def test_an_error_in_a_program_is_raised_by_all(rank: int, size: int) -> None:
     failing = size - 1
     partition, programs = chain(rank, size, failing, [])

@@ -101,7 +101,8 @@ def test_aligned_operands_move_nothing(whole, maps, size):
     same(c, whole * whole + whole / 2 + whole)
 
 
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.simulated(4)
+@pytest.mark.ranks(2, 3)
 def test_the_laplace_step_sends_one_row_to_each_neighbour(rank, size):
     n = 24
     u = atoll.zeros((n, n), layout=Layout((n, n), "bn", size=size))

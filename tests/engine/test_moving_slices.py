@@ -205,7 +205,8 @@ def check(seeds, least):
     assert moved >= least
 
 
-@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_on_ranks(program):
     ours = numpy.asarray(program(np, 40, 12))

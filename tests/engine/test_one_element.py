@@ -8,7 +8,7 @@ import pytest
 import atoll
 
 
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(2, 4)
 def test_one_element_in_a_loop(size):
     def program(module):

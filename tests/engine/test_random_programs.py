@@ -125,7 +125,7 @@ def test_simulated_ranks(block, size, by_numpy):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.ranks(2, 3)
 def test_ranks(rank, by_numpy):
     for seed in range(9000, 9040):
         compare(seed, 8)

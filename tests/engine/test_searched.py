@@ -110,7 +110,6 @@ SHARED = [
 
 
 @pytest.mark.simulated(4)
-@pytest.mark.ranks(4)
 @pytest.mark.parametrize("layout", SHARED, ids=str)
 def test_elements_that_several_ranks_hold_count_once(layout):
     whole = np.arange(6.0)

@@ -23,8 +23,8 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.ranks(1, 3)
-@pytest.mark.simulated(2)
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(1, 3)
 def test_the_text_is_numpys(size):
     for whole in ARRAYS:
         a = atoll.array(whole)

@@ -23,7 +23,7 @@ def step(np_, u, v, w):
     return np_.sum(new * other)
 
 
-@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(2, 3, 4)
 def test_one_message_to_each_neighbour(rank, size):
     (u, u0), (v, v0), (w, w0) = state(), state(numpy.float32), state(numpy.int16)

@@ -8,8 +8,8 @@ from atoll.errors import LayoutError
 from atoll.layout import Block, Cyclic, Layout, Unstructured
 
 
-@pytest.mark.simulated(1, 2, 5)
-@pytest.mark.ranks(1, 2, 3, 4)
+@pytest.mark.simulated(1, 4, 5)
+@pytest.mark.ranks(2, 3)
 def test_blocks_join_along_axis_0(rank, size):
     mine = np.full((rank + 1, 3), rank)
     a = atoll.from_local(mine)

@@ -59,7 +59,6 @@ def check_all(layouts):
 
 
 @pytest.mark.simulated(1)
-@pytest.mark.ranks(1)
 def test_alone():
     check_all(LAYOUTS[1])
 
@@ -71,7 +70,6 @@ def test_two_ranks():
 
 
 @pytest.mark.simulated(4)
-@pytest.mark.ranks(4)
 def test_four_ranks():
     check_all(LAYOUTS[4])
 

@@ -76,8 +76,8 @@ def layouts(size):
         yield Layout((7, 5), [Block(bounds), None], size=size)
 
 
-@pytest.mark.ranks(1, 2, 3)
-@pytest.mark.simulated(1, 2, 4, 5)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(1, 4, 5)
 def test_out_and_in_again_over_the_same_memory(size):
     for layout in layouts(size):
         a = atoll.array(WHOLE).redistribute(layout)
@@ -123,8 +123,8 @@ def test_what_is_shown(rank, size):
         atoll.to_partitioned(a, dialect="torch")
 
 
-@pytest.mark.ranks(1, 2)
-@pytest.mark.simulated(3)
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(1, 3)
 def test_a_replicated_array_is_one_partition(size):
     a = atoll.array(WHOLE).redistribute(Layout.replicated((7, 5), size))
     shown = a.__partitioned__
@@ -159,8 +159,8 @@ def test_layouts_that_are_no_grid_of_rectangles(size):
         ([0, 1, 1, 2], "b"),
     ],
 )
-@pytest.mark.ranks(1, 2, 3)
-@pytest.mark.simulated(3)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(1, 3)
 def test_several_partitions_for_a_rank(rank, size, owners, kinds):
     a = atoll.from_partitioned(rows(owners, rank, size))
     np.testing.assert_array_equal(np.asarray(a), FULL)
@@ -226,8 +226,8 @@ class Caller(Producer):
         return self.given
 
 
-@pytest.mark.ranks(1, 2, 3)
-@pytest.mark.simulated(4)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(1, 4)
 def test_handles_are_fetched_by_one_rank_each(rank, size):
     asked = []
 
@@ -274,8 +274,8 @@ def test_handles_go_to_the_nearest_rank():
     assert found[2,][0] in (1, 2)
 
 
-@pytest.mark.ranks(1, 2, distributes=False)
-@pytest.mark.simulated(3, distributes=False)
+@pytest.mark.ranks(2, distributes=False)
+@pytest.mark.simulated(1, 3, distributes=False)
 def test_what_get_raises_is_raised_on_all_ranks(rank, size):
     def broken(handles):
         if rank == 0:
@@ -293,7 +293,8 @@ def test_what_get_raises_is_raised_on_all_ranks(rank, size):
         atoll.from_partitioned(references((4, 1), (2, 8), mixed))
 
 
-@pytest.mark.ranks(1, 2)
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(1)
 def test_producers(rank, size):
     given = rows([0, 1, 2, 0], rank, size)
     np.testing.assert_array_equal(np.asarray(atoll.from_partitioned(Producer(given))), FULL)
