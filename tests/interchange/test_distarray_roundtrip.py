@@ -14,7 +14,7 @@ from atoll.layout import Block, BlockAxis, Cyclic, CyclicAxis, Layout, Unstructu
 from ..layout.strategies import layouts
 from .distarray_samples import judged
 
-MANY = settings(max_examples=200, deadline=None)
+MANY = settings(max_examples=100, deadline=None)
 VERSIONS = st.sampled_from(["1.0.0", "0.10.0", "0.9.0"])
 
 

@@ -12,7 +12,7 @@ from atoll.layout.grids import best_grid, descending_factors, factorisations, su
 
 
 @given(st.lists(st.integers(1, 14), min_size=1, max_size=3), st.integers(1, 40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_grid_is_better(extents: list[int], processes: int) -> None:
     shape = tuple(extents)
     chosen = best_grid(shape, processes)

@@ -50,7 +50,7 @@ sets = st.one_of(ranges(), combs(), runs(), lists())
 
 
 @given(sets)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_reading_agrees_with_the_list(chosen: IndexSet) -> None:
     values = chosen.array().tolist()
     assert list(chosen) == values
@@ -74,7 +74,7 @@ def test_reading_agrees_with_the_list(chosen: IndexSet) -> None:
 
 
 @given(sets)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_runs_pieces_and_key_cover_the_set(chosen: IndexSet) -> None:
     values = chosen.array().tolist()
     assert [i for start, stop in chosen.runs() for i in range(start, stop)] == values
@@ -90,7 +90,7 @@ def test_runs_pieces_and_key_cover_the_set(chosen: IndexSet) -> None:
 
 
 @given(sets, st.integers(-20, 20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_shift_and_reverse(chosen: IndexSet, by: int) -> None:
     values = chosen.array()
     assert chosen.shifted(by).array().tolist() == (values + by).tolist()
@@ -99,7 +99,7 @@ def test_shift_and_reverse(chosen: IndexSet, by: int) -> None:
 
 
 @given(sets, sets)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_intersection(one: IndexSet, other: IndexSet) -> None:
     expected = sorted(set(one) & set(other))
     assert (one & other).array().tolist() == expected
@@ -107,7 +107,7 @@ def test_intersection(one: IndexSet, other: IndexSet) -> None:
 
 
 @given(sets, st.integers(-5, 2 * LIMIT), st.integers(-5, 2 * LIMIT))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_clipped(chosen: IndexSet, start: int, stop: int) -> None:
     assert chosen.clipped(start, stop).array().tolist() == sorted(
         v for v in chosen if start <= v < stop
@@ -120,7 +120,7 @@ slices = st.slices(LIMIT) | st.builds(
 
 
 @given(sets, slices)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_slicing(chosen: IndexSet, key: slice) -> None:
     selected = range(LIMIT)[key]
     image, where = chosen.sliced(selected)
@@ -135,7 +135,7 @@ def test_slicing(chosen: IndexSet, key: slice) -> None:
 
 
 @given(sets, sets)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_positions_and_select_are_inverse(whole: IndexSet, other: IndexSet) -> None:
     part = whole & other
     where = whole.positions(part)
@@ -144,7 +144,7 @@ def test_positions_and_select_are_inverse(whole: IndexSet, other: IndexSet) -> N
 
 
 @given(combs(), combs(), combs())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_equal_sets_made_on_different_ways(one: IndexSet, two: IndexSet, three: IndexSet) -> None:
     left, right = (one & two) & three, one & (two & three)
     assert left.array().tolist() == right.array().tolist()

@@ -30,7 +30,7 @@ from atoll.layout import layout as layout_module
 
 from .strategies import held, layouts, maps, scatter
 
-SMALL = settings(max_examples=200, deadline=None)
+SMALL = settings(max_examples=120, deadline=None)
 
 
 @given(layouts())
@@ -117,7 +117,7 @@ def test_repr_makes_an_equal_layout(layout: Layout) -> None:
 
 
 @given(layouts(), st.data())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_slices_leave_every_element_where_it_is(layout: Layout, data: st.DataObject) -> None:
     key: list[object] = []
     for extent in layout.shape:
@@ -148,7 +148,7 @@ def test_slices_leave_every_element_where_it_is(layout: Layout, data: st.DataObj
 
 
 @given(st.integers(0, 40), st.integers(1, 6), st.data())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_slices_of_slices_compose(size: int, processes: int, data: st.DataObject) -> None:
     layout = Layout((size,), [data.draw(maps(size, processes))], grid=(processes,), size=processes)
     first = data.draw(st.slices(size))

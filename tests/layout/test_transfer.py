@@ -82,7 +82,7 @@ def equal(one: Blocks, other: Blocks) -> bool:
 
 
 @given(st.data())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_a_transfer_between_any_two_layouts_and_back(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(0, 11), max_size=3)))
     size = data.draw(st.integers(1, 8))
@@ -122,7 +122,7 @@ def test_to_the_same_layout_nothing_is_sent(layout: Layout) -> None:
 
 
 @given(layouts(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_needed_finds_each_place_of_any_region_once(layout: Layout, data: st.DataObject) -> None:
     region = []
     for extent in layout.shape:
@@ -261,7 +261,7 @@ def padded_indices(layout: Layout, rank: int) -> list[list[int]]:
 
 
 @given(padded())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_halos_are_filled_from_their_owners(layout: Layout) -> None:
     whole = np.arange(layout.size).reshape(layout.shape)
     blocks, expected = [], []
