@@ -29,6 +29,7 @@ from typing import Any
 
 import pytest
 
+from atoll.cli.leftovers import remove, shared_files
 from atoll.config import available_cores
 
 from . import examples, limits
@@ -100,6 +101,7 @@ class Pool:
         self.folder = Path(tempfile.mkdtemp(prefix="bench-"))
         self._connections: list[Connection] = []
         self._pids: list[int] = []
+        self._shared: set[str] = set()  # what MPICH leaves of ranks that were killed
         self._process: subprocess.Popen[bytes] | None = None
         self.problems: list[str] = []
         try:
@@ -164,6 +166,7 @@ class Pool:
         finally:
             self._connections = [waiting[rank] for rank in sorted(waiting)]
             self._pids = [pids[rank] for rank in sorted(pids)]
+        self._shared = shared_files(self._pids[0])
         for rank, connection in enumerate(self._connections):
             _, problems = self._first(connection, deadline)
             self.problems += [f"rank {rank}: {problem}" for problem in problems]
@@ -298,6 +301,7 @@ class Pool:
             except subprocess.TimeoutExpired:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait(5)
+        remove(self._shared)
         for connection in self._connections:
             connection.close()
         self._connections = []

@@ -182,9 +182,9 @@ def test_random_loops_with_kernels():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(8))
 def test_random_loops(block, by_numpy):
-    check(range(20 * block, 20 * block + 20), 250)
+    check(range(10 * block, 10 * block + 10), 50)
 
 
 def check(seeds, least):

@@ -12,6 +12,7 @@ import os
 import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .. import startup
 from . import remarks
+from .leftovers import Leftovers
 from .mpiexec import Mpiexec
 from .streams import ByRank, Extract, Stage, fed, flushed
 from .verdict import Verdict
@@ -49,6 +51,7 @@ class Relay:
         self._mark = mark
         self._ties: dict[int, tuple[socket.socket, int]] = {}
         self._closed: set[int] = set()
+        self._leftovers = Leftovers()
         self._deadline = float("inf")
         self._report_at = float("inf")
 
@@ -129,6 +132,7 @@ class Relay:
                         streams.pop(descriptor, None)
                 self._attend(process, idle=not ready)
         returned = process.wait()
+        self._leftovers.clear()
         self._print(2, self._verdict.reports().encode())
         return self._conclude(returned)
 
@@ -141,6 +145,7 @@ class Relay:
         except (OSError, ValueError):
             return True
         self._ties[connection.fileno()] = (connection, rank)
+        self._leftovers.follow(_peer(connection), time.monotonic())
         selector.register(connection, selectors.EVENT_READ)
         return True
 
@@ -184,6 +189,7 @@ class Relay:
     def _attend(self, process: subprocess.Popen[bytes], idle: bool) -> None:
         """Everything that is not data: signals, the clock, reports whose time has come."""
         now = time.monotonic()
+        self._leftovers.look(now, surely=bool(self._verdict.waiting))
         while self._signals:
             self._forward(process, self._signals.pop(0), now)
         if now > self._deadline:
@@ -241,6 +247,13 @@ def listen_for_ranks(mark: str) -> socket.socket | None:
         return None
     listener.listen(1024)
     return listener
+
+
+def _peer(connection: socket.socket) -> int:
+    """The process at the other end of a connection."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    process: int = struct.unpack("3i", credentials)[0]
+    return process
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
