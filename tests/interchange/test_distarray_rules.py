@@ -6,6 +6,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from .distarray_apart import APART
 from .distarray_samples import (
     block,
     cyclic,
@@ -137,8 +138,8 @@ def test_every_kind_of_buffer_passes(buffer):
 
 @pytest.mark.parametrize(
     ("descriptions", "rule", "dimension", "rank", "value", "words"),
-    [case[1:] for case in WRONG],
-    ids=[f"{case[2]} {case[0]}" for case in WRONG],
+    [case[1:] for case in [*WRONG, *APART]],
+    ids=[f"{case[2]} {case[0]}" for case in [*WRONG, *APART]],
 )
 def test_each_wrong_one_is_named(descriptions, rule, dimension, rank, value, words):
     found = judged(descriptions).violations
@@ -153,7 +154,7 @@ def test_each_wrong_one_is_named(descriptions, rule, dimension, rank, value, wor
 def test_every_rule_has_a_wrong_dictionary():
     from atoll.interchange.distarray import RULES
 
-    assert {case[2] for case in WRONG} == set(RULES)
+    assert {case[2] for case in [*WRONG, *APART]} == set(RULES)
 
 
 def test_all_rules_broken_are_told_not_only_the_first():
@@ -252,7 +253,9 @@ def test_repaired_numbers_are_the_true_ones():
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in WRONG if c[2] in ("X1", "X3", "X9", "U1", "D3", "D4")], ids=lambda c: c[0]
+    "case",
+    [c for c in [*WRONG, *APART] if c[2] in ("X1", "X3", "X9", "U1", "D3", "D4")],
+    ids=lambda c: c[0],
 )
 def test_lenient_does_not_guess_what_has_no_clear_meaning(case):
     assert judged(case[1], strict=False).violations
