@@ -10,7 +10,8 @@ from atoll import Block, Cyclic, Layout
 from atoll.functions import coverage
 from atoll.run import statistics
 
-from .surface import CALLS, EXEMPT, GATHERING, LINES, NUMBER, operands
+from .exceptions import EXEMPT, GATHERING, NUMBER
+from .surface import CALLS, LINES, operands
 
 LAYOUTS = {
     "rows": (("b", "n"), "b"),

@@ -8,7 +8,8 @@ import pytest
 import atoll
 from atoll import Layout
 
-from .variants import CALLS, CHANGES, operands
+from .changes import CHANGES
+from .variants import CALLS, operands
 
 LAYOUTS = {
     "rows": lambda ndim: "b" + "n" * (ndim - 1),
