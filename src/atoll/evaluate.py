@@ -17,14 +17,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from sys import getrefcount
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .comm.trail import opened, site_text
 from .config import Settings, config
 from .errors import DeferredValueError
 from .graph.geometry import Geometry
-from .graph.node import Node, Value
+from .graph.node import Node, Site, Value
 from .graph.pattern import Pattern, Patterns
+from .kernels import rules, telling
 from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
 from .ops import windows
@@ -196,8 +198,14 @@ def evaluate(roots: Sequence[Node]) -> None:
             raise deferred_error(node)
     if opened.trails:
         pending = windows.closing(pending)
-    if pending:
+    if not pending:
+        return
+    recorded = rules.differing()
+    if recorded is None:
         _compute(pending)
+    else:
+        with rules.under(recorded):
+            _compute(pending)
 
 
 class _Fit(NamedTuple):
@@ -282,10 +290,27 @@ def _run(
         value.program = program
         nodes[place].settle(value)
     if flags:
+        sites = _sites(program, [nodes[place] for place in order])
         for bits, launch in flags:
-            report(bits, launch.spec, launch.operations)
+            report(bits, launch.spec, launch.operations, sites)
 
 
+def _sites(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:
+    """For each line that the program was made for, the one that recorded this trace."""
+    return {old: node.site for old, node in zip(program.sites, order)}
+
+
+def _recording(frame: FrameType) -> Site | None:
+    """The line that recorded what NumPy computes in a program, in the frame that runs it."""
+    if frame.f_code is not _run.__code__:
+        return None
+    names = frame.f_locals
+    step = getattr(names.get("state"), "step", None)
+    number = getattr(step, "number", -1)
+    return None if number < 0 else names["nodes"][names["order"][number]].site
+
+
+telling.site_of.append(_recording)
 windows.Evaluation.compute = staticmethod(_compute)
 
 
@@ -379,9 +404,12 @@ def make_program(
     below = min(256, settings.small)
     trace = Trace(list(order), roots, frozenset(alive), _kernels_can, below, scalar_of)
     planner = Planner(trace, leaves, make)
+    sites = tuple([node.site for node in order])
     trace.together = planner.world is not None and planner.world.size > 1
     if planner.world is None or planner.world.size == 1:
-        return planner.plan(settings.fusion, describe)
+        program = planner.plan(settings.fusion, describe)
+        program.sites = sites
+        return program
     fingerprint = of_trace(order, roots)
     opened.still = True
     try:
@@ -390,6 +418,7 @@ def make_program(
         opened.still = False
     program.communicator = planner.world.communicator
     program.fingerprint = fingerprint
+    program.sites = sites
     return program
 
 
@@ -426,7 +455,7 @@ class Bound:
         ]
         results, flags = program.run(State(values, scalars))
         for bits, launch in flags:
-            report(bits, launch.spec, launch.operations)
+            report(bits, launch.spec, launch.operations, {})
         return [results[place] for place in places]
 
     def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import warnings
 
 import numpy
@@ -72,3 +76,138 @@ def test_sync_evaluates_everything():
     b = a * 2
     atoll.sync()
     assert all(x._np is not None or x._cell.node.value is not None for x in (a, b))
+
+
+def warned(function):
+    """The warnings of a call, as text and line counted from the line of ``def`` (numpy's or ours)."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        function()
+    first = function.__code__.co_firstlineno
+    return [(str(one.message), one.filename, one.lineno - first) for one in seen]
+
+
+def test_whoever_collects_warnings_has_them_at_the_call():
+    a, b = atoll.array([1.0, 0.0]), atoll.array([0.0, 0.0])
+
+    def program():
+        a / b
+        x = atoll.log(b)
+        x += 1
+        x *= -numpy.inf * b
+
+    found = warned(program)
+    assert [text for text, *_ in found] == [
+        "divide by zero encountered in divide",
+        "invalid value encountered in divide",
+        "divide by zero encountered in log",
+        "invalid value encountered in multiply",
+    ]
+    if config.small == 0:
+        assert [(name, line) for _, name, line in found] == [(__file__, n) for n in (1, 1, 2, 4)]
+
+
+def test_a_filter_that_makes_errors_raises_at_the_call():
+    a = atoll.array([1.0, 0.0])
+    zero = a * 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="divide by zero encountered in divide"):
+            1 / a
+        with pytest.raises(RuntimeWarning, match="invalid value"):
+            zero / zero
+        assert (a + 1).tolist() == [2, 1]
+    assert a.tolist() == [1, 0]
+
+
+def shown(program, tmp_path, *options):
+    """What a program in a file of its own writes to standard error: the lines that it warns of."""
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    done = subprocess.run(
+        [sys.executable, *options, str(file)], capture_output=True, text=True, timeout=50, check=False,
+        env=os.environ | {"ATOLL_SMALL": str(config.small)},
+    )  # fmt: skip
+    found = re.findall(r"^(.*):(\d+): (\w+): (.*)$", done.stderr, flags=re.M)
+    assert all(name == str(file) for name, *_ in found), done.stderr
+    return [(int(line), text) for _, line, _, text in found], done
+
+
+def test_each_line_warns_once_and_names_itself(tmp_path):
+    program = """import atoll as np
+a, z = np.ones(8), np.zeros(8)
+for k in range(3):
+    y = a / z
+    float(y[0])
+y = a / z
+float(y[0])
+y = np.sqrt(-(a + z))
+float(y[0])
+y = np.sqrt(-(a + z).sum())
+float(y)
+"""
+    found, done = shown(program, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert found == [
+        (4, "divide by zero encountered in divide"),
+        (6, "divide by zero encountered in divide"),
+        (8, "invalid value encountered in sqrt"),
+        (10, "invalid value encountered in sqrt"),
+    ]
+
+
+def test_warnings_that_are_errors_from_the_start(tmp_path):
+    program = """import atoll as np
+a, z = np.ones(8), np.zeros(8)
+try:
+    a / z
+except RuntimeWarning:
+    print("raised")
+"""
+    found, done = shown(program, tmp_path, "-W", "error")
+    assert (found, done.stdout) == ([], "raised\n"), done.stderr
+
+
+def test_the_rules_of_the_call_hold_whenever_it_is_computed():
+    a, z = atoll.array([1.0, 2.0]), atoll.array([0.0, 0.0])
+    with warnings.catch_warnings(record=True) as seen:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            silent, later = a / z, z / z
+        assert silent.tolist() == [numpy.inf, numpy.inf]
+        a + z
+        assert numpy.isnan(later).all()
+        with numpy.errstate(all="ignore"):
+            silent = a / z
+        assert silent.tolist() == [numpy.inf, numpy.inf]
+        with atoll.errstate(divide="ignore"):
+            silent = a / z
+            a + z
+        assert silent.tolist() == [numpy.inf, numpy.inf]
+    assert [str(one.message) for one in seen] == []
+
+
+def test_numpys_own_errstate_is_noticed():
+    a = atoll.array([1.0, 0.0])
+    before = 2 * a
+    with numpy.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        1 / a
+    assert before.tolist() == [2, 0]
+
+
+def test_what_is_recorded_before_stricter_rules_only_warns():
+    a, z = atoll.array([1.0]), atoll.array([0.0])
+    with config(small=0), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default", RuntimeWarning)
+        y = a / z
+        with atoll.errstate(all="raise"):
+            assert y[0] == numpy.inf
+    assert len(seen) <= 1
+
+
+def test_other_warnings_of_numpys_name_the_line_of_the_user():
+    def program():
+        numpy.nanmean(atoll.array([numpy.nan]))
+        atoll.array([1j, 2.0]).astype(float)
+
+    assert [(name, line) for _, name, line in warned(program)] == [(__file__, 1), (__file__, 2)]

@@ -1,8 +1,8 @@
 """What happens at overflows, divisions by zero and invalid operations: ``errstate`` and its kin.
 
-Work that was recorded before is evaluated under the rules that held then, so entering and
-leaving evaluates what is pending. Where a rule raises, calls or prints, each operation is
-computed by NumPy at the call.
+The rules of a call hold for what it records (see :mod:`..kernels.rules`). On several ranks what is
+pending is computed here, before they change: all ranks come to this line. Where a rule raises, calls or
+prints, each operation is computed by NumPy at the call.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.world import current_world
 from ..recording.cells import sync
-from ..recording.elementwise import eager
 from .public import publish
 
-_AT_THE_CALL = {"raise", "call", "print", "log"}
 
-
-def _watch() -> None:
-    eager.depth = int(not _AT_THE_CALL.isdisjoint(np.geterr().values()))
+def _before_a_change() -> None:
+    """Compute what ranks have recorded together."""
+    if current_world().size > 1:
+        sync()
 
 
 class errstate(np.errstate):
@@ -33,16 +33,14 @@ class errstate(np.errstate):
         self._rules = rules
 
     def __enter__(self) -> None:
-        sync()
+        _before_a_change()
         super().__enter__()
-        _watch()
 
     def __exit__(self, *problem: Any) -> None:
         try:
-            sync()
+            _before_a_change()
         finally:
             super().__exit__(*problem)
-            _watch()
 
     def __call__(self, func: Any) -> Any:
         rules = self._rules
@@ -59,15 +57,13 @@ def seterr(
     all: Any = None, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None
 ) -> Any:
     """Set the rules for floating-point errors; the old ones come back."""
-    sync()
-    old = np.seterr(all, divide, over, under, invalid)
-    _watch()
-    return old
+    _before_a_change()
+    return np.seterr(all, divide, over, under, invalid)
 
 
 def seterrcall(func: Any) -> Any:
     """Set what is called, or logged to, at floating-point errors."""
-    sync()
+    _before_a_change()
     return np.seterrcall(func)
 
 

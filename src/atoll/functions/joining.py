@@ -16,10 +16,10 @@ import numpy as np
 from ..comm.trail import user_site
 from ..graph.geometry import dense, kept_order
 from ..graph.node import Node
+from ..kernels.rules import free
 from ..ops.elementwise import cast, is_native, update
 from ..recording import creation, shaping
 from ..recording.cells import Handle
-from ..recording.elementwise import eager
 from ..recording.fallback import by_numpy
 from ..recording.making import at_place, default_place, plain
 from ..recording.spread import place_of
@@ -35,7 +35,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     ndim = first.ndim
     usable = (
         len(arrays) <= MOST_PARTS
-        and not eager.depth
+        and free()
         and any(is_large(a) for a in arrays)
         and ndim > 0
         and -ndim <= axis < ndim

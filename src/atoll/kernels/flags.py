@@ -1,22 +1,23 @@
 """Floating-point flags become NumPy's warnings, at the line that recorded the operation.
 
 A kernel reports which flags came up in it, not where. The first of its operations that can
-raise a flag is the one that is named; ``np.errstate`` and the warning filters decide, when the
-value is computed, what becomes of it.
+raise a flag is the one that is named. A program is made once for all lines that record the same, so the
+line is looked up in the trace that it ran for. ``np.errstate`` and the warning filters decide what
+becomes of a flag: see :mod:`.rules`.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernels
-from ..comm.trail import line_of
-from ..graph.node import Operation
+from ..graph.node import Operation, Site
+from .telling import warn_at
 
 if TYPE_CHECKING:
     from .spec import KernelSpec
@@ -27,10 +28,20 @@ _KINDS = (
     (4, "under", "underflow"),
     (8, "invalid", "invalid value"),
 )
+_SELDOM = {"add", "subtract", "multiply"}
+"""Operations that raise a flag where another one has mostly raised it before."""
 
 
-def report(bits: int, spec: KernelSpec, operations: Sequence[Operation]) -> None:
-    """Warn, raise, call or print as ``np.errstate`` says, once for each flag."""
+def report(
+    bits: int,
+    spec: KernelSpec,
+    operations: Sequence[Operation],
+    sites: Mapping[Site | None, Site | None],
+) -> None:
+    """Warn, raise, call or print as ``np.errstate`` says, once for each flag.
+
+    ``sites`` has the lines that recorded the trace, for each of those that its program was made for.
+    """
     modes: Any = np.geterr()
     able = kernels.can_flag(spec)
     for bit, kind, words in _KINDS:
@@ -38,21 +49,19 @@ def report(bits: int, spec: KernelSpec, operations: Sequence[Operation]) -> None
         if not bits & bit or mode == "ignore":
             continue
         names = [i.name or i.op for i, flags in zip(spec.body, able, strict=True) if flags & bit]
-        name = names[0] if names else "reduce"
+        likely = [name for name in names if name.partition(".")[0] not in _SELDOM]
+        name = (likely or names or ["reduce"])[0]
         operation = next((one for one in operations if one.name == name), None)
-        _tell(mode, bit, f"{words} encountered in {name.partition('.')[0]}", operation)
+        site = None if operation is None else sites.get(operation.site, operation.site)
+        _tell(mode, bit, f"{words} encountered in {name.partition('.')[0]}", site)
 
 
-def _tell(mode: str, bit: int, message: str, operation: Operation | None) -> None:
+def _tell(mode: str, bit: int, message: str, site: Site | None) -> None:
     if mode == "warn":
-        site: Any = operation.site if operation is not None else None
         if site is None:
             warnings.warn(message, RuntimeWarning, stacklevel=2)
-            return
-        code, instruction = site
-        warnings.warn_explicit(
-            message, RuntimeWarning, code.co_filename, line_of(code, instruction)
-        )
+        else:
+            warn_at(site, message)
     elif mode == "raise":
         raise FloatingPointError(message)
     elif mode == "print":

@@ -299,6 +299,7 @@ class Template:
         stored = tuple([(steps[place[id(one)]], node, reg) for one, node, reg in like.stored])
         program = Program(like.leaves, like.size, steps, like.outputs, like.kept, None, stored)
         program.described = lambda make: self.described(geometries, make)
+        program.sites = like.sites
         return program
 
     def described(self, geometries: list[Geometry], make: Any) -> Program:

@@ -24,6 +24,7 @@ from ..comm.world import World, current_world
 from ..evaluate import evaluate, look_up
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
+from ..kernels import rules
 from ..ops.elementwise import read, update
 from ..ops.fingerprint import of_trace
 from ..plan.exchange import gather
@@ -81,6 +82,9 @@ def sync() -> None:
             evaluate([cell.node for cell in cells])
             for cell in cells:
                 cell.sites = None
+
+
+rules.settle.append(sync)
 
 
 def world_of(node: Node) -> World | None:

@@ -12,12 +12,12 @@ from ..comm.trail import user_site
 from ..config import config
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
+from ..kernels.rules import free
 from ..layout import Layout
 from ..ops.elementwise import cast, is_native
 from ..run.arrays import allocate_array
 from . import shaping
 from .cells import Cell, Handle
-from .elementwise import eager
 from .fallback import by_numpy
 from .making import (
     at_place,
@@ -273,7 +273,7 @@ def astype(
         and np.can_cast(own.dtype, target, casting)
         and not (own.dtype.kind == "c" and target.kind not in "cb")
     )
-    if not native or handle._cell.pins or eager.depth:
+    if not native or handle._cell.pins or not free():
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
     result = recorded(cast(handle._node(), target, user_site()))
     if order != "K" and not _laid_out(result, order):

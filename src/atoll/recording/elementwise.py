@@ -9,7 +9,7 @@ is computed by NumPy on the data, so that NumPy's answer is the answer.
 from __future__ import annotations
 
 import sys
-import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, filled, mark_of, new, source
+from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import WEIGHT_LIMIT, Cell, Handle
 from .fallback import by_numpy
@@ -29,14 +30,6 @@ FAST_SCALARS = frozenset(
 )
 _BOOL = np.dtype(np.bool_)
 
-
-class Eagerness(threading.local):
-    """Whether this thread lets NumPy compute at the call: under an ``errstate`` that raises."""
-
-    depth = 0
-
-
-eager = Eagerness()
 
 together: dict[np.ufunc, Callable[..., Any]] = {}
 """Ufuncs on whole axes that all ranks compute together (``matmul``); ``NotImplemented`` else."""
@@ -146,7 +139,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if ufunc.signature is not None:
         jointly = together.get(ufunc)
         return NotImplemented if jointly is None else jointly(*inputs)
-    if eager.depth:
+    if not free():
         return NotImplemented
     operands: list[Operand] = []
     arrays = False
@@ -270,7 +263,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     ):
         now = True
     cell.write(region, node, mask, user_site())
-    if now or eager.depth:
+    if now or not free():
         del node, found
         if cell.node.weight < 0:
             Handle.captured(cell.node)
@@ -301,7 +294,9 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             if other._np is None:
                 mine, theirs = self._geometry, other._geometry
                 found = known.get((mine.number, theirs.number))
-                if found is not None and not eager.depth:
+                if found is not None and (
+                    (state() is calm.state and warnings.filters is calm.filters) or free()
+                ):
                     cell, second = self._cell, other._cell
                     node = cell.node if mine.is_base else read(cell.node, mine)
                     if other is self:
@@ -311,7 +306,9 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     return _recorded(found, args, cell.pins or second.pins)
         elif kind is float or kind is int:
             found = known.get((self._geometry.number, kind))
-            if found is not None and not eager.depth:
+            if found is not None and (
+                (state() is calm.state and warnings.filters is calm.filters) or free()
+            ):
                 try:
                     number = found.convert(other)
                 except OverflowError:
@@ -327,7 +324,9 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 return of_small(ufunc(other, small))
         elif kind is float or kind is int:
             found = known.get((kind, self._geometry.number))
-            if found is not None and not eager.depth:
+            if found is not None and (
+                (state() is calm.state and warnings.filters is calm.filters) or free()
+            ):
                 try:
                     number = found.convert(other)
                 except OverflowError:
@@ -366,7 +365,9 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
     def forward(self: Handle) -> Any:
         geometry = self._geometry
         found = known.get((geometry.number,))
-        if found is None or eager.depth:
+        if found is None or not (
+            (state() is calm.state and warnings.filters is calm.filters) or free()
+        ):
             return general(ufunc, self)
         cell = self._cell
         args = (cell.node if geometry.is_base else read(cell.node, geometry),)
@@ -472,7 +473,7 @@ def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:
     else:
         return False
     writeable = cell.writeable and geometry.writeable
-    if found is None or found.geometry is not geometry or pins or eager.depth or not writeable:
+    if found is None or found.geometry is not geometry or pins or not writeable or not free():
         return False
     try:
         value = other._node() if found.convert is None else found.convert(other)
@@ -504,7 +505,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
             ):
                 value = result._cell.node
                 del result
-                if value.geometry is own and not target._cell.pins and not eager.depth:
+                if value.geometry is own and not target._cell.pins and free():
                     value.holders -= 1  # the result was an array that nobody has seen
                     target._cell.write(own, value, None, user_site())
                 else:

@@ -20,6 +20,7 @@ import numpy as np
 from ..comm.trail import ROOT
 from ..comm.world import current_world
 from ..errors import FallbackWarning
+from ..kernels.telling import come_first
 from .cells import Handle
 from .making import from_numpy, of_array, of_protocol, of_small, of_view
 from .small import GENERAL, at_once
@@ -189,6 +190,7 @@ def by_numpy(
             result = NotImplemented if ours is None else ours(*args, **options)
             if result is not NotImplemented:
                 return result
+    come_first()
     given = Given()
     plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
     plain_options = {k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()}

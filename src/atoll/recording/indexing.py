@@ -11,11 +11,12 @@ import numpy as np
 from ..comm.trail import bcast, user_site
 from ..graph.geometry import Geometry
 from ..graph.node import view_of
+from ..kernels.rules import free
 from ..ops.elementwise import is_native
 from ..ops.placement import crosses, placed_view
 from ..plan.exchange import gather
 from .cells import Handle
-from .elementwise import FAST_SCALARS, assign, eager
+from .elementwise import FAST_SCALARS, assign
 from .fallback import Given, by_numpy
 from .late import picking
 from .making import of_small, of_view, plain
@@ -148,7 +149,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         elif (
             type(value) is Handle.array_type
             and value._np is None
-            and not (cell.pins or value._cell.pins or eager.depth)
+            and not (cell.pins or value._cell.pins or not free())
         ):
             theirs = value._geometry
             fits = theirs.shape == region.shape and theirs.dtype is region.dtype

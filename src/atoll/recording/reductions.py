@@ -19,6 +19,7 @@ from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
 from ..graph.node import Node, filled, mark_of, new
+from ..kernels.rules import free
 from ..layout import Layout
 from ..ops import reduction
 from ..ops.elementwise import cast, is_native, read
@@ -26,7 +27,7 @@ from . import shaping
 from .calling import assigned_to, folded, methods, pins_of
 from .cells import WEIGHT_LIMIT, Handle
 from .creation import recorded
-from .elementwise import binary, eager, general, met, operand_of
+from .elementwise import binary, general, met, operand_of
 from .fallback import by_numpy
 from .late import folding, scattering
 from .making import from_numpy, of_node, of_small, plain
@@ -118,7 +119,7 @@ def reduce(
     where: Any = True,
 ) -> Any:
     """``ufunc.reduce``, recorded; ``NotImplemented`` where NumPy has to do it."""
-    if handle._np is not None or ufunc not in _IDENTITY or eager.depth:
+    if handle._np is not None or ufunc not in _IDENTITY or not free():
         return NotImplemented
     geometry: Geometry = handle._geometry
     plainly = (
@@ -314,7 +315,7 @@ def deviation(*args: Any) -> Any:
 
 def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     """``argmin`` or ``argmax``."""
-    if handle._np is not None or eager.depth:
+    if handle._np is not None or not free():
         return NotImplemented
     geometry: Geometry = handle._geometry
     if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
@@ -354,7 +355,7 @@ def _accumulate(
 
 def _on_ranks(name: str) -> Callable[..., Any]:
     def method(ufunc: np.ufunc, array: Any, *args: Any, **options: Any) -> Any:
-        if place_of(array) is None or eager.depth:
+        if place_of(array) is None or not free():
             return NotImplemented
         if name == "reduceat" and ufunc not in _IDENTITY:  # parts are joined in any order
             return NotImplemented
@@ -390,7 +391,7 @@ _times = binary(np.multiply)[0]
 
 def product_sum(a: Any, b: Any) -> Any:
     """``dot`` of two arrays of one axis, as the fold of a product."""
-    if not (isinstance(a, Handle) and isinstance(b, Handle)) or eager.depth:
+    if not (isinstance(a, Handle) and isinstance(b, Handle)) or not free():
         return NotImplemented
     if a._np is not None or b._np is not None:
         return NotImplemented

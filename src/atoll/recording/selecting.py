@@ -11,11 +11,12 @@ import numpy as np
 from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.node import Node
+from ..kernels.rules import free
 from ..ops.elementwise import cast, is_native, result_geometry
 from . import creation, reductions, shaping
 from .calling import call
 from .cells import Handle
-from .elementwise import eager, general, operand_of, together
+from .elementwise import general, operand_of, together
 from .fallback import by_numpy
 from .late import products
 from .making import from_numpy
@@ -38,7 +39,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
         if operand is None:
             return NotImplemented
         operands.append(operand)
-    if eager.depth or not any(operand.large for operand in operands):
+    if not free() or not any(operand.large for operand in operands):
         return NotImplemented
     try:
         kinds = [

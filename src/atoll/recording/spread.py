@@ -7,9 +7,9 @@ from typing import Any
 
 from ..comm.world import World
 from ..errors import WorldError
+from ..kernels.rules import free
 from ..ops.placement import Place, placed_view
 from .cells import Handle
-from .elementwise import eager
 
 
 def place_of(value: Any) -> Place | None:
@@ -35,4 +35,4 @@ def world_of(values: Iterable[Any]) -> World | None:
                 "arrays of different worlds do not mix"
             )
         found = place.world
-    return None if eager.depth else found
+    return None if not free() else found

@@ -279,6 +279,7 @@ class Program:
         "leaves",
         "outputs",
         "quick",
+        "sites",
         "size",
         "steps",
         "stored",
@@ -309,6 +310,8 @@ class Program:
         """For each node that is stored: the step that completes it, its number, its register."""
         self.described: Callable[[Any], Program] | None = None
         """Plans it anew, to be explained, where it was bound to slices that have moved."""
+        self.sites: tuple[Site | None, ...] = ()
+        """The lines that recorded the trace it was made for, node by node."""
         self.communicator: Communicator | None = None
         """Who runs it together; ``None`` where each rank computes for itself."""
         self.fingerprint = 0
