@@ -56,6 +56,8 @@ class ndarray(Operators, Distributed):
         if buffer is None and strides is None and not offset:
             made = creation.empty(shape, dtype, "C" if order is None else order)
         else:
+            if isinstance(buffer, Handle):
+                buffer = np.asarray(buffer)
             made = of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
         return made if cls is ndarray else shaping.in_class(cls, made, None)
 
@@ -72,13 +74,16 @@ class ndarray(Operators, Distributed):
         result = creation.asarray(array)
         return result if type(self) is ndarray else shaping.in_class(type(self), result, self)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        ours = implementations.get(function)
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if type(args) is not tuple or type(kwargs) is not dict:
+            return np.empty(0).__array_function__(func, types, args, kwargs)  # NumPy's words
+        ours = implementations.get(func)
         if ours is not None:
-            return ours(*args, **options)
+            return ours(*args, **kwargs)
         if not all(issubclass(kind, (Handle, np.ndarray)) or kind is Scalar for kind in types):
             return NotImplemented
-        return by_numpy(function, args, options, name=f"numpy.{function.__name__}")
+        name = getattr(func, "__name__", "")
+        return by_numpy(func, args, kwargs, name=f"numpy.{name}")
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return namespace[0]
@@ -103,6 +108,15 @@ class ndarray(Operators, Distributed):
     def dtype(self, dtype: Any) -> None:
         made = shaping.of_dtype(creation.in_base_class(self), dtype)
         shaping.become(self, made)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next, by axis; assigning is NumPy's way to another view."""
+        return self._geometry.strides if self._np is None else self._np.strides
+
+    @strides.setter
+    def strides(self, strides: Any) -> None:
+        shaping.set_strides(self, strides)
 
     @property
     def flags(self) -> Flags:
@@ -345,7 +359,7 @@ class ndarray(Operators, Distributed):
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Another size in place, filled up with zeros."""
-        shaping.become(self, selecting.resized(self, shape))
+        shaping.become(self, selecting.resized(self, shape, refcheck))
 
     # -- arithmetic
 
@@ -373,6 +387,8 @@ class ndarray(Operators, Distributed):
         return selecting.dot(self, b, out)
 
     def __imatmul__(self, other: Any) -> Any:
+        if self.ndim < 1 or getattr(other, "ndim", 2) < 2:
+            np.empty(1).__imatmul__(np.empty(1))  # NumPy's words
         result = general(np.matmul, self, other)
         if result is NotImplemented:
             return result
@@ -382,6 +398,9 @@ class ndarray(Operators, Distributed):
         return self
 
     def __class_getitem__(cls, item: Any) -> Any:
+        count = len(item) if type(item) is tuple else 1
+        if not 1 <= count <= 2:
+            raise TypeError(f"Too {'many' if count else 'few'} arguments for {cls.__name__}")
         return GenericAlias(cls, item)
 
 
@@ -456,14 +475,18 @@ WRITING = ("partition", "put", "setfield", "sort")
 """Methods that NumPy runs on the data, and that write into it."""
 
 
+_OF_THE_BASE = ("nonzero", "searchsorted")
+"""Methods whose results are plain arrays, whatever class the array has."""
+
+
 def _by_numpy(name: str, writes: tuple[int, ...]) -> Callable[..., Any]:
     numpy_method = getattr(np.ndarray, name)
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         result = jointly.method(name, self, args, options)
         if result is NotImplemented:
-            result = by_numpy(numpy_method, (self, *args), options, writes=writes)
-        return shaping.like(self, result)
+            return by_numpy(numpy_method, (self, *args), options, writes=writes)
+        return result if name in _OF_THE_BASE else shaping.like(self, result)
 
     call.__name__ = name
     call.__doc__ = numpy_method.__doc__

@@ -34,7 +34,44 @@ class Odd:
         return 5
 
 
+def _strides_set(np: Any, strides: int) -> Any:
+    a = np.arange(10)[::2]
+    with pytest.warns(DeprecationWarning, match="strides"):
+        a.strides = strides
+    return a
+
+
+def _resized(np: Any, *shape: Any, **options: Any) -> Any:
+    a = np.arange(6.0)
+    a.resize(*shape, **options)
+    return a
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
+    "strides": lambda np: _strides_set(np, 8),
+    "strides that leave the memory": lambda np: _strides_set(np, 80),
+    "strides to the left": lambda np: _strides_set(np, -8),
+    "resize to nothing said": lambda np: _resized(np),
+    "resize with no answer": lambda np: _resized(np, 2, refcheck="hi"),
+    "an unknown device": lambda np: np.zeros(3, device="x"),
+    "an unknown device for a like": lambda np: np.ones_like([3], device="x"),
+    "arange without an end": lambda np: np.arange(start=4),
+    "copy said in words": lambda np: np.array([1], copy="always"),
+    "copy if needed": lambda np: np.array([1], copy=numpy._CopyMode.IF_NEEDED),
+    "a vector multiplied in place": lambda np: np.ones(2).__imatmul__(np.eye(2)),
+    "a vector multiplied in place by a vector": lambda np: np.ones(2).__imatmul__(np.ones(2)),
+    "a matrix multiplied in place by a vector": lambda np: np.eye(2).__imatmul__(np.ones(2)),
+    "outer of matrices": lambda np: np.linalg.outer(np.eye(2), np.eye(2)),
+    "pad with what it does not know": lambda np: np.pad(np.ones(2), 1, bad=1),
+    "deleting from flat": lambda np: np.eye(2).flat.__delitem__(0),
+    "numbers for NaN that are infinite": lambda np: np.nan_to_num(
+        np.array([1, numpy.nan, numpy.inf, -numpy.inf]), nan=-numpy.inf, posinf=3, neginf=4
+    ),
+    "writing to bytes": lambda np: np.frombuffer(b"123", "u1").setflags(write=True),
+    "a sum from -0.0": lambda np: numpy.signbit(np.array([-0.0, -0.0]).sum(initial=-0.0)),
+    "a view of everything for einsum": lambda np: np.einsum("...", np.broadcast_to(3.0, (4,))),
+    "an array over another's memory": lambda np: np.ndarray((2,), float, np.arange(4.0), 8),
+    "records of an array": lambda np: np.rec.array(np.zeros(2, "i4,f4")).f1,
     "accumulate out": lambda np: np.add.accumulate(np.arange(5.0), out=np.zeros(5)),
     "accumulate out in a tuple": lambda np: np.add.accumulate(np.arange(5.0), out=(np.zeros(5),)),
     "accumulate out narrower": lambda np: np.add.accumulate(np.arange(5.0), out=np.zeros(5, int)),
@@ -148,3 +185,33 @@ def test_a_pickle_forgets_what_it_was_a_view_of() -> None:
     back[0] = 9
     assert a.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert back.tolist() == [[9, 9], [4, 5]]
+
+
+def test_an_element_of_an_array_of_objects_is_what_was_assigned():
+    holder, held = atoll.empty(2, object), atoll.ones(3)
+    holder[0] = held
+    held += 1
+    assert holder[0] is held
+    assert holder[0].tolist() == [2, 2, 2]
+
+
+def test_a_buffer_is_shared():
+    memory = bytearray(16)
+    a = atoll.frombuffer(memory, "i8")
+    memory[0] = 7
+    assert a.tolist() == [7, 0]
+    a[1] = 1
+    assert memory[8] == 1
+
+
+def test_too_many_or_few_arguments_of_the_class():
+    for arguments in ((), (int, int, int)):
+        with pytest.raises(TypeError, match=r"arguments for"):
+            atoll.ndarray[arguments]
+    assert atoll.ndarray[int, float].__args__ == (int, float)
+
+
+def test_testing_hands_arguments_on_as_they_are():
+    fixed = atoll.zeros(3)
+    fixed.flags.writeable = False
+    atoll.testing.assert_raises(ValueError, atoll.add, 1, 2, out=fixed)

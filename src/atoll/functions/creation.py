@@ -16,12 +16,17 @@ from ..recording.cells import Handle
 from ..recording.creation import asarray as _asarray
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
-from ..recording.making import from_numpy, is_small, plain
+from ..recording.making import from_numpy, is_small, of_array, plain
 from ..recording.scalar import Scalar
 from ..recording.small import GENERAL, at_once
 from .public import array_of, is_large, names, native, on_data, publish
 
 _NATIVE_KINDS = "biufc"
+
+
+def _check(device: Any) -> None:
+    if device is not None and device != "cpu":
+        np.empty(0, device=device)  # NumPy's words
 
 
 @native
@@ -34,6 +39,7 @@ def zeros(
     like: Any = None,
     layout: Any = None,
 ) -> Any:
+    _check(device)
     if like is not None and not isinstance(like, Handle):
         return np.zeros(shape, dtype, order, like=like)
     return creation.zeros(
@@ -54,6 +60,7 @@ def ones(
     like: Any = None,
     layout: Any = None,
 ) -> Any:
+    _check(device)
     if like is not None and not isinstance(like, Handle):
         return np.ones(shape, dtype, order, like=like)
     return creation.filled(
@@ -75,6 +82,7 @@ def empty(
     like: Any = None,
     layout: Any = None,
 ) -> Any:
+    _check(device)
     if like is not None and not isinstance(like, Handle):
         return np.empty(shape, dtype, order, like=like)
     return creation.empty(
@@ -96,6 +104,7 @@ def full(
     like: Any = None,
     layout: Any = None,
 ) -> Any:
+    _check(device)
     if like is not None and not isinstance(like, Handle):
         return np.full(shape, fill_value, dtype, order, like=like)
     if dtype is None:
@@ -159,6 +168,7 @@ def zeros_like(
     *,
     device: Any = None,
 ) -> Any:
+    _check(device)
     return _shaped_like(a, zeros, (), dtype, order, subok, shape)
 
 
@@ -172,6 +182,7 @@ def ones_like(
     *,
     device: Any = None,
 ) -> Any:
+    _check(device)
     return _shaped_like(a, ones, (), dtype, order, subok, shape)
 
 
@@ -180,6 +191,7 @@ def empty_like(
     prototype: Any, /, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
 ) -> Any:  # fmt: skip
+    _check(device)
     return _shaped_like(prototype, empty, (), dtype, order, subok, shape)
 
 
@@ -188,6 +200,7 @@ def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
 ) -> Any:  # fmt: skip
+    _check(device)
     return _shaped_like(a, full, (fill_value,), dtype, order, subok, shape)
 
 
@@ -195,6 +208,10 @@ def full_like(
 def arange(
     *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
 ) -> Any:
+    _check(device)
+    if len(args) == 0 and "stop" not in named and "start" in named:
+        numpy_arange: Any = np.arange
+        numpy_arange(start=0)  # NumPy's words
     if not 1 <= len(args) + len(named) <= 4 or (like is not None and not isinstance(like, Handle)):
         theirs: Any = np.arange
         return theirs(*args, dtype=dtype, **named, **({} if like is None else {"like": like}))
@@ -214,6 +231,9 @@ def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     ndmax: Any = None, like: Any = None,
 ) -> Any:  # fmt: skip
+    if type(copy) is not bool and isinstance(copy, (str, np._CopyMode)):
+        np.array((), copy=copy)  # type: ignore[arg-type]  # NumPy's words
+        copy = None if copy is np._CopyMode.IF_NEEDED else bool(copy)
     if ndmax is not None and like is None:  # how deep NumPy looks into what it is given
         object = np.array(plain(object), dtype, ndmin=ndmin, ndmax=ndmax)
     if like is not None and not isinstance(like, Handle):
@@ -239,6 +259,7 @@ def asarray(
     copy: Any = None,
     like: Any = None,
 ) -> Any:
+    _check(device)
     if like is not None and not isinstance(like, Handle):
         return np.asarray(plain(a), dtype, order, like=like)
     return _asarray(a, dtype, order, copy)
@@ -254,6 +275,7 @@ def asanyarray(
     copy: Any = None,
     like: Any = None,
 ) -> Any:
+    _check(device)
     if like is not None and not isinstance(like, Handle):
         return np.asanyarray(plain(a), dtype, order, like=like)
     result = _asarray(a, dtype, order, copy)
@@ -555,6 +577,26 @@ def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
     return names["nonzero"](mask_func(names["ones"]((n, n), int), k) != 0)
 
 
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+    """An array over the memory of an object that shows it by DLPack."""
+    return of_array(np.from_dlpack(x, device=device, copy=copy))
+
+
+def frombuffer(buffer: Any, *args: Any, like: Any = None, **options: Any) -> Any:
+    """An array over the memory of a buffer."""
+    if isinstance(buffer, Handle):
+        buffer = np.asarray(buffer)
+    if like is not None and not isinstance(like, Handle):
+        options["like"] = like
+    made: Any = np.frombuffer(buffer, *args, **options)
+    return of_array(made) if type(made) is np.ndarray else made
+
+
+for _shown in (from_dlpack, frombuffer):
+    _shown.__doc__ = getattr(np, _shown.__name__).__doc__
+    publish(_shown.__name__, _shown, "data")
+
+
 class _Grid:
     """``mgrid`` and ``ogrid``: NumPy builds them."""
 
@@ -583,7 +625,7 @@ for _name in ("mgrid", "ogrid"):
 for _name in ("r_", "c_"):
     publish(_name, _Joined(getattr(np, _name)), "data")
 on_data(
-    "geomspace", "vander", "frombuffer", "fromfile", "fromiter", "fromstring", "from_dlpack", "fromregex",
+    "geomspace", "vander", "fromfile", "fromiter", "fromstring", "fromregex",
     "asarray_chkfinite", "require", "bartlett", "blackman", "hamming", "hanning", "kaiser", "diag_indices",
     "diag_indices_from", "mask_indices", "tril_indices", "tril_indices_from", "triu_indices",
     "triu_indices_from", "ix_",

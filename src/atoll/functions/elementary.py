@@ -91,9 +91,9 @@ def nan_to_num(
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
-    result = selecting.where(general(np.isnan, x), x.dtype.type(nan), x)
-    result = selecting.where(general(np.equal, result, np.inf), x.dtype.type(high), result)
-    return selecting.where(general(np.equal, result, -np.inf), x.dtype.type(low), result)
+    result = selecting.where(general(np.equal, x, np.inf), x.dtype.type(high), x)
+    result = selecting.where(general(np.equal, x, -np.inf), x.dtype.type(low), result)
+    return selecting.where(general(np.isnan, x), x.dtype.type(nan), result)
 
 
 on_data("interp", "i0", "unwrap")

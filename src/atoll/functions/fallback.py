@@ -30,7 +30,7 @@ class vectorize(np.vectorize):
             result = short.vectorized(self.pyfunc, self.otypes, args)
             if result is not NotImplemented:
                 return result
-        given = Given()
+        given = Given(classes=True)
         return given.take(super().__call__(*given.give(args), **given.give(options)))
 
 
@@ -62,12 +62,26 @@ def _is_instance(value: Any) -> bool:
     return type(value).__name__ in ("PytestTester",)
 
 
+def _calling() -> dict[str, Any]:
+    """Functions that call what they are given, with its arguments as they are."""
+    module = import_module("numpy.testing")
+    found = (
+        "assert_raises",
+        "assert_raises_regex",
+        "assert_warns",
+        "assert_no_warnings",
+        "measure",
+    )
+    return {name: getattr(module, name) for name in found}
+
+
 def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
     publish("vectorize", vectorize, "data")
-    for name in ("fft", "testing"):
+    for name in ("fft", "rec"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
+    publish("testing", Namespace("testing", _calling), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")
     on_data(*TRIVIAL)

@@ -228,7 +228,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 @native
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     array = array_of(array)
-    constant = mode == "constant" and np.isscalar(plain(options.get("constant_values", 0)))
+    constant = mode == "constant" and options.keys() <= {"constant_values"}
+    constant = constant and np.isscalar(plain(options.get("constant_values", 0)))
     if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
         return by_numpy(
             np.pad, (array, pad_width, mode), options, name="numpy.pad" if not constant else ""

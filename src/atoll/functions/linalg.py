@@ -60,14 +60,22 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return by_numpy(np.linalg.vector_norm, (x,), {"axis": axis, "keepdims": keepdims, "ord": ord})
 
 
+def outer(x1: Any, x2: Any, /) -> Any:
+    """The product of all pairs of two vectors."""
+    x1, x2 = array_of(x1), array_of(x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        np.linalg.outer(np.empty((1,) * x1.ndim), np.empty((1,) * x2.ndim))  # NumPy's words
+    return names["outer"](x1, x2)
+
+
 def _own() -> dict[str, Any]:
-    own = {"norm": norm, "vector_norm": vector_norm}
-    for name in ("outer", "matmul", "diagonal", "matrix_transpose"):
+    own = {"norm": norm, "vector_norm": vector_norm, "outer": outer}
+    for name in ("matmul", "diagonal", "matrix_transpose"):
         own[name] = names[name]
     return own
 
 
-for _function in (norm, vector_norm):
+for _function in (norm, vector_norm, outer):
     _original = getattr(np.linalg, _function.__name__)
     _function.__doc__ = _original.__doc__
     implementations[_original] = _function

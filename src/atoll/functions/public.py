@@ -21,6 +21,8 @@ from ..recording.cells import Handle
 from ..recording.creation import asarray
 from ..recording.fallback import by_numpy, find_on_ranks, implementations
 from ..recording.small import GENERAL, at_once
+from ..recording.spread import place_of
+from ..recording.twins import is_subclass
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,6 +45,21 @@ _PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
 EXPANDING = frozenset({"broadcast_to", "broadcast_arrays", "meshgrid", "outer"})
 """What may make a large result of small arrays without any memory for it."""
 
+_BY_CLASS = frozenset((
+    "angle", "append", "astype", "average", "broadcast_arrays", "broadcast_to", "compress",
+    "corrcoef", "count_nonzero", "cov", "diag", "diff", "dot", "ediff1d", "extract",
+    "expand_dims", "fix", "flip", "fliplr", "flipud", "gradient", "i0", "imag", "inner",
+    "isclose", "isposinf", "isneginf", "isreal", "iscomplex", "matrix_transpose", "median",
+    "meshgrid", "moveaxis", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
+    "nansum", "nanvar", "ptp", "roll", "rollaxis", "rot90", "squeeze", "swapaxes", "take",
+    "take_along_axis", "tile", "trace", "trapezoid", "trim_zeros", "unstack",
+))  # fmt: skip
+"""Functions that keep a user's class in some results only: with such an array they are NumPy's own."""
+
+
+def _of_a_user(value: Any) -> bool:
+    return is_subclass(value) and place_of(value) is None
+
 
 def declare(
     function: Callable[..., Any], original: Any, name: str, *, short: bool = True
@@ -62,7 +79,9 @@ def declare(
             if result is not GENERAL:
                 return result
         for value in args:
-            if type(value) not in _PLAIN and isinstance(value, np.ndarray):
+            if type(value) not in _PLAIN and (
+                isinstance(value, np.ndarray) or (name in _BY_CLASS and _of_a_user(value))
+            ):
                 return by_numpy(original, args, options)
         try:
             return function(*args, **options)

@@ -11,6 +11,7 @@ import numpy as np
 from ..recording import shaping
 from ..recording.fallback import by_numpy, implementations
 from ..recording.making import plain
+from ..recording.twins import is_subclass
 from .public import array_of, declare, native, on_data, publish
 
 
@@ -30,6 +31,8 @@ def _viewing(name: str, original: Any = None) -> Any:
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
         handle = array_of(a)
+        if original is not None and is_subclass(handle):
+            return by_numpy(numpy_function, (handle, *args), options)
         if handle._np is not None or not handle.ndim:  # no index may reach an element of a shadow
             return by_numpy(numpy_function, (handle, *args), options)
         args, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}

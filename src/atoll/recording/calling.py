@@ -62,7 +62,8 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
         result = _recorded(ufunc, inputs, options.get("out"), options.get("where", True))
         if result is not NotImplemented:
             return result
-    return _of_class(inputs, _by_numpy(ufunc, inputs, options))
+    result = _by_numpy(ufunc, inputs, options)
+    return result if options.get("out") is not None else _of_class(inputs, result, ufunc)
 
 
 def _by_numpy(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -93,7 +94,7 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
         if where is not True:
             return NotImplemented
         result = apply(ufunc, inputs)
-        return result if result is NotImplemented else _of_class(inputs, result)
+        return result if result is NotImplemented else _of_class(inputs, result, ufunc)
     if len(outs) != ufunc.nout or not all(_can_take(o) for o in outs):
         return NotImplemented
     try:
@@ -164,7 +165,7 @@ def pins_of(*values: Any) -> bool:
     return any(isinstance(v, Handle) and v._np is None and v._cell.pins for v in values)
 
 
-def _of_class(inputs: tuple[Any, ...], result: Any) -> Any:
+def _of_class(inputs: tuple[Any, ...], result: Any, ufunc: Any = None) -> Any:
     """The result in the class of the operand with the highest priority."""
     base = Handle.array_type
     parent: Any = None
@@ -180,15 +181,17 @@ def _of_class(inputs: tuple[Any, ...], result: Any) -> Any:
     if parent is None:
         return result
     if isinstance(result, tuple):
-        return tuple([wrapped(parent, r) for r in result])
-    return wrapped(parent, result)
+        return tuple([wrapped(parent, r, (ufunc, inputs, k)) for k, r in enumerate(result)])
+    return wrapped(parent, result, (ufunc, inputs, 0))
 
 
-def wrapped(parent: Any, result: Any) -> Any:
-    """What ``__array_wrap__`` of an operand makes of a result."""
+def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
+    """What ``__array_wrap__`` of an operand makes of a result; ``context`` is the call, as NumPy has it."""
     if not isinstance(result, Handle):
         return result
-    return parent.__array_wrap__(result, None, isinstance(result, Handle.scalar_type))
+    if context is not None and context[0] is None:
+        context = None
+    return parent.__array_wrap__(result, context, isinstance(result, Handle.scalar_type))
 
 
 methods: dict[str, Callable[..., Any]] = {}

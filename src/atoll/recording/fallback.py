@@ -22,18 +22,24 @@ from ..comm.world import current_world
 from ..errors import FallbackWarning
 from ..kernels.telling import come_first
 from .cells import Handle
-from .making import from_numpy, of_array, of_protocol, of_small, of_view
+from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
 from .small import GENERAL, at_once
+from .twins import is_subclass, twin_of
 
 Array = np.ndarray[Any, Any]
 
 
 class Given:
-    """The arguments of one call of NumPy's, and the handles that they came from."""
+    """The arguments of one call of NumPy's, and the handles that they came from.
 
-    __slots__ = ("handles", "large", "others", "written")
+    With ``classes``, arrays of users' classes go as those of twins, and come back in their class.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("classes", "handles", "large", "others", "parents", "written")
+
+    def __init__(self, *, classes: bool = False) -> None:
+        self.classes = classes
+        self.parents: dict[type, Handle] = {}
         self.handles: list[tuple[Array, Handle]] = []
         self.written: list[tuple[Array, Handle]] = []
         self.others: list[Array] = []
@@ -46,6 +52,9 @@ class Given:
             if isinstance(handle, Handle.scalar_type):
                 return array[()]
             self.large = True
+        if self.classes and is_subclass(handle):
+            array = twin_of(handle, array)
+            self.parents.setdefault(type(array), handle)
         self.handles.append((array, handle))
         if write:
             self.written.append((array, handle))
@@ -83,6 +92,8 @@ class Given:
         kind = type(result)
         if kind is np.ndarray:
             return self._taken(result)
+        if kind in self.parents:
+            return self._of_class(result)
         if kind is tuple:
             return tuple([self.take(r) for r in result])
         if kind is list:
@@ -91,6 +102,15 @@ class Given:
             return kind(*[self.take(r) for r in result])
         return result
 
+    def _of_class(self, result: Array) -> Any:
+        """A result that is an array of a twin, in the user's class."""
+        for array, handle in self.handles:
+            if result is array:
+                return handle
+        parent = self.parents[type(result)]
+        made = self._taken(result if result.base is None else result.view(np.ndarray))
+        return in_class(type(parent), made, parent)
+
     def _taken(self, result: Array) -> Any:
         for array, handle in self.handles:
             if result is array:
@@ -98,7 +118,7 @@ class Given:
         if any(result is other for other in self.others):
             return result
         if result.base is None and result.flags.owndata:
-            return from_numpy(result)
+            return from_numpy(result if type(result) is np.ndarray else result.view(np.ndarray))
         if any(np.may_share_memory(result, other) for other in self.others):
             return of_array(result)
         for array, handle in self.handles:
@@ -156,8 +176,10 @@ def _place_of_out(function: Callable[..., Any]) -> int:
     """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
     for one in (function, getattr(np, getattr(function, "__name__", ""), None)):
         try:
-            return list(inspect.signature(one).parameters).index("out")  # type: ignore[arg-type]
-        except (TypeError, ValueError):  # no signature, or no out
+            names = inspect.signature(one).parameters  # type: ignore[arg-type]
+            if names["out"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                return list(names).index("out")
+        except (KeyError, TypeError, ValueError):  # no signature, or no out
             continue
     return -1
 
@@ -191,7 +213,8 @@ def by_numpy(
             if result is not NotImplemented:
                 return result
     come_first()
-    given = Given()
+    owner = getattr(function, "__self__", function)
+    given = Given(classes=not isinstance(owner, np.ufunc))
     plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
     plain_options = {k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()}
     if name and given.large:

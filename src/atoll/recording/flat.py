@@ -51,7 +51,14 @@ class flatiter:
         return array.reshape(-1, copy=False) if array.flags.c_contiguous else array.flat
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.asarray(self._handle().__array__(dtype, copy))
+        line = self._handle()
+        array = np.asarray(line.__array__(dtype, copy))
+        if copy is None and not shaping.is_view_of(line, self.base):
+            array.flags.writeable = False  # it is a copy, into which nobody may write in vain
+        return array
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
 
     def __len__(self) -> int:
         return int(self.base.size)

@@ -124,9 +124,9 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     if small is not None:
         short = _short_key(key)
         kind = type(value)
-        if kind is Handle.array_type and value._np is not None:
+        if kind is Handle.array_type and value._np is not None and small.dtype.kind != "O":
             value = value._np
-        elif kind not in FAST_SCALARS:
+        elif kind not in FAST_SCALARS and not _is_element_of_objects(handle, key):
             value = plain(value)
         small[plain(key) if short is None else short] = value
         return
@@ -161,8 +161,21 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     elif _put_through(handle, key, value):
         return
     given = Given()
-    key, value = given.give(key), given.give(value)
+    key = given.give(key)
+    if not _is_element_of_objects(handle, key):
+        value = given.give(value)
     handle._mutate(lambda array: array.__setitem__(key, value))
+
+
+def _is_element_of_objects(handle: Handle, key: Any) -> bool:
+    """Whether a key is one element of an array of objects, which holds whatever is assigned to it."""
+    form = handle._np if handle._np is not None else handle._geometry
+    if form.dtype.kind != "O":
+        return False
+    items = basic_key(key)
+    return (
+        items is not None and len(items) == form.ndim and all(type(item) is int for item in items)
+    )
 
 
 def _put_through(handle: Handle, key: Any, value: Any) -> bool:

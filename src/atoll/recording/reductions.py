@@ -160,6 +160,8 @@ def reduce(
             np.asarray(initial), result_dtype, "same_kind"
         ):
             return NotImplemented
+        if ufunc is np.add and np.any(np.equal(initial, 0) & np.signbit(np.real(initial))):
+            return NotImplemented  # a sum of our own begins with 0.0
         try:
             identity = result_dtype.type(initial)
         except (OverflowError, ValueError, TypeError):

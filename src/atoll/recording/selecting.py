@@ -118,7 +118,7 @@ def rounded(handle: Any, decimals: Any, out: Any) -> Any:
     )
     if not usable:
         options = {} if out is None else {"out": out}
-        return shaping.like(handle, by_numpy(np.ndarray.round, (handle, decimals), options))
+        return by_numpy(np.ndarray.round, (handle, decimals), options)
     if decimals == 0:
         return call(np.rint, (handle,), {})
     scale = 10.0 ** abs(decimals)
@@ -137,9 +137,11 @@ def dot(a: Any, b: Any, out: Any) -> Any:
     return by_numpy(np.dot, (a, b), {} if out is None else {"out": out})
 
 
-def resized(handle: Any, shape: Any) -> Any:
+def resized(handle: Any, shape: Any, refcheck: Any = True) -> Any:
     """A copy of another size, cut off or filled up with zeros."""
-    if shape == (None,):
+    if type(refcheck) is not bool:
+        np.empty(0).resize(0, refcheck=refcheck)  # NumPy's words
+    if shape in ((None,), ()):
         return handle
     if len(shape) == 1 and not isinstance(shape[0], int):
         shape = shape[0]

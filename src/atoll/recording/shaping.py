@@ -19,6 +19,7 @@ from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..ops.elementwise import result_geometry
 from .cells import Handle
+from .making import in_class as in_class
 from .making import of_node, of_small, of_view
 
 Array = np.ndarray[Any, Any]
@@ -34,17 +35,6 @@ def like(handle: Handle, result: Any) -> Any:
     if isinstance(result, Handle.scalar_type):
         return result
     return in_class(kind, result, handle)
-
-
-def in_class(kind: type, result: Any, parent: Any) -> Any:
-    """Another handle on the same values, of class ``kind``, told whom it comes from."""
-    made: Any = object.__new__(kind)
-    small = made._np = result._np
-    if small is None:
-        made._cell = result._cell
-        made._geometry = result._geometry
-    made.__array_finalize__(parent)
-    return made
 
 
 def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
@@ -226,6 +216,28 @@ def set_shape(handle: Handle, shape: Any) -> None:
     handle._geometry = found
 
 
+def set_strides(handle: Handle, strides: Any) -> None:
+    """``a.strides = strides``, where NumPy finds that they stay within the memory."""
+
+    def strided(array: Array) -> Array:
+        made = array.view()
+        made.strides = strides
+        return made
+
+    if handle._np is not None:
+        handle._np = strided(handle._np)
+        return
+    geometry = handle._geometry
+    made = strided(geometry.shadow)
+    ends = [stride * (n - 1) for stride, n in zip(made.strides, made.shape, strict=True)]
+    first = geometry.offset + sum(min(end, 0) for end in ends)
+    last = geometry.offset + sum(max(end, 0) for end in ends) + made.itemsize
+    if made.size and (first < 0 or last > geometry.base.size * geometry.base.dtype.itemsize):
+        raise ValueError("strides is not compatible with available memory")
+    key = ("strides", made.strides)
+    handle._geometry = geometry.derived(key, lambda shadow: made)
+
+
 def _small_with_shape(small: Array, shape: Any) -> Array:
     made = small.view()
     made.shape = shape
@@ -259,7 +271,7 @@ def imag(handle: Handle) -> Any:
         return view(handle, "imag", lambda s: s.imag)
     geometry = handle._geometry
     zeros = of_node(Node("fill", (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype)))
-    return view(_as_array(zeros), "read-only", read_only)
+    return like(handle, view(_as_array(zeros), "read-only", read_only))
 
 
 def _as_array(handle: Handle) -> Any:
@@ -284,10 +296,9 @@ def of_dtype(handle: Handle, dtype: Any) -> Any:
 def writeable_again(handle: Handle) -> Geometry:
     """The geometry of a read-only view that may be written through once more, or NumPy's error."""
     owner = handle._cell.first()
-    if owner is not None and owner is not handle and not owner._geometry.writeable:
-        read_only(np.empty(1)).view().flags.writeable = True
-    if not handle._cell.writeable:
-        read_only(np.empty(1)).view().flags.writeable = True
+    owned = owner is None or owner is handle or owner._geometry.writeable
+    if not (owned and handle._cell.writeable):
+        np.frombuffer(b"0", np.uint8).flags.writeable = True  # NumPy's words
     return handle._cell.geometry.at(
         handle._geometry.shadow, handle._geometry.offset, writeable=True
     )

@@ -72,8 +72,10 @@ def _wrapping(inherited: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(inherited)
     def call(self: Any, *args: Any) -> Any:
         result = inherited(self, *args)
-        if result is NotImplemented or isinstance(result, tuple) or type(result) is type(self):
+        if result is NotImplemented or type(result) is type(self):
             return result
+        if isinstance(result, tuple):
+            return tuple([wrapped(self, one) for one in result])
         return wrapped(self, result)
 
     return call
