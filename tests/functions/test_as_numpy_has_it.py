@@ -215,3 +215,23 @@ def test_testing_hands_arguments_on_as_they_are():
     fixed = atoll.zeros(3)
     fixed.flags.writeable = False
     atoll.testing.assert_raises(ValueError, atoll.add, 1, 2, out=fixed)
+
+
+@pytest.mark.parametrize("make", [lambda: list(range(8)), lambda: [[k, k] for k in range(8)]])
+def test_lists_are_shuffled_in_place(make: Callable[[], list[Any]]) -> None:
+    for shuffle in (
+        lambda np, x: np.random.default_rng(1).shuffle(x),
+        lambda np, x: np.random.RandomState(1).shuffle(x),
+        lambda np, x: (np.random.seed(1), np.random.shuffle(x)),
+    ):
+        ours, theirs = make(), make()
+        shuffle(atoll, ours)
+        shuffle(numpy, theirs)
+        assert ours == theirs != make()
+
+
+def test_the_arrays_of_a_list_change_places_as_they_are() -> None:
+    arrays = [atoll.ones(2) * k for k in range(5)]
+    shuffled = list(arrays)
+    atoll.random.default_rng(2).shuffle(shuffled)
+    assert sorted(map(id, shuffled)) == sorted(map(id, arrays))

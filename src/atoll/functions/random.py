@@ -11,11 +11,12 @@ import numpy as np
 
 from ..comm.trail import bcast_object
 from ..comm.world import current_world
+from ..recording.cells import Handle
 from ..recording.fallback import by_numpy
 from ..recording.late import drawing
 from ..recording.small import GENERAL, at_once
 from .namespaces import Namespace
-from .public import is_large, numpy_function, publish
+from .public import is_large, publish
 
 _IN_PLACE = {"shuffle"}
 _ORDERED = {"permutation", "shuffle", "choice"}
@@ -27,11 +28,26 @@ def _may_be_long(args: tuple[Any, ...]) -> bool:
     return isinstance(first, (int, np.integer)) or is_large(first)
 
 
+def _is_sequence(value: Any) -> bool:
+    """Whether a value is no array: its elements change places as they are, whatever they are."""
+    return not isinstance(value, (Handle, np.ndarray))
+
+
+def _shuffle(x: Any) -> None:
+    """``numpy.random.shuffle``."""
+    if _is_sequence(x):
+        np.random.shuffle(x)
+    else:
+        by_numpy(np.random.shuffle, (x,), {}, writes=(0,))
+
+
 def _drawing(kind: type, name: str) -> Callable[..., Any]:
     original = getattr(kind, name)
     writes = (1,) if name in _IN_PLACE else ()
 
     def draw(self: Any, *args: Any, **options: Any) -> Any:
+        if name in _IN_PLACE and args and _is_sequence(args[0]):
+            return original(self, *args, **options)
         result = drawing.drawn(self, name, original, args, options)
         if result is NotImplemented and name in _ORDERED and _may_be_long(args):
             shuffling = import_module(".spread.shuffling", __package__)
@@ -119,10 +135,10 @@ def _own() -> dict[str, Any]:
     }  # fmt: skip
     return {
         **functions,
+        "shuffle": _shuffle,
         "Generator": made.generator,
         "RandomState": made.state,
         "default_rng": made.default_rng,
-        "shuffle": numpy_function(np.random.shuffle, "random.shuffle", writes=(0,)),
     }
 
 
