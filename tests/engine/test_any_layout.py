@@ -6,6 +6,8 @@ import pytest
 import atoll
 from atoll import Cyclic, Layout
 
+pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
+
 MAPS = ["bn", "nb", "bb", "cn", "cc", "nc", ("b", Cyclic(2)), (Cyclic(3), "n")]
 
 

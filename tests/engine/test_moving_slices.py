@@ -11,6 +11,8 @@ import atoll as np
 from atoll import evaluate
 from tests.plan import reference
 
+pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
+
 STARTS = ("k", "k + 1", "2 * k", "n - k - 1", "k // 2", "0", "3", "max(k - 2, 0)", "n - 2 - k")
 
 

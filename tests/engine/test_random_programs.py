@@ -22,6 +22,8 @@ from atoll.run import statistics
 from ..plan import reference
 from . import programs, richer
 
+pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
+
 
 def random_layout(rng, shape, size):
     if size == 1 or not shape or rng.random() < 0.2:

@@ -9,6 +9,8 @@ from atoll import Block, Layout, Unstructured, evaluate
 from ..plan import reference
 from . import checking, wider
 
+pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
+
 
 @pytest.fixture(autouse=True)
 def by_numpy(monkeypatch):
