@@ -255,3 +255,61 @@ def test_several_reductions_of_one_body():
     assert np.isclose(partials[1].sum(dtype="f8"), x.sum(), 1e-4)
     assert partials[2].max() == x.max()
     assert partials[3].sum() == (x > 0).sum()
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u1", "f8"])
+def test_sums_of_truth_values_are_counts(dtype):
+    """Of masks as they are, strided, and of comparisons; in rows, in all, at every length."""
+    for length in (1, 5, 63, 64, 65, 130, 1000):
+        whole = ordinary("b1", 6 * length).reshape(3, 2 * length)
+        numbers = ordinary("f4", 3 * length).reshape(3, length)
+        for mask in (whole[:, :length], whole[:, ::2], whole[::-1, ::-2]):
+            loop = Loop(mask.shape)
+            value = loop.cast(loop.load(mask), dtype)
+            above = loop.call("less", "b1", loop.const(0.0, "f4"), loop.load(numbers))
+            loop.reduce("add", dtype, value)
+            loop.reduce("add", dtype, loop.cast(above, dtype))
+            _, partials = loop.run(chunk=2, threads=2)
+            for found, truths in zip(partials, (mask, numbers > 0), strict=True):
+                assert fold("add", found) == truths.astype(dtype).sum(dtype=dtype)
+            rows = Loop(mask.shape)
+            totals = np.array([[3], [0], [1]], dtype)
+            into = rows.operand(np.broadcast_to(totals, mask.shape), "rw")
+            rows.reduce("add", dtype, rows.cast(rows.load(mask), dtype), (1,), into)
+            expected = totals[:, 0] + mask.sum(axis=1).astype(dtype)
+            rows.run(chunk=1)
+            assert same(totals[:, 0], expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_element_decides(threads):
+    """``and`` and ``or`` stop at the element that settles them, wherever it is."""
+    for length in (1, 63, 64, 1025, 5000):
+        for place in {0, length // 2, length - 1}:
+            for kind in (False, True):
+                x = np.full((3, length), kind)
+                x[1, place] = not kind
+                for array in (x, x[:, ::-1], np.repeat(x, 2, axis=1)[:, ::2], x.astype("f4")):
+                    loop = Loop(array.shape)
+                    value = loop.load(array)
+                    if array.dtype != bool:
+                        value = loop.cast(value, "b1")
+                    names = [f"logical_{'or' if not kind else 'and'}"]
+                    names += ["logical_and", "logical_or"] * (length == 63)
+                    for name in names:
+                        loop.reduce(name, "b1", value)
+                    flags, partials = loop.run(chunk=1, threads=threads)
+                    assert flags == 0
+                    for name, found in zip(names, partials, strict=True):
+                        assert fold(name, found) == getattr(np, name).reduce(array, axis=None)
+
+
+def test_what_may_warn_is_looked_at_to_the_end():
+    x = np.ones(5000, "f4")
+    x[4999] = 0
+    loop = Loop(x.shape)
+    inverse = loop.call("divide", "f4", loop.const(1.0, "f4"), loop.load(x))
+    loop.reduce("logical_or", "b1", loop.cast(inverse, "b1"))
+    flags, (found,) = loop.run(chunk=100)
+    assert flags == 1
+    assert found.all()

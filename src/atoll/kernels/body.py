@@ -164,7 +164,8 @@ class Body:
         """What reduction ``number`` takes in: its identity where the mask says no."""
         code, reduction = place.code, self.spec.reductions[number]
         fold = self.folds.get(number) or Fold(reduction, code.width)
-        value = self._value(place, row, values, reduction.value)
+        source = self._analysis.counts[number] if fold.counts else reduction.value
+        value = self._value(place, row, values, source)
         position = None
         if reduction.position >= 0:
             position = self._value(place, row, values, reduction.position)

@@ -24,6 +24,9 @@ DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
 NEGATIVE_POWER = 16
 """Bit of a flag word: an integer was raised to a negative integer power."""
 
+SETTLED = 32
+"""Bit of a flag word, between the calls of one run: no further element can change a result."""
+
 
 _PREDICATES = {
     "olt": (17, 1), "ole": (18, 2), "ogt": (30, 14), "oge": (29, 13),
@@ -475,6 +478,17 @@ class Code:
         whole = self.function.op(f"bitcast {self.lanes('i1')} {self.truth(mask)} to {bits}")
         lane = self.function.op(f"call {bits} @llvm.cttz.{bits}({bits} {whole}, i1 true)")
         return lane if self.width == 64 else self.function.op(f"zext {bits} {lane} to i64")
+
+    def count(self, mask: Value) -> str:
+        """In how many lanes the mask is true, as an ``i64``."""
+        if self.width == 1:
+            return self.function.op(f"zext i1 {mask.name} to i64")
+        bits = f"i{self.width}"
+        whole = self.function.op(f"bitcast {self.lanes('i1')} {self.truth(mask)} to {bits}")
+        if self.width < 64:
+            whole = self.function.op(f"zext {bits} {whole} to i64")
+        self.module.declare("llvm.ctpop.i64", "i64", "i64")
+        return self.function.op(f"call i64 @llvm.ctpop.i64(i64 {whole})")
 
     def flag(self, mask: Value, flag: int) -> None:
         """Report ``flag`` if the mask is true in any lane."""

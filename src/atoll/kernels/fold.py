@@ -10,6 +10,9 @@ each, the accumulators as a vector are pushed on a stack, where they are added u
 as a binary counter carries (:data:`STEPS` x ``lanes`` is 256 or 512 elements). At the end the
 stack, the accumulators and then their lanes are added up in a fixed tree. The number of
 roundings on the way of an element is the same as in NumPy's pairwise sum.
+
+Sums of truth values are *counts*: one accumulator, to which each vector adds how many of its
+lanes are true, which is one instruction on the bits of the mask.
 """
 
 from __future__ import annotations
@@ -34,15 +37,16 @@ _DEPTH = 56
 class Fold:
     """The state of one reduction in registers and memory of the kernel's own."""
 
-    def __init__(self, reduction: Reduction, width: int) -> None:
-        dtype = reduction.dtype
+    def __init__(self, reduction: Reduction, width: int, counts: bool = False) -> None:
+        dtype = "i8" if counts else reduction.dtype
         self.reduction = reduction
+        self.counts = counts
         self.op = reduction.op
         self.rounds = KIND[dtype] in "fc" and self.op in ("add", "multiply")
         self.blocked = self.rounds and self.op == "add"
         self.dtype = {"f2": "f4", "b1": "u1"}.get(dtype, dtype)
         part = COMPONENT.get(self.dtype, self.dtype)
-        self.lanes = 64 // max(itemsize(part), 2) * 2 if self.rounds else width
+        self.lanes = 64 // max(itemsize(part), 2) * 2 if self.rounds else 1 if counts else width
         self.parts = (part, part) if part != self.dtype else (part,)
         if self.op in ("argmin", "argmax"):
             self.parts = (self.dtype, "i8")
@@ -95,6 +99,8 @@ class Fold:
 
     def prepare(self, code: Code, value: Value, position: Value | None) -> list[Value]:
         """A body's value in the form that is folded."""
+        if self.counts:
+            return [value if value.dtype == "b1" else cast(code, value, self.dtype)]
         value = cast(code, value, self.reduction.dtype)
         if self.reduction.dtype == "b1":
             value = code.convert("zext", value, "u1")
@@ -107,6 +113,8 @@ class Fold:
     def result(self, code: Code, parts: list[Value]) -> list[Value]:
         """The inverse of :meth:`prepare`: the value, and the position if there is one."""
         value = parts[0]
+        if self.counts:
+            value = cast(code, value, self.reduction.dtype)
         if self.reduction.dtype == "b1":
             value = code.icmp("ne", value, code.const("u1", 0))
         if self.reduction.dtype == "f2":
@@ -182,6 +190,8 @@ class Fold:
     def add_pieces(self, code: Code, old: list[Value], new: list[Value]) -> list[Value]:
         """Fold ``code.width`` elements, a multiple of ``lanes``, into all accumulators."""
         wide = Code(code.function, self.lanes)
+        if self.counts:
+            return self.combine(wide, old, [Value(self.dtype, code.count(new[0]))])
         for start in range(0, code.width, self.lanes):
             pieces = [
                 Value(
@@ -195,6 +205,11 @@ class Fold:
     def add_in_memory(self, code: Code, index: str, new: list[Value], mask: Value | None) -> None:
         """Fold ``code.width`` elements, at most ``lanes``, the first at ``index`` in its row."""
         function = code.function
+        if self.counts:
+            one = Code(function, 1)
+            truth = new[0] if mask is None else code.op("and", new[0], mask)
+            self.store(one, self.add_pieces(code, self.load(one), [truth]))
+            return
         lane = function.op(f"and i64 {index}, {self.lanes - 1}")
         addresses = [
             function.op(f"getelementptr {MEMORY_TYPE[part]}, ptr {address}, i64 {lane}")
@@ -289,6 +304,19 @@ class Fold:
             values = self.combine(narrow, parts[0], parts[1])
             width = half
         return values
+
+    # folds of truth values that one element decides
+
+    def settled(self, code: Code) -> str:
+        """An ``i1``: whether no further element can change the result."""
+        wide = Code(code.function, self.lanes)
+        relation = "eq" if self.op == "logical_and" else "ne"
+        return wide.any(wide.icmp(relation, self.load(wide)[0], wide.const(self.dtype, 0)))
+
+    def settle(self, code: Code) -> None:
+        """Hold the result that no element can change."""
+        wide = Code(code.function, self.lanes)
+        self.store(wide, [wide.const(self.dtype, int(self.op == "logical_or"))])
 
     def spread(self, code: Code) -> None:
         """Set all accumulators to their common result; for operations that may repeat a value."""

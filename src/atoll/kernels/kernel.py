@@ -12,6 +12,7 @@ import numpy as np
 from ..config import config
 from . import workers
 from .block import Layout
+from .builder import SETTLED
 from .spec import KernelSpec
 
 
@@ -80,7 +81,7 @@ class Kernel:
         for number, array in enumerate(partials):
             words[layout.partials + number] = array.ctypes.data
         run_block(self.address, block.address, chunks, threads)
-        return int(words[layout.flags]), partials
+        return int(words[layout.flags]) & ~SETTLED, partials
 
 
 def run_block(function: int, block: int, chunks: int, threads: int | None) -> None:

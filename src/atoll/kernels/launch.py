@@ -14,6 +14,7 @@ from ..config import config
 from ..graph.node import Node, Operation
 from ..run.parts import State, Step
 from ..run.program import Combine
+from .builder import SETTLED
 from .workers import parallel_for, team
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ class KernelStep:
         flags = block[0]
         if flags:
             block[0] = 0
-            state.flags.append((flags, self.launch))
+            if flags != SETTLED:
+                state.flags.append((flags, self.launch))
 
     @staticmethod
     def joined(steps: Sequence[KernelStep]) -> Step | None:
@@ -222,7 +224,8 @@ class KernelSteps:
                 raised = step.block[0]
                 if raised:
                     step.block[0] = 0
-                    state.flags.append((raised, step.launch))
+                    if raised != SETTLED:
+                        state.flags.append((raised, step.launch))
 
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

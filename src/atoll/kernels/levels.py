@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .block import is_full
 from .overlap import written_operands
 from .spec import Instruction, KernelSpec
-from .types import COMPONENT, itemsize
+from .types import COMPONENT, KIND, itemsize
 from .ufuncs import can_flag
 
 NEST, ROW, ELEMENT = 0, 1, 2
@@ -42,10 +43,12 @@ class Analysis:
     whether the kernel only looks for positions, ``folds_only`` whether its body is small and stores
     nothing. ``guard`` is the one mask of the stores that have one, or -1: then what ``decides`` is
     computed first, the ``guarded`` instructions only where some element of a vector is wanted,
-    and after them the ``others``."""
+    and after them the ``others``. ``counts`` has the truth value that a sum along the innermost axis
+    counts; ``settles`` tells whether one element can decide all that the kernel is about."""
 
     def __init__(self, spec: KernelSpec, vector_bytes: int) -> None:
         self.spec = spec
+        self.counts = self._counts()
         needed = self._needed()
         levels = self._levels()
         self.members = [
@@ -73,10 +76,37 @@ class Analysis:
         if self.guard >= 0:
             self._separate()
         flags = can_flag(spec)
+        self.settles = not any(flags) and self._settles()
         self.harmless = not any(flags[n] for n in self.guarded)
         """Whether the guarded instructions raise no flags, whatever elements they are given."""
         self.twice = len(self.guarded) <= _TWICE
         """Whether vectors without unwanted elements are worth code of their own."""
+
+    def _counts(self) -> dict[int, int]:
+        """For each sum of truth values along the innermost axis, which value these are.
+
+        Numbers of eight bytes are compared, and added up, in lanes of their own as quickly.
+        """
+        found = {}
+        for number, reduction in enumerate(self.spec.reductions):
+            value, exact = reduction.value, KIND[reduction.dtype] in "iu" or reduction.dtype == "f8"
+            while self.spec.body[value].op == "cast" and self.spec.body[value].dtype != "b1":
+                value = whole(self.spec.body[value].args[0])
+            plain = reduction.op == "add" and reduction.mask < 0
+            if plain and exact and self.spec.body[value].dtype == "b1":
+                if self.spec.ndim - 1 in reduction.axes:
+                    found[number] = value
+        return found
+
+    def _settles(self) -> bool:
+        """Whether there are only folds of everything by ``and`` and ``or``."""
+        spec = self.spec
+        return (
+            bool(spec.reductions)
+            and all(is_full(one, spec.ndim) for one in spec.reductions)
+            and all(one.op in ("logical_and", "logical_or") for one in spec.reductions)
+            and not any(one.op == "store" for one in spec.body)
+        )
 
     def _guard(self, levels: list[int]) -> int:
         masks = {mask_of(one) for one in self.spec.body if one.op == "store"} - {-1}
@@ -108,8 +138,9 @@ class Analysis:
 
     def _needed(self) -> list[bool]:
         needed = [instruction.op == "store" for instruction in self.spec.body]
-        for reduction in self.spec.reductions:
-            for number in (reduction.value, reduction.position, reduction.mask):
+        for k, reduction in enumerate(self.spec.reductions):
+            value = self.counts.get(k, reduction.value)
+            for number in (value, reduction.position, reduction.mask):
                 if number >= 0:
                     needed[number] = True
         for number in reversed(range(len(needed))):
@@ -158,7 +189,9 @@ class Analysis:
             if dtype:
                 dtype = COMPONENT.get(dtype, dtype)
                 sizes.append(4 if dtype == "f2" else itemsize(dtype))
-        for reduction in self.spec.reductions:
+        for number, reduction in enumerate(self.spec.reductions):
+            if number in self.counts:
+                continue
             dtype = COMPONENT.get(reduction.dtype, reduction.dtype)
             sizes.append(8 if reduction.position >= 0 else 4 if dtype == "f2" else itemsize(dtype))
         return max(sizes)

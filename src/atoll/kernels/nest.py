@@ -10,6 +10,10 @@ Reductions of the whole nest keep their accumulators (:mod:`.fold`) from row to 
 those of innermost axes begin and end with the loops over these axes; those of outer axes
 only are added to their operand element by element.
 
+Folds of truth values by ``and`` and ``or`` are over as soon as one element has decided them, if
+nothing else is done on the way: within a row, for the chunks of a call, and, by a bit of the block's
+first word, for other threads.
+
 Operands that may overlap something that is written would need their elements in order, one
 by one. Whether they really do is seen when the kernel starts; if so, rows are done
 by vectors of one element.
@@ -18,11 +22,12 @@ by vectors of one element.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from .arithmetic import may_exceed, may_improve
 from .block import Layout, is_full
 from .body import Body, Row
-from .builder import Code, Function, Module, Value
+from .builder import SETTLED, Code, Function, Module, Value
 from .entry import define_entry
 from .fold import STEPS, Fold
 from .levels import Analysis
@@ -39,6 +44,7 @@ _LINE = 64
 _TILE = 64
 _SCAN = 256
 _BATCH = 4
+_SETTLING = 16
 
 
 def build(spec: KernelSpec, name: str, machine: Machine) -> str:
@@ -59,7 +65,7 @@ class Nest:
         self.analysis = Analysis(spec, machine.vector_bytes)
         self.width = self.analysis.width
         self.folds = {
-            number: Fold(reduction, self.width)
+            number: Fold(reduction, self.width, number in self.analysis.counts)
             for number, reduction in enumerate(spec.reductions)
             if self.inner in reduction.axes
         }
@@ -105,8 +111,14 @@ class Nest:
             found = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
             self.ordered = body.op(f"or i1 {self.ordered}, {found}") if self.ordered else found
         self.elements.begin()
+        if self.analysis.settles:
+            self._begin_settling()
         self._loop("chunk", "%first", "%last", lambda chunk: self._chunk(chunk, pointers))
-        body.line(f"ret i32 {body.op(f'load i32, ptr {self.soft_flags}')}")
+        flags = body.op(f"load i32, ptr {self.soft_flags}")
+        if self.analysis.settles:
+            settled = body.op(f"select i1 {self._settled()}, i32 {SETTLED}, i32 0")
+            flags = body.op(f"or i32 {flags}, {settled}")
+        body.line(f"ret i32 {flags}")
 
     def _loop(self, hint: str, start: str, stop: str, inside: Callable[[str], None]) -> None:
         """``for i in range(start, stop): inside(i)``."""
@@ -135,7 +147,8 @@ class Nest:
         body = self.body
         start = body.op(f"mul i64 {chunk}, {self.chunk}")
         stop = self._smaller(body.op(f"add i64 {start}, {self.chunk}"), self.extents[0])
-        self._begin_folds(0)
+        if not self.analysis.settles:
+            self._begin_folds(0)
         self._axis(0, start, stop, pointers, [])
         partial = self.layout.partials
         for number, reduction in enumerate(self.spec.reductions):
@@ -326,12 +339,16 @@ class Nest:
     def _vectors(self, rows: list[Row], count: str, width: int) -> None:
         """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
         body = self.body
+        if self.analysis.settles:
+            count = body.op(f"select i1 {self._settled()}, i64 0, i64 {count}")
         main = body.op(f"and i64 {count}, {-width}") if width > 1 else count
         blocked = [fold for fold in self.folds.values() if fold.blocked]
         if blocked:
             self._blocks(rows, main, width, blocked)
         elif self.analysis.scans and width == self.width > 1:
             self._scans(rows, main, width)
+        elif self.analysis.settles:
+            self._until_settled(rows, main, width)
         else:
             self._stretch(rows, "0", main, width)
         if width == 1:
@@ -375,6 +392,51 @@ class Nest:
         body.lines[at] = f"  {start} = phi i64 [ 0, %{before} ], [ {stop}, %{body.block} ]"
         body.jump(head)
         body.label(after)
+
+    # folds that one element decides
+
+    def _begin_settling(self) -> None:
+        """Begin the folds once for all chunks of a call, where another call has settled them so.
+
+        What is known of one chunk may as well be said of the next: the results are the same.
+        """
+        body, code = self.body, self.elements.code()
+        self._begin_folds(0)
+        flags = body.op("load atomic i64, ptr %block monotonic, align 8")
+        known = body.op(f"icmp ne i64 {body.op(f'and i64 {flags}, {SETTLED}')}, 0")
+        settle, begin = body.name("settle"), body.name("begin")
+        body.branch(known, settle, begin)
+        body.label(settle)
+        for fold in self.folds.values():
+            fold.settle(code)
+        body.jump(begin)
+        body.label(begin)
+
+    def _settled(self) -> str:
+        """An ``i1``: whether no further element can change any result."""
+        found = [fold.settled(self.elements.code()) for fold in self.folds.values()]
+        return reduce(lambda a, b: self.body.op(f"and i1 {a}, {b}"), found)
+
+    def _until_settled(self, rows: list[Row], main: str, width: int) -> None:
+        """A row by stretches, after each of which it may be over."""
+        body = self.body
+        before = body.block
+        head, work, after = (body.name("settling") for _ in range(3))
+        start = "%" + body.name()
+        body.jump(head)
+        body.label(head)
+        at = len(body.lines)
+        body.lines.append("")
+        body.branch(body.op(f"icmp slt i64 {start}, {main}"), work, after)
+        body.label(work)
+        stop = self._smaller(body.op(f"add i64 {start}, {_SETTLING * width}"), main)
+        self._stretch(rows, start, stop, width)
+        following = body.op(f"select i1 {self._settled()}, i64 {main}, i64 {stop}")
+        body.lines[at] = f"  {start} = phi i64 [ 0, %{before} ], [ {following}, %{body.block} ]"
+        body.jump(head)
+        body.label(after)
+
+    # positions
 
     def _scans(self, rows: list[Row], main: str, width: int) -> None:
         """Positions of extremes: most stretches hold nothing better, which is quick to see.

@@ -104,6 +104,19 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
     return Node("where", (mask.node, node, rest), node.geometry, (), "where", user_site())
 
 
+_AT_ONCE = 1 << 22
+
+
+def _truths(handle: Any) -> Any:
+    """The truth values of an array that are in memory, and so few that NumPy has looked at them
+    before a plan is found; else ``None``."""
+    geometry: Geometry = handle._geometry
+    if geometry.dtype != _BOOL or not 0 < geometry.size <= _AT_ONCE or not geometry.ndim:
+        return None
+    node = handle._cell.node
+    return handle._array() if node.value is not None and node.place is None else None
+
+
 _folds: dict[Any, tuple[tuple[Any, ...], Geometry, object, int]] = {}
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
@@ -130,6 +143,12 @@ def reduce(
         and where is True
         and (axis is None or type(axis) is int)
     )
+    if plainly and axis is None and geometry.dtype == _BOOL:
+        truths = _truths(handle)
+        if truths is not None and (ufunc is np.logical_or or ufunc is np.logical_and):
+            return truths.any() if ufunc is np.logical_or else truths.all()
+        if truths is not None and ufunc is np.add:
+            return np.int_(np.count_nonzero(truths))
     if plainly:
         found = _folds.get((ufunc, geometry.number, axis))
         cell = handle._cell
@@ -329,6 +348,10 @@ def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     world = world_of([handle])
     if world is not None and (axis is not None or not _in_blocks(handle)):
         return finished(handle, folding.position(name, handle, axis, keepdims, world), out)
+    if out is None and axis is None and not keepdims:
+        truths = _truths(handle)
+        if truths is not None:
+            return getattr(truths, name)()
     node = reduction.position(name, handle._node(), axes, keepdims, user_site())
     result = of_node(node)
     if handle._cell.pins:
@@ -384,6 +407,10 @@ def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
     """How many elements are not zero."""
     if handle._np is not None or not is_native(handle._geometry.dtype):
         return NotImplemented
+    if axis is None and not keepdims:
+        truths = _truths(handle)
+        if truths is not None:
+            return np.int_(np.count_nonzero(truths))
     node = cast(cast(handle._node(), _BOOL), _COUNT)
     return reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
 
