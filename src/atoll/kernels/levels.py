@@ -93,9 +93,9 @@ class Analysis:
             while self.spec.body[value].op == "cast" and self.spec.body[value].dtype != "b1":
                 value = whole(self.spec.body[value].args[0])
             plain = reduction.op == "add" and reduction.mask < 0
-            if plain and exact and self.spec.body[value].dtype == "b1":
-                if self.spec.ndim - 1 in reduction.axes:
-                    found[number] = value
+            truth = self.spec.body[value].dtype == "b1"
+            if plain and exact and truth and self.spec.ndim - 1 in reduction.axes:
+                found[number] = value
         return found
 
     def _settles(self) -> bool:
