@@ -53,6 +53,23 @@ def test_scans_are_those_of_numpy(shape, dtype):
         )
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "u8", "f4", "f2"])
+@pytest.mark.parametrize("shape", [(30_011,), (1,), (31, 53), (2, 3, 5)], ids=str)
+def test_elements_are_converted_as_they_are_read(shape, dtype):
+    a = RANDOM.integers(0, 100, shape).astype(dtype)
+    for kind in (None, "i8", "u4", "f8", "f4", "c16"):
+        for name in ("add", "multiply", "maximum"):
+            for axis in range(len(shape)):
+                with numpy.errstate(all="ignore"):
+                    expected = getattr(numpy, name).accumulate(a, axis=axis, dtype=kind)
+                    same(getattr(np, name).accumulate(np.array(a), axis=axis, dtype=kind), expected)
+    for one in (a[::-1], a[..., ::2]):
+        same(
+            np.cumsum(np.array(a)[::-1] if one.shape == shape else np.array(a)[..., ::2]),
+            numpy.cumsum(one),
+        )
+
+
 def test_views_and_outputs():
     a = RANDOM.random((300, 40))
     same(np.cumsum(np.array(a).T, axis=0), numpy.ascontiguousarray(numpy.cumsum(a.T, axis=0)))

@@ -4,7 +4,8 @@ Each result is the one before it and one more element, in this order, so the bit
 may be done at once are different lines. Along an outer axis these lie beside each other in
 memory: a row of results is the row above it and a row of elements, by vectors; strips of
 columns go to different threads. Along the last axis several lines are taken together, so that their
-chains of additions overlap in the processor.
+chains of additions overlap in the processor. Elements are converted as they are read: ``cumsum`` of
+truth values needs no array of integers first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..config import config
 from ..graph.geometry import dense
 from ..graph.node import Value as Memory
 from ..run.arrays import allocate_array
-from .arithmetic import maximum, minimum
+from .arithmetic import cast, maximum, minimum
 from .builder import INVALID, OVERFLOW, UNDERFLOW, Code, Function, Module, Value
 from .compile import compile_text
 from .entry import define_entry
@@ -36,20 +37,26 @@ STRIP = 512
 _LINES = 4
 _ERRORS = ((OVERFLOW, "over"), (UNDERFLOW, "under"), (INVALID, "invalid"))
 _PARALLEL_FROM = 1 << 18
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def can_scan(ufunc: str, array: Array) -> bool:
-    """Whether :func:`scanned` takes this."""
-    kind, size = array.dtype.kind, array.dtype.itemsize
-    if kind in "iu" and array.ndim == 1:  # exact sums of one line NumPy does as quickly
-        return False
+def can_scan(ufunc: str, dtype: np.dtype[Any]) -> bool:
+    """Whether :func:`scanned` does this in ``dtype``."""
+    kind, size = dtype.kind, dtype.itemsize
     fits = kind in "iu" or (kind == "f" and size in (4, 8)) or (kind == "c" and ufunc == "add")
-    return ufunc in OPERATIONS and fits and array.dtype.isnative and array.flags.c_contiguous
+    return ufunc in OPERATIONS and fits and dtype.isnative
 
 
-def scanned(ufunc: str, array: Array, axis: int) -> tuple[Memory, int]:
-    """``ufunc.accumulate`` of a contiguous array, and the floating-point flags that came up."""
-    made = allocate_array(dense(array.shape, array.dtype), "a scan")
+def can_convert(source: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether a scan may read elements of ``source`` as those of ``dtype``: without any flag."""
+    whole = source.kind in "biu" and dtype.kind in "iuf"
+    return source == dtype or (whole and source.isnative) or (source, dtype) == (_SINGLE, _DOUBLE)
+
+
+def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[Memory, int]:
+    """``ufunc.accumulate`` of a contiguous array in ``dtype``, and the floating-point flags that
+    came up."""
+    made = allocate_array(dense(array.shape, dtype), "a scan")
     outer, length, inner = (
         prod(array.shape[:axis]),
         array.shape[axis],
@@ -59,9 +66,9 @@ def scanned(ufunc: str, array: Array, axis: int) -> tuple[Memory, int]:
     chunks = outer * strips if inner > 1 else -(-outer // _LINES)
     source = array.__array_interface__["data"][0]
     block = np.array([0, source, made.address, outer, length, inner, strips], np.int64)
-    code = array.dtype.kind + str(array.dtype.itemsize)
+    codes = tuple([one.kind + str(one.itemsize) for one in (array.dtype, dtype)])
     threads = config.threads if array.size >= _PARALLEL_FROM else 1
-    function = _function(ufunc, code, inner > 1)
+    function = _function(ufunc, *codes, inner > 1)
     parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
     return made, int(block[0])
 
@@ -73,16 +80,17 @@ def is_noticed(flags: int) -> bool:
 
 
 @functools.cache
-def _function(ufunc: str, dtype: str, across: bool) -> int:
-    name = f"atoll_scan_{ufunc}_{dtype}_{'across' if across else 'along'}"
-    return compile_text(name, Scan(ufunc, dtype, name).text(across))
+def _function(ufunc: str, source: str, dtype: str, across: bool) -> int:
+    name = f"atoll_scan_{ufunc}_{source}_{dtype}_{'across' if across else 'along'}"
+    return compile_text(name, Scan(ufunc, source, dtype, name).text(across))
 
 
 class Scan:
     """Writes one function: ``void name(block, first, last)`` on chunks of lines."""
 
-    def __init__(self, ufunc: str, dtype: str, name: str) -> None:
+    def __init__(self, ufunc: str, given: str, dtype: str, name: str) -> None:
         self.ufunc = ufunc
+        self.given = given
         self.dtype = dtype
         self.name = name
         self.size = itemsize(dtype)
@@ -98,8 +106,7 @@ class Scan:
         self.source, self.target = self._word(1, "ptr"), self._word(2, "ptr")
         self.outer, self.length, self.inner = self._word(3), self._word(4), self._word(5)
         self.strips = self._word(6)
-        self.row = body.op(f"mul i64 {self.inner}, {self.size}")
-        self.whole = body.op(f"mul i64 {self.length}, {self.row}")
+        self.whole = body.op(f"mul i64 {self.length}, {self.inner}")
         self._loop("%first", "%last", 1, self._strip if across else self._lines)
         body.line("ret i32 0")
         rounds = KIND[self.dtype] in "fc" and self.ufunc in ("add", "multiply")
@@ -156,9 +163,14 @@ class Scan:
         letter = "f" if kind == "f" else ""
         return code.op(letter + ("add" if self.ufunc == "add" else "mul"), old, new)
 
-    def _at(self, base: str, offset: str) -> Access:
-        row = self.body.op(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return Access(Operand(self.dtype), row, str(self.size))
+    def _at(self, base: str, number: str) -> Access:
+        """The elements from ``number`` on of what is read, or of the results."""
+        dtype = self.given if base == self.source else self.dtype
+        row = self.body.op(f"getelementptr [{itemsize(dtype)} x i8], ptr {base}, i64 {number}")
+        return Access(Operand(dtype), row, str(itemsize(dtype)))
+
+    def _read(self, source: Access, place: Place) -> Value:
+        return cast(place.code, source.load(place), self.dtype)
 
     def _strip(self, chunk: str) -> None:
         """All rows of a strip of columns."""
@@ -173,20 +185,20 @@ class Scan:
         width = max(1, 4 * self.module.machine.vector_bytes // max(self.size, 2))
         width = min(width, 32)
         main = body.op(f"and i64 {count}, {-width}")
-        begin = body.op(f"mul i64 {outer}, {self.whole}")
-        begin = body.op(f"add i64 {begin}, {body.op(f'mul i64 {left}, {self.size}')}")
+        begin = body.op(f"add i64 {body.op(f'mul i64 {outer}, {self.whole}')}, {left}")
         places = Code(body, 1)
 
         def row(number: str) -> None:
-            offset = body.op(f"add i64 {begin}, {body.op(f'mul i64 {number}, {self.row}')}")
-            above = body.op(f"sub i64 {offset}, {self.row}")
+            offset = body.op(f"add i64 {begin}, {body.op(f'mul i64 {number}, {self.inner}')}")
+            above = body.op(f"sub i64 {offset}, {self.inner}")
             source, target = self._at(self.source, offset), self._at(self.target, offset)
             before = self._at(self.target, above)
 
             def elements(code: Code) -> Any:
                 def one(index: str) -> None:
                     place = Place(code, index)
-                    found = self._combine(code, before.load(place), source.load(place))
+                    new = self._read(source, place)
+                    found = self._combine(code, before.load(place), new)
                     target.store(place, found)
 
                 return one
@@ -198,7 +210,7 @@ class Scan:
 
         def copy(index: str) -> None:
             place = Place(places, index)
-            first_target.store(place, first_source.load(place))
+            first_target.store(place, self._read(first_source, place))
 
         self._loop("0", count, 1, copy)
         self._loop("1", self.length, 1, row)
@@ -226,7 +238,7 @@ class Scan:
             offset = body.op(f"mul i64 {which}, {self.whole}")
             pairs.append((self._at(self.source, offset), self._at(self.target, offset)))
         start = Place(code, "0")
-        state = tuple([source.load(start) for source, _ in pairs])
+        state = tuple([self._read(source, start) for source, _ in pairs])
         for value, (_, target) in zip(state, pairs, strict=True):
             target.store(start, value)
 
@@ -234,7 +246,7 @@ class Scan:
             place = Place(code, index)
             found = []
             for value, (source, target) in zip(running, pairs, strict=True):
-                new = self._combine(code, value, source.load(place))
+                new = self._combine(code, value, self._read(source, place))
                 target.store(place, new)
                 found.append(new)
             return found

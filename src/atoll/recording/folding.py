@@ -67,8 +67,12 @@ def _is_scanned_here(ufunc: np.ufunc, handle: Any) -> bool:
 
 def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[Any]) -> Any:
     """A scan in this process, by loops; NumPy repeats it if there is something to warn of."""
-    array = (handle if handle.dtype == kind else handle.astype(kind))._array()
-    if not kernels.can_scan(ufunc.__name__, array):
+    if not kernels.can_scan(ufunc.__name__, kind):
         return NotImplemented
-    made, flags = kernels.scanned(ufunc.__name__, array, axis)
+    if kind == handle.dtype and kind.kind in "iu" and handle.ndim == 1:
+        return NotImplemented  # exact sums of one line NumPy does as quickly
+    array = (handle if kernels.can_convert(handle.dtype, kind) else handle.astype(kind))._array()
+    if not array.flags.c_contiguous:
+        return NotImplemented
+    made, flags = kernels.scanned(ufunc.__name__, array, axis, kind)
     return NotImplemented if kernels.is_noticed(flags) else from_numpy(made.array)
