@@ -173,10 +173,49 @@ def test_positions(dtype, op):
             expected = [getattr(np, op)(x[s : s + chunk]) + s for s in range(0, len(x), chunk)]
             assert positions.tolist() == expected
             assert same(values, x[expected])
-        backwards = Loop(x.shape)  # later elements have smaller positions, and win ties
-        backwards.reduce(op, dtype, backwards.load(x), position=backwards.index(0))
-        _, (_, positions) = backwards.run(origins=[len(x) - 1], steps=[-1])
-        assert positions[0] == getattr(np, op)(x[::-1])
+        rows = np.stack([x, x[::-1], x])
+        backwards = Loop(rows.shape)  # later rows have smaller positions, and win ties
+        first = backwards.call("multiply", "i8", backwards.index(0), backwards.const(len(x), "i8"))
+        place = backwards.call("add", "i8", first, backwards.index(1))
+        backwards.reduce(op, dtype, backwards.load(rows), position=place)
+        _, (_, positions) = backwards.run(origins=[2, 0], steps=[-1, 1])
+        assert positions[0] == getattr(np, op)(rows[::-1])
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i4", "u8", "f2", "f4", "f8", "b1"])
+def test_positions_in_rows_of_any_length(dtype):
+    """Ties, the last element of vectors that overlap, NaN, what is masked, strides, several folds."""
+    for length in (1, 2, 7, 8, 15, 16, 17, 63, 65, 200, 2049, 9000):
+        x = ordinary(dtype, 5 * length).reshape(5, length)
+        x[1] = x[1, 0]
+        x[2, -1:] = True if dtype == "b1" else 99
+        x[3] = np.sort(x[3])
+        if dtype[0] == "f":
+            x[0, length // 2 :: 3] = np.nan
+        wide = np.repeat(x, 2, axis=1)
+        for array in (x, wide[:, ::2], wide[:, ::-2]):
+            allowed = np.arange(5 * length).reshape(5, length) % 3 != 1
+            loop = Loop(array.shape)
+            value, place, mask = loop.load(array), loop.index(1), loop.load(allowed)
+            lows, highs, places = [], [], []
+            for op, best in (("argmin", lows), ("argmax", highs)):
+                worst = np.array([np.nanmax(array) if op == "argmin" else np.nanmin(array)] * 5)
+                best.append(worst.astype(array.dtype)[:, None])
+                places.append(np.full((5, 1), np.iinfo("i8").max))
+                number = loop.operand(best[0], "rw")
+                loop.operand(places[-1], "rw")
+                loop.reduce(op, dtype, value, (1,), operand=number, position=place)
+            flags, _ = loop.run(chunk=2, threads=2)
+            assert flags == 0
+            for op, found in zip(("argmin", "argmax"), places, strict=True):
+                assert found[:, 0].tolist() == getattr(np, op)(array, axis=1).tolist()
+            masked = Loop(array.shape)
+            value, mask = masked.load(array), masked.load(allowed)
+            masked.reduce("argmax", dtype, value, position=masked.index(1), mask=mask)
+            _, (_, found) = masked.run(chunk=1)
+            for row, where, at in zip(array, allowed, found, strict=True):
+                places = np.flatnonzero(where)
+                assert at == (places[row[places].argmax()] if places.size else np.iinfo("i8").max)
 
 
 def test_positions_along_an_axis():

@@ -209,24 +209,19 @@ def combine_position(code: Code, op: str, old: list[Value], new: list[Value]) ->
     return [code.select(take, value, best), code.select(take, position, at)]
 
 
-def may_improve(code: Code, op: str, old: list[Value], new: list[Value]) -> Value:
-    """Where :func:`combine_position` may take ``new``: cheaper, and never false where it does."""
-    value, position = new
-    best, at = old
-    if KIND[value.dtype] == "f":
-        level = code.fcmp("ule" if op == "argmin" else "uge", value, best)
-    else:
-        level = compare(code, "le" if op == "argmin" else "ge", value, best)
-    beyond = may_exceed(code, op, old, new)
-    return code.op("or", beyond, code.op("and", level, code.icmp("slt", position, at)))
-
-
-def may_exceed(code: Code, op: str, old: list[Value], new: list[Value]) -> Value:
-    """The same for elements that come later than the best, whose positions need not be known."""
-    value, best = new[0], old[0]
+def may_exceed(code: Code, op: str, best: Value, value: Value) -> Value:
+    """Where :func:`combine_position` may take a value that comes later than the best: cheaper, and
+    never false where it does."""
     if KIND[value.dtype] == "f":
         return code.fcmp("ult" if op == "argmin" else "ugt", value, best)
     return compare(code, "lt" if op == "argmin" else "gt", value, best)
+
+
+def may_equal(code: Code, op: str, best: Value, value: Value) -> Value:
+    """The same for values that may come earlier than the best."""
+    if KIND[value.dtype] == "f":
+        return code.fcmp("ule" if op == "argmin" else "uge", value, best)
+    return compare(code, "le" if op == "argmin" else "ge", value, best)
 
 
 # complex arithmetic

@@ -155,10 +155,17 @@ class Body:
         function.label(after)
 
     def scanned(self, place: Place, row: Row) -> dict[int, list[Value]]:
-        """What each fold would take in, where the body does nothing else."""
+        """What each fold would take in, where the body does nothing else; positions of more than one
+        lane are computed only if they are used."""
         values: dict[int, Value] = {}
         self._emit(ELEMENT, place, row, values)
         return {number: self.folded(place, row, values, number) for number in self.folds}
+
+    def counted(self, place: Place, row: Row, number: int) -> Value:
+        """Which elements count in a fold that has a mask."""
+        values: dict[int, Value] = {}
+        self._emit(ELEMENT, place, row, values)
+        return self._value(place, row, values, self.spec.reductions[number].mask)
 
     def folded(self, place: Place, row: Row, values: dict[int, Value], number: int) -> list[Value]:
         """What reduction ``number`` takes in: its identity where the mask says no."""

@@ -176,12 +176,6 @@ class Fold:
             self._load(code, part, address) for part, address in zip(self.parts, self.accumulators)
         ]
 
-    def load_first(self, code: Code) -> list[Value]:
-        """The first accumulator of each part."""
-        return [
-            self._load(code, part, address) for part, address in zip(self.parts, self.accumulators)
-        ]
-
     def store(self, code: Code, values: list[Value]) -> None:
         """Put back what :meth:`load` gave."""
         for address, value in zip(self.accumulators, values):
@@ -317,11 +311,6 @@ class Fold:
         """Hold the result that no element can change."""
         wide = Code(code.function, self.lanes)
         self.store(wide, [wide.const(self.dtype, int(self.op == "logical_or"))])
-
-    def spread(self, code: Code) -> None:
-        """Set all accumulators to their common result; for operations that may repeat a value."""
-        wide = Code(code.function, self.lanes)
-        self.store(wide, [wide.broadcast(value) for value in self.finish(code)])
 
     def _unwind(self, wide: Code, values: list[Value]) -> list[Value]:
         """Add up what is on the stack, the latest first."""

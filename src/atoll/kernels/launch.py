@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .spec import KernelSpec
 
 _PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
-_LONG_ROW = 2048
+_LONG_ROW = 64
 _FOLDS = frozenset(
     {
         "add", "multiply", "minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or",
@@ -294,13 +294,12 @@ def supported(node: Node) -> bool:
         return True
     if kind == "arg":
         operand = node.args[0].geometry
-        return operand.dtype.kind in "iuf" and operand.dtype.itemsize != 2 and _seeks(node)
+        return operand.dtype.kind in "iuf" and _seeks(node)
     return True
 
 
 def _seeks(node: Node) -> bool:
-    """Whether loops are quicker than NumPy in finding positions: along the memory, NumPy is as quick
-    on one core, where rows are short or numbers small quicker."""
+    """Whether loops are quicker than NumPy in finding positions: not in short rows along the memory."""
     axes, operand = node.params[0], node.args[0].geometry
     if len(axes) == operand.ndim:
         return True
@@ -311,7 +310,7 @@ def _seeks(node: Node) -> bool:
         operand = node.args[0].params[0]
     steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
     along = abs(operand.strides[axis]) == min(steps, default=0)
-    return not along or (operand.shape[axis] >= _LONG_ROW and operand.dtype.itemsize == 8)
+    return not along or operand.shape[axis] >= _LONG_ROW
 
 
 def _code(dtype: np.dtype[Any]) -> str:

@@ -39,7 +39,7 @@ def mask_of(store: Instruction) -> int:
 
 class Analysis:
     """``members`` lists the instructions of each level; ``width`` is the number of elements that
-    vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``scans`` tells
+    vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``seeks`` tells
     whether the kernel only looks for positions, ``folds_only`` whether its body is small and stores
     nothing. ``guard`` is the one mask of the stores that have one, or -1: then what ``decides`` is
     computed first, the ``guarded`` instructions only where some element of a vector is wanted,
@@ -55,16 +55,16 @@ class Analysis:
             [n for n, used in enumerate(needed) if used and levels[n] == level]
             for level in range(3)
         ]
+        self.seeks = (
+            bool(spec.reductions)
+            and all(r.position >= 0 and spec.ndim - 1 in r.axes for r in spec.reductions)
+            and not any(instruction.op == "store" for instruction in spec.body)
+        )
         widest = self._widest()
         one = max(1, vector_bytes // widest)
         self.width = min(_WIDEST, one * self._registers())
         if not spec.reductions:
             self.width = min(self.width, self._useful())
-        self.scans = bool(spec.reductions) and all(
-            reduction.position >= 0 and spec.ndim - 1 in reduction.axes
-            for reduction in spec.reductions
-        )
-        self.scans &= not any(instruction.op == "store" for instruction in spec.body)
         self.folds_only = len(self.members[ELEMENT]) <= _SMALL and not any(
             instruction.op == "store" for instruction in spec.body
         )
@@ -184,7 +184,12 @@ class Analysis:
     def _widest(self) -> int:
         """Bytes of the largest number that is computed with in every element."""
         sizes = [1]
-        for number in self.members[ELEMENT]:
+        members = self.members[ELEMENT]
+        if self.seeks:  # positions are computed one by one
+            members = self._behind(
+                [n for r in self.spec.reductions for n in (r.value, r.mask) if n >= 0]
+            )
+        for number in members:
             dtype = self.spec.body[number].dtype
             if dtype:
                 dtype = COMPONENT.get(dtype, dtype)
@@ -193,7 +198,8 @@ class Analysis:
             if number in self.counts:
                 continue
             dtype = COMPONENT.get(reduction.dtype, reduction.dtype)
-            sizes.append(8 if reduction.position >= 0 else 4 if dtype == "f2" else itemsize(dtype))
+            sized = reduction.position >= 0 and not self.seeks
+            sizes.append(8 if sized else 4 if dtype == "f2" else itemsize(dtype))
         return max(sizes)
 
     def _registers(self) -> int:

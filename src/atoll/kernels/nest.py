@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from .arithmetic import may_exceed, may_improve
 from .block import Layout, is_full
 from .body import Body, Row
 from .builder import SETTLED, Code, Function, Module, Value
@@ -34,15 +33,14 @@ from .levels import Analysis
 from .machine import Machine
 from .memory import Access, Place
 from .overlap import conflicting_pairs, define_overlap
+from .seeking import Seek
 from .simplify import simplified
 from .spec import KernelSpec, Operand
-from .transcendental import either
 from .types import itemsize
 from .ufuncs import flags_of
 
 _LINE = 64
 _TILE = 64
-_SCAN = 256
 _BATCH = 4
 _SETTLING = 16
 
@@ -64,8 +62,9 @@ class Nest:
         self.inner = spec.ndim - 1
         self.analysis = Analysis(spec, machine.vector_bytes)
         self.width = self.analysis.width
+        lanes = 1 if self.analysis.seeks else self.width
         self.folds = {
-            number: Fold(reduction, self.width, number in self.analysis.counts)
+            number: Fold(reduction, lanes, number in self.analysis.counts)
             for number, reduction in enumerate(spec.reductions)
             if self.inner in reduction.axes
         }
@@ -246,6 +245,10 @@ class Nest:
             axis -= 1
         return axis
 
+    def _begin_with_rows(self) -> bool:
+        """Whether all folds begin anew with each row."""
+        return all(self._scope(number) == self.inner for number in self.folds)
+
     def _begin_folds(self, axis: int) -> None:
         for number, fold in self.folds.items():
             if self._scope(number) == axis:
@@ -339,14 +342,16 @@ class Nest:
     def _vectors(self, rows: list[Row], count: str, width: int) -> None:
         """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
         body = self.body
+        if self.analysis.seeks:
+            tail, fresh = self.analysis.tail, self._begin_with_rows()
+            Seek(self.elements, self.folds, width, tail, fresh, self._loop).row(rows[0], count)
+            return
         if self.analysis.settles:
             count = body.op(f"select i1 {self._settled()}, i64 0, i64 {count}")
         main = body.op(f"and i64 {count}, {-width}") if width > 1 else count
         blocked = [fold for fold in self.folds.values() if fold.blocked]
         if blocked:
             self._blocks(rows, main, width, blocked)
-        elif self.analysis.scans and width == self.width > 1:
-            self._scans(rows, main, width)
         elif self.analysis.settles:
             self._until_settled(rows, main, width)
         else:
@@ -435,89 +440,6 @@ class Nest:
         body.lines[at] = f"  {start} = phi i64 [ 0, %{before} ], [ {following}, %{body.block} ]"
         body.jump(head)
         body.label(after)
-
-    # positions
-
-    def _scans(self, rows: list[Row], main: str, width: int) -> None:
-        """Positions of extremes: most stretches hold nothing better, which is quick to see.
-
-        Before each stretch all accumulators hold the best so far; only a stretch in which some
-        element may improve on it is folded. What comes later than the best does not improve on it
-        by its position, which then is not computed.
-        """
-        body = self.body
-
-        def stretch(number: str) -> None:
-            start = body.op(f"mul i64 {number}, {_SCAN}")
-            stop = self._smaller(body.op(f"add i64 {start}, {_SCAN}"), main)
-            fold, after = body.name("improved"), body.name("scanned")
-            code = self.elements.code()
-            found = either(
-                code,
-                self._later(rows, start),
-                lambda: Value("b1", self._scan(rows, start, stop, width, may_exceed)),
-                lambda: Value("b1", self._scan(rows, start, stop, width, may_improve)),
-            )
-            body.branch(found.name, fold, after)
-            body.label(fold)
-            self._stretch(rows, start, stop, width)
-            for one in self.folds.values():
-                one.spread(self.elements.code())
-            body.jump(after)
-            body.label(after)
-
-        number = body.op(f"add i64 {main}, {_SCAN - 1}")
-        self._loop("scan", "0", body.op(f"sdiv i64 {number}, {_SCAN}"), stretch)
-
-    def _later(self, rows: list[Row], start: str) -> str:
-        """An ``i1``: whether element ``start`` comes later than the best of each fold. Then so do all
-        that follow: positions rise along a row."""
-        code = self.elements.code()
-        later = ""
-        for number, (_, position) in self.elements.scanned(Place(code, start), rows[0]).items():
-            _, best = self.folds[number].load_first(code)
-            found = code.icmp("sgt", position, best).name
-            later = self.body.op(f"and i1 {later}, {found}") if later else found
-        return later
-
-    def _scan(
-        self,
-        rows: list[Row],
-        start: str,
-        stop: str,
-        width: int,
-        check: Callable[[Code, str, list[Value], list[Value]], Value],
-    ) -> str:
-        """An ``i1``: whether elements ``start`` to ``stop`` may change what the folds hold."""
-        body = self.body
-        code = self.elements.code(width)
-        best = {
-            number: fold.load_first(self.elements.code()) for number, fold in self.folds.items()
-        }
-        size = 8 * min(itemsize(fold.parts[0]) for fold in self.folds.values())
-        vector = code.lanes(f"i{size}")
-        before = body.block
-        loop, after = body.name("look"), body.name("look")
-        body.jump(loop)
-        body.label(loop)
-        index, seen = "%" + body.name(), "%" + body.name()
-        at = len(body.lines)
-        body.lines.extend(["", ""])
-        found = seen
-        for number, new in self.elements.scanned(Place(code, index), rows[0]).items():
-            old = [code.broadcast(value) for value in best[number]]
-            better = check(code, self.folds[number].op, old, new)
-            found = body.op(f"or {vector} {found}, {code.lane_mask(better, size)}")
-        following = body.op(f"add nuw nsw i64 {index}, {width}")
-        body.lines[at] = (
-            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"
-        )
-        body.lines[at + 1] = (
-            f"  {seen} = phi {vector} [ zeroinitializer, %{before} ], [ {found}, %{body.block} ]"
-        )
-        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
-        body.label(after)
-        return code.any(Value("b1", found, wide=size))
 
     def _stretch(self, rows: list[Row], start: str, stop: str, width: int) -> None:
         """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.

@@ -87,7 +87,8 @@ class Reduction:
     combines; otherwise to operand ``operand`` (``'rw'``), whose strides along ``axes`` are
     zero and which holds the initial values when the kernel starts. ``argmin``/``argmax`` fold
     (value, ``position``) pairs, where ``position`` is the number of an ``i8`` value, and the
-    smaller position wins a tie (a NaN wins over everything, the first one over the others);
+    smaller position wins a tie (a NaN wins over everything, the first one over the others), and
+    positions rise along the innermost axis;
     positions go to partials of their own, or to the operand after ``operand``.
     ``mask`` is the number of a ``b1`` value, or -1: elements where it is false do not count.
     """

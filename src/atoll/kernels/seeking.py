@@ -1,0 +1,266 @@
+"""Positions of extremes along a row: ``argmin`` and ``argmax`` where nothing else is done.
+
+To carry a position with every element would double the work and, for short numbers, take many times
+the registers. So positions are only found where they are needed. A row is done in stretches that
+stay in the first-level cache:
+
+1. **look**: may any element of the stretch change what is known? One comparison an element. The
+   first stretch of a row that begins anew is not looked at, it always does.
+2. **extreme**: only if so, the extreme element of the stretch, as ``minimum`` and ``maximum`` have it.
+3. **locate**: from its beginning, the first element that equals it. Its position joins what is known.
+
+Among random numbers few stretches get past the look; sorted ones, where all do, are read three times,
+twice from the cache. Positions rise along a row, so the first of equal elements is the one wanted. To
+see an element twice does no harm: the last elements of a row are a whole vector, too, which overlaps
+the one before; only rows shorter than that take masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .arithmetic import is_nan, maximum, may_equal, may_exceed, minimum
+from .body import Body, Row
+from .builder import Code, Value
+from .fold import Fold
+from .memory import Place
+from .transcendental import either
+from .types import KIND, VALUE_TYPE, itemsize
+
+_STRETCH = 1 << 13
+"""Bytes of the largest numbers that a stretch consists of."""
+
+Loop = Callable[[str, str, str, Callable[[str], None]], None]
+
+
+class Seek:
+    """Writes the search along a row. ``fresh`` tells whether nothing is known when a row begins."""
+
+    def __init__(
+        self,
+        elements: Body,
+        folds: dict[int, Fold],
+        width: int,
+        tail: int,
+        fresh: bool,
+        loop: Loop,
+    ) -> None:
+        self.elements = elements
+        self.body = elements.function
+        self.folds = folds
+        self.width = width
+        self.tail = tail
+        self.fresh = fresh
+        self.loop = loop
+        largest = max(itemsize(fold.parts[0]) for fold in folds.values())
+        self.stretch = max(width, _STRETCH // largest)
+
+    def row(self, row: Row, count: str) -> None:
+        """Seek among the ``count`` elements of a row, which has at least one."""
+        body = self.body
+        if self.width == 1:
+            self._stretches(row, count)
+            return
+        wide, narrow, after = (body.name(hint) for hint in ("wide", "narrow", "sought"))
+        body.branch(body.op(f"icmp sge i64 {count}, {self.width}"), wide, narrow)
+        body.label(wide)
+        self._stretches(row, count)
+        body.jump(after)
+        body.label(narrow)
+        steps = body.op(f"add i64 {count}, {self.tail - 1}")
+        steps = body.op(f"sdiv i64 {steps}, {self.tail}")
+        self.loop("few", "0", steps, lambda number: self._few(row, number, count))
+        body.jump(after)
+        body.label(after)
+
+    def _smaller(self, a: str, b: str) -> str:
+        return self.body.op(f"select i1 {self.body.op(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
+
+    def _stretches(self, row: Row, count: str) -> None:
+        """By whole vectors, the last of which may overlap the one before."""
+        body = self.body
+        main = body.op(f"and i64 {count}, {-self.width}")
+        whole = body.op(f"add i64 {main}, {self.stretch - 1}")
+        whole = body.op(f"sdiv i64 {whole}, {self.stretch}")
+        rest = body.op(f"zext i1 {body.op(f'icmp slt i64 {main}, {count}')} to i64")
+        last = body.op(f"sub i64 {count}, {self.width}")
+
+        def stretch(number: str) -> None:
+            begin = body.op(f"mul i64 {number}, {self.stretch}")
+            inside = body.op(f"icmp slt i64 {begin}, {main}")
+            end = self._smaller(body.op(f"add i64 {begin}, {self.stretch}"), main)
+            start = body.op(f"select i1 {inside}, i64 {begin}, i64 {last}")
+            stop = body.op(f"select i1 {inside}, i64 {end}, i64 {count}")
+            locate, after = body.name("locate"), body.name("located")
+            if self.fresh:
+                look = body.name("look")
+                body.branch(body.op(f"icmp eq i64 {number}, 0"), locate, look)
+                body.label(look)
+                found = self._look(row, start, stop, may_exceed)
+            else:
+                code = self.elements.code()
+                found = either(
+                    code,
+                    self._later(row, start),
+                    lambda: Value("b1", self._look(row, start, stop, may_exceed)),
+                    lambda: Value("b1", self._look(row, start, stop, may_equal)),
+                ).name
+            body.branch(found, locate, after)
+            body.label(locate)
+            for number_of_fold in self.folds:
+                self._locate(row, start, stop, number_of_fold)
+            body.jump(after)
+            body.label(after)
+
+        self.loop("stretch", "0", body.op(f"add i64 {whole}, {rest}"), stretch)
+
+    def _later(self, row: Row, start: str) -> str:
+        """An ``i1``: whether element ``start`` comes later than the best of each fold. Then so do
+        all that follow."""
+        code = self.elements.code()
+        later = ""
+        for number, (_, position) in self.elements.scanned(Place(code, start), row).items():
+            _, best = self.folds[number].load(code)
+            found = code.icmp("sgt", position, best).name
+            later = self.body.op(f"and i1 {later}, {found}") if later else found
+        return later
+
+    def _look(
+        self, row: Row, start: str, stop: str, check: Callable[[Code, str, Value, Value], Value]
+    ) -> str:
+        """An ``i1``: whether elements ``start`` to ``stop`` may change what the folds hold."""
+        body, code = self.body, self.elements.code(self.width)
+        best = {number: fold.load(self.elements.code())[0] for number, fold in self.folds.items()}
+        size = 8 * min(itemsize(fold.parts[0]) for fold in self.folds.values())
+        vector = code.lanes(f"i{size}")
+        before = body.block
+        loop, after = body.name("look"), body.name("looked")
+        body.jump(loop)
+        body.label(loop)
+        index, seen = "%" + body.name(), "%" + body.name()
+        at = len(body.lines)
+        body.lines.extend(["", ""])
+        found = seen
+        for number, new in self.elements.scanned(Place(code, index), row).items():
+            better = check(code, self.folds[number].op, code.broadcast(best[number]), new[0])
+            found = body.op(f"or {vector} {found}, {code.lane_mask(better, size)}")
+        following = body.op(f"add nuw nsw i64 {index}, {self.width}")
+        body.lines[at : at + 2] = [
+            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]",
+            f"  {seen} = phi {vector} [ zeroinitializer, %{before} ], [ {found}, %{body.block} ]",
+        ]
+        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
+        body.label(after)
+        return code.any(Value("b1", found, wide=size))
+
+    def _locate(self, row: Row, start: str, stop: str, number: int) -> None:
+        """Join the extreme of elements ``start`` to ``stop``, and where it is first."""
+        body, code, fold = self.body, self.elements.code(self.width), self.folds[number]
+        lanes = code.broadcast(self._extreme(row, start, stop, number))
+        before = body.block
+        find, hit, miss, after = (body.name(hint) for hint in ("find", "hit", "miss", "found"))
+        body.jump(find)
+        body.label(find)
+        index = "%" + body.name()
+        at = len(body.lines)
+        body.lines.append("")
+        matches = self._matches(Place(code, index), row, number, lanes)
+        body.branch(code.any(matches), hit, miss)
+        body.label(miss)
+        following = body.op(f"add nuw nsw i64 {index}, {self.width}")
+        body.lines[at] = f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{miss} ]"
+        # where no element counts, none is found
+        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), find, after)
+        body.label(hit)
+        self._join(row, fold, number, body.op(f"add i64 {index}, {code.first(matches)}"))
+        body.jump(after)
+        body.label(after)
+
+    def _extreme(self, row: Row, start: str, stop: str, number: int) -> Value:
+        """The extreme of whole vectors."""
+        body, code, fold = self.body, self.elements.code(self.width), self.folds[number]
+        kind = code.type(fold.dtype)
+        begin = code.broadcast(fold.identity(self.elements.code())[0])
+        before = body.block
+        loop, after = body.name("extreme"), body.name("extreme")
+        body.jump(loop)
+        body.label(loop)
+        index, held = "%" + body.name(), Value(fold.dtype, "%" + body.name())
+        at = len(body.lines)
+        body.lines.extend(["", ""])
+        new = self._element(Place(code, index), row, number)
+        best = self._better(code, fold, held, new)
+        following = body.op(f"add nuw nsw i64 {index}, {self.width}")
+        body.lines[at : at + 2] = [
+            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]",
+            f"  {held.name} = phi {kind} [ {begin.name}, %{before} ], [ {best.name}, %{body.block} ]",
+        ]
+        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
+        body.label(after)
+        return self._extreme_lane(code, fold, best)
+
+    def _extreme_lane(self, code: Code, fold: Fold, value: Value) -> Value:
+        width = code.width
+        while width > 1:
+            half = width // 2
+            parts = [
+                Value(
+                    value.dtype,
+                    code.slice(VALUE_TYPE[value.dtype], value.name, width, start, half),
+                )
+                for start in (0, half)
+            ]
+            value = self._better(Code(code.function, half), fold, *parts)
+            width = half
+        return value
+
+    @staticmethod
+    def _better(code: Code, fold: Fold, old: Value, new: Value) -> Value:
+        return (minimum if fold.op == "argmin" else maximum)(code, old, new)
+
+    def _element(self, place: Place, row: Row, number: int) -> Value:
+        """What a fold would take in at ``place``."""
+        return self.elements.scanned(place, row)[number][0]
+
+    def _matches(self, place: Place, row: Row, number: int, extreme: Value) -> Value:
+        """Which elements are the extreme: NaN, if there is one, is what was found."""
+        code, fold = place.code, self.folds[number]
+        new = self._element(place, row, number)
+        if KIND[new.dtype] == "f":
+            found = code.op("or", code.fcmp("oeq", new, extreme), is_nan(code, new))
+        else:
+            found = code.icmp("eq", new, extreme)
+        if fold.reduction.mask >= 0:
+            found = code.op("and", found, self.elements.counted(place, row, number))
+        return found
+
+    def _join(self, row: Row, fold: Fold, number: int, index: str) -> None:
+        """Join element ``index`` of the row."""
+        code = self.elements.code()
+        new = self.elements.scanned(Place(code, index), row)[number]
+        fold.store(code, fold.combine(code, fold.load(code), new))
+
+    def _few(self, row: Row, number: str, count: str) -> None:
+        """Some elements of a row that has fewer than a vector; spare lanes repeat the first one."""
+        body = self.body
+        index = body.op(f"mul i64 {number}, {self.tail}")
+        left = body.op(f"sub i64 {count}, {index}")
+        code = self.elements.code(self.tail)
+        indices = [index]
+        for one in range(1, self.tail):
+            real = body.op(f"icmp slt i64 {one}, {left}")
+            offset = body.op(f"select i1 {real}, i64 {one}, i64 0")
+            indices.append(body.op(f"add i64 {index}, {offset}"))
+        numbers = ", ".join(f"i64 {lane}" for lane in range(self.tail))
+        mask = code.icmp("slt", Value("i8", f"<{numbers}>"), code.broadcast(Value("i8", left)))
+        place = Place(code, index, mask, indices)
+        for which, fold in self.folds.items():
+            best = self._extreme_lane(code, fold, self._element(place, row, which))
+            matches = self._matches(place, row, which, code.broadcast(best))
+            hit, after = body.name("hit"), body.name("few")
+            body.branch(code.any(matches), hit, after)
+            body.label(hit)
+            lane = code.first(matches)
+            self._join(row, fold, which, body.op(f"add i64 {index}, {lane}"))
+            body.jump(after)
+            body.label(after)
