@@ -295,6 +295,112 @@ np.sinc(x)
 np.trapezoid(x)
 np.percentile(x, 30)
 np.cross(v, v)
+c + c
+c * 3
+c == 5
+c > 3
+c // 7
+c << 1
+g + g
+g * g
+g == 5
+g // 7
+g % 7
+e + e
+e // 7
+e > 7
+q + q
+q * q
+abs(q)
+q.sum()
+z == w
+s == s
+s < 0.5
+s / 3
+np.sqrt(s)
+np.where(m, 1.0, 0.0)
+np.where(x > 0.5, x, -x)
+np.where(u > 7, u, 0)
+np.logical_or(m, k)
+np.logical_xor(m, k)
+c.sum()
+c.min()
+c.argmax()
+g.sum()
+g.max()
+g.argmax()
+e.min()
+m.cumsum()
+np.cumsum(c)
+np.cumsum(s, dtype="f8")
+np.cumsum(b, axis=0)
+np.cumsum(b, axis=1)
+np.cumprod(a, axis=0)
+np.cumprod(a, axis=1)
+np.maximum.accumulate(a, axis=0)
+np.maximum.accumulate(a, axis=1)
+np.logical_or.accumulate(m)
+a.argmax(axis=1)
+a.T.argmin(axis=1)
+a.T.sum(axis=0)
+a.T.sum(axis=1)
+a.T.min(axis=0)
+a.T.min(axis=1)
+a.max(axis=0)
+a.any(axis=1)
+b.argmax(axis=1)
+b.mean(axis=0)
+np.count_nonzero(a > 0.5, axis=1)
+np.count_nonzero(s > 0.5)
+np.count_nonzero(u > 5)
+np.sort(a, axis=0)
+np.sort(a, axis=1)
+np.sort(s)
+np.argsort(a, axis=1)
+np.partition(x, 1000)
+np.argpartition(x, 1000)
+np.gradient(a, axis=0)
+np.gradient(a, axis=1)
+np.diff(x, 2)
+np.trapezoid(a, axis=0)
+np.roll(a, 3, axis=0)
+np.roll(a, (1, 2), axis=(0, 1))
+np.take(a, j[:1000] % 1000, axis=0)
+np.take(a, j[:1000] % 1000, axis=1)
+np.put_along_axis(a.copy(), p, 0.0, axis=1)
+np.place(x.copy(), few, 0.0)
+np.putmask(x.copy(), few, 0.0)
+np.copyto(x.copy(), y, where=m)
+np.tensordot(a, a, 1)
+np.einsum("ij,jk->ik", a, a)
+np.einsum("ij->j", a)
+np.einsum("ii", a)
+np.inner(a, a[0])
+np.vdot(z, w)
+np.fft.fft(x)
+np.fft.rfft(a, axis=1)
+np.kron(a[:30, :30], a[:30, :30])
+np.pad(a, 2, mode="edge")
+np.pad(a, 2, mode="reflect")
+np.pad(a, 2, mode="wrap")
+np.delete(x, 5)
+np.insert(x, 5, 1.0)
+np.swapaxes(a, 0, 1).copy()
+np.moveaxis(v, 0, 1).copy()
+np.histogram2d(x, y, 20)
+np.bincount(i, weights=x)
+np.add.at(x.copy(), i, 1.0)
+np.add.reduceat(x, [0, 10, 500])
+np.quantile(a, 0.3, axis=0)
+np.nanvar(x)
+np.corrcoef(v.T)
+np.cov(v.T)
+np.unwrap(x)
+np.unpackbits(u)
+np.array_split(x, 7)
+np.block([[a, a], [a, a]])
+np.union1d(u, u)
+np.intersect1d(c, c)
 """
 
 
@@ -311,6 +417,10 @@ def arrays(n: int) -> dict[str, Any]:
         "h": (x - 0.5).astype("f2"),
         "i": random.integers(0, 1000, n),
         "u": random.integers(0, 256, n).astype("u1"),
+        "c": random.integers(-100, 100, n).astype("i2"),
+        "e": random.integers(0, 1000, n).astype("u4"),
+        "g": random.integers(-1000, 1000, n).astype("i4"),
+        "q": (x + 1j * x).astype("c8"),
         "z": x + 1j * random.random(n),
         "w": random.random(n) + 1j,
         "m": m,

@@ -186,6 +186,23 @@ def test_functions_are_measured_and_right() -> None:
     assert not [one for one in found if one["wrong"]]
 
 
+def test_reductions_are_measured_beside_bare_reading() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "roofline.py"), "sum-0", "argmax-1-T", "--smoke", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert [one["program"] for one in found] == ["sum-0", "argmax-1-T"]
+    for one in found:
+        assert one["wrong"] == ""
+        assert 0 < one["least"]["alone"] <= one["alone"]
+        assert one["possible"] > 0 < one["of_reading"]
+
+
 def test_planning_is_measured_on_one_process() -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / "planning.py"), "--smoke", "--json"],

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
+
+import atoll as np
+from atoll.config import config
+from atoll.plan.lower import strip_width
 
 from .oracle import SMALL, arrays, check_line, lines
 
@@ -42,3 +47,16 @@ r = np.argmin(a, axis=0, out=np.zeros(a.shape[1:], int))
 @pytest.mark.parametrize("line", lines(REDUCTIONS))
 def test_reductions(line: str, name: str, small: int) -> None:
     check_line(line, arrays[name], small=small, ulps=16)
+
+
+@pytest.mark.parametrize("columns", [31, 33, 1000, 1001, 2047, 2999, 4099])
+def test_columns_are_shared_out_in_strips(columns):
+    """Whatever the number of columns: each is folded once, and hardly any are left over."""
+    width = strip_width(columns)
+    assert 0 < width <= max(1024, columns if columns < 32 else 0)
+    assert columns % width < 8
+    a = numpy.random.default_rng(columns).integers(-9, 9, (140_000 // columns, columns))
+    with config(threads=2):
+        for name in ("sum", "min", "any", "argmax"):
+            found = getattr(np, name)(np.array(a), axis=0)
+            assert (numpy.asarray(found) == getattr(numpy, name)(a, axis=0)).all()

@@ -355,15 +355,16 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
 
 
 def strip_width(extent: int) -> int:
-    """How wide a strip of an axis is: what divides it, or about a thousand elements."""
-    if extent < 16:
+    """How wide a strip of an axis is: a half, or at most a thousand elements, of which hardly any are left
+    over: what is left is a nest of its own, that no other thread shares."""
+    if extent < 32:
         return extent
     if extent < 2048:
-        return -(-extent // 16) * 8 if extent >= 32 else extent
+        return extent // 2
     for width in range(1024, 511, -8):
         if extent % width == 0:
             return width
-    return 1024
+    return extent // -(-extent // 1024)
 
 
 def _fold_strides(
