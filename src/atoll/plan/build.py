@@ -38,6 +38,7 @@ from .lower import Launch, bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
 from .readers import readers_of
 from .statements import Trace, make_statements
+from .unknown import dense_shape
 
 _IDENTITIES: dict[str, Callable[[np.dtype[Any]], Any]] = {
     "add": lambda d: d.type(0),
@@ -185,7 +186,7 @@ class Planner(StepsByNumpy):
         for statement in group.statements:
             node = statement.node
             if node.kind == "arg" and registers.of[id(node)] not in full:
-                form = dense(node.geometry.shape, node.args[0].geometry.dtype)
+                form = dense_shape(node.geometry.shape, node.args[0].geometry.dtype)
                 registers.extremes[id(node)] = registers.extra(form)
         bodies, needs = bodies_of(group, registers, self.available, reusable, registers.rank)
         finish = self._exchange(needs.patches, group, reusable)
