@@ -222,19 +222,17 @@ def filled(
     node.place = None
     node.holders = 0
     weight: float = 1
-    scattered = False
+    spread: float = 0
     for arg in args:
         if type(arg) is Node:
             weight += arg.weight
             if arg.place is not None:
-                scattered = True
+                spread = (spread or 1) + arg.weight
     node.weight = weight
-    if scattered:
+    if spread:
         # What every rank has may have been looked at, and so be a source, on some of them only.
         if weight > 0:
-            node.weight = 1 + sum(
-                [arg.weight for arg in args if type(arg) is Node and arg.place is not None]
-            )
+            node.weight = spread
         node.place = Node.placed(node)
     return node
 

@@ -25,7 +25,7 @@ _places: dict[Any, Place] = {}
 class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
-    __slots__ = ("folds_whole", "layout", "number", "padded", "read", "world")
+    __slots__ = ("folds_whole", "held_once", "layout", "number", "padded", "read", "world")
 
     def __init__(self, layout: Layout, world: World) -> None:
         self.layout = layout
@@ -34,6 +34,8 @@ class Place:
         self.padded = layout.is_padded
         self.folds_whole = layout.copies == 1 or any(n > 1 for n in layout.grid)
         """Whether a fold over all axes gives every rank the value."""
+        self.held_once = layout.copies == 1 and not any(axis.overlaps for axis in layout.axes)
+        """Whether no two ranks hold the same element."""
         self.read: dict[int, Place | None] = {}
         """Where views that were read lie, by their numbers."""
 

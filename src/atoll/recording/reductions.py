@@ -152,7 +152,8 @@ def reduce(
     if plainly:
         found = _folds.get((ufunc, geometry.number, axis))
         cell = handle._cell
-        if found is not None and cell.node.place is None:
+        home = cell.node.place
+        if found is not None and (home is None or (home.held_once and geometry.is_base)):
             params, form, code, mark = found
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
             site = user_site()
@@ -206,7 +207,8 @@ def reduce(
         operand = cast(operand, inner, site)
     form = reduction.reduced_geometry(geometry, axes, keepdims, inner)
     node = reduction.fold(ufunc, operand, axes, keepdims, inner, site, form)
-    if plainly and inner == result_dtype == geometry.dtype and operand.place is None:
+    # The code of a node that lies on ranks may say where.
+    if plainly and inner == result_dtype == geometry.dtype and node.place is None:
         if len(_folds) >= 4096:
             _folds.clear()
         code = node.identify()
@@ -437,8 +439,7 @@ def product_sum(a: Any, b: Any) -> Any:
         or fold is None
         or mine.pins
         or theirs.pins
-        or mine.node.place
-        or theirs.node.place
+        or mine.node.place is not theirs.node.place
     ):
         return reduce(np.add, _times(a, b))
     first = a._node()
@@ -450,6 +451,9 @@ def product_sum(a: Any, b: Any) -> Any:
     del args
     if product.weight > WEIGHT_LIMIT:
         evaluate((product,))
+    home = product.place
+    if home is not None and not home.held_once:
+        return reduce(np.add, of_node(product))
     params, form, code, mark = fold
     operand = (product,)
     return of_node(filled(new(Node), "reduce", operand, form, params, "add", site, code, mark))
