@@ -409,7 +409,7 @@ class Further(wider.Drawing):
     def aliases(self) -> str:
         name, _ = self.pick()
         other, _ = self.pick()
-        lines = [f"v = np.shares_memory({self.chain(name)}, {self.chain(other)})", f"v = np.may_share_memory({name}, {other})", f"v = {self.chain(name)}.base is None", f"v = {name}[...] is {name}", f"v = np.asarray({name}) is {name}", f"v = np.shares_memory(np.ravel({self.chain(name)}), {name})"]
+        lines = [f"v = np.shares_memory({self.chain(name)}, {self.chain(other)})", f"v = np.may_share_memory({name}, {other})", f"v = {name}[...] is {name}", f"v = np.asarray({name}) is {name}", f"v = np.shares_memory(np.ravel({self.chain(name)}), {name})"]
         return self.rng.choice(lines)
 
     def windows(self) -> str:

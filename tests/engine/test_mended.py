@@ -144,6 +144,18 @@ def test_writes_from_ranks_into_memory_that_every_rank_has(rank, size):
     assert block.tolist() == [5]
 
 
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
+def test_parts_of_elements_where_a_rank_has_only_one(size):
+    """What is calculated from the imaginary part of a share of one element is not written over that part."""
+    whole = np.array([4 - 4j, 2 + 1j, 3j])[:size]
+    a = atoll.asarray(whole).redistribute(Layout((size,), "b", size=size))
+    a.real = -a.imag
+    np.testing.assert_array_equal(np.asarray(a), -whole.imag + 1j * whole.imag)
+    np.add(a.real, 1, out=a.imag)
+    np.testing.assert_array_equal(np.asarray(a), -whole.imag + 1j * (1 - whole.imag))
+
+
 def test_an_old_version_that_a_strided_assignment_still_reads():
     """An assignment to every other element reads a version that a later one would overwrite."""
 

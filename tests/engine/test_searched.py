@@ -80,6 +80,10 @@ PROGRAMS = {
     "places to insert at have one axis": """
         np.insert(a0, np.array([[1, 2]]), 7)
         a1 = np.insert(a0, np.array([1, 2]), 7)""",
+    "one number among sorted ones": """
+        v = np.searchsorted(a0[0, :1], 0, sorter=np.argsort(a0[0, :1]))
+        v = np.searchsorted(np.sort(a0[0]), 2)
+        np.linalg.solve(np.eye(3), a0[:, 0].astype('f2'))""",
     "views of nothing": """
         a1 = np.zeros((0, 3))
         a2 = a1[:, -1:3] + a1
@@ -121,6 +125,16 @@ def test_elements_that_several_ranks_hold_count_once(layout):
     assert (a @ a, np.dot(a, whole), a.var()) == (55, 55, whole.var())
     assert (a.argmax(), atoll.count_nonzero(a), a.max()) == (5, 5, 5)
     assert np.asarray(a.reshape(2, 3).sum(axis=0)).tolist() == [3, 5, 7]
+
+
+@pytest.mark.simulated(4)
+@pytest.mark.ranks(4)
+@pytest.mark.parametrize("maps", ["bn", "cn", "nb"])
+def test_elements_that_two_ranks_hold_count_once_flattened(maps):
+    whole = np.arange(16.0).reshape(4, 4)
+    grid = (1, 2) if maps == "nb" else (2, 1)
+    a = atoll.asarray(whole).redistribute(Layout((4, 4), maps, grid=grid, size=4, ranks=range(4)))
+    assert ((a.ravel() + 1).sum(), atoll.vdot(a, a), (a.reshape(2, 8) * 2).max()) == (136, 1240, 30)
 
 
 @pytest.mark.simulated(2)

@@ -78,7 +78,7 @@ def unshape_reductions(
                 for below in order:  # operands first, so that no call goes deep
                     unshaped(below, memory, scalar_of)
             inner = unshaped(node.args[0], memory, scalar_of)
-            if inner is not None and not node.params[1]:
+            if inner is not None and not node.params[1] and _counts_once(inner):
                 node.args = (inner,)
                 node.params = (tuple(range(inner.geometry.ndim)), False)
                 changed = True
@@ -89,6 +89,12 @@ def unshape_reductions(
     for root in roots:
         _append_pending(root, done, from_roots)
     return from_roots
+
+
+def _counts_once(node: Node) -> bool:
+    """Whether no element lies on several ranks, each of which would fold it."""
+    place = node.place
+    return place is None or (place.layout.copies == 1 and not place.layout.overlaps)
 
 
 def _append_pending(root: Node, done: set[int], order: list[Node]) -> None:

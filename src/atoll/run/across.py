@@ -50,11 +50,11 @@ def is_readable(view: Geometry) -> bool:
 
 
 def _part_of(block: Array, view: Geometry) -> Array:
-    """The part of each element of a base that a view shows."""
+    """The part of each element of a base that a view shows: a copy, of one element too."""
     each = view.base.dtype.itemsize // view.dtype.itemsize
     parts = np.ascontiguousarray(block).reshape(-1).view(view.dtype).reshape(*block.shape, each)
     place = view.offset % view.base.dtype.itemsize // view.dtype.itemsize
-    return np.ascontiguousarray(parts[..., place])
+    return parts[..., place].copy()
 
 
 def read_across(section: Section, view: Geometry, target: Layout) -> Section:

@@ -220,7 +220,7 @@ def solve(a: Any, b: Any) -> Any:
     if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0] or not right.size:
         return NotImplemented
     kind = np.result_type(matrix.dtype, right.dtype)
-    if kind.char not in "fdFD":
+    if kind.char not in "fdFD" or "e" in (matrix.dtype.char, right.dtype.char):
         return NotImplemented
     wide = right if right.ndim == 2 else shaping.reshape(right, (-1, 1))
     found = _solution(matrix.astype(kind), wide.astype(kind), world)

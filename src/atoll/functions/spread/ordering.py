@@ -47,6 +47,8 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     sequence, values = sequence.astype(kind), values.astype(kind)
     if place_of(sequence) is None:
         line = sequence._array()
+        if not values.ndim and place_of(values) is None:
+            return np.searchsorted(line, np.asarray(values), side)
         return by_blocks(lambda block: np.searchsorted(line, block, side), [values], world)
     return _found(sequence, values, side, world)
 
