@@ -72,6 +72,7 @@ PROGRAMS = {
         a4 = np.einsum('...i,i...->i', a0, a0.T)
         a5 = np.einsum('...,...', a0, a0[:1])
         a6 = np.einsum('j...,...', np.arange(3), a0)
+        a7 = np.einsum('ij,jk,kl->il', a0 > 0, (a0 < 3).T, a0 * 0.5)
         np.einsum('i...', np.array(3))
         np.einsum('ij,jk', a0, a0)""",
     "edges of bins have the dtype of the data": """
@@ -84,6 +85,18 @@ PROGRAMS = {
         v = np.searchsorted(a0[0, :1], 0, sorter=np.argsort(a0[0, :1]))
         v = np.searchsorted(np.sort(a0[0]), 2)
         np.linalg.solve(np.eye(3), a0[:, 0].astype('f2'))""",
+    "zeros are cut off by a view": """
+        a1 = np.pad(a0, ((1, 2), (0, 1)))
+        a2 = np.trim_zeros(a1)
+        a2 += 5
+        a3 = np.trim_zeros(a1, 'f', axis=0)
+        a4 = np.trim_zeros(np.zeros((2, 3)))""",
+    "an index that is broadcast away is checked": """
+        a1 = a0[:0]
+        a1[0, np.array([], int)]
+        a0[9, np.array([], int)] = 1
+        a2 = np.repeat(np.array(3), np.array([2]), axis=0)
+        np.clip(a0 * 1j, -1, 2, out=a0)""",
     "views of nothing": """
         a1 = np.zeros((0, 3))
         a2 = a1[:, -1:3] + a1

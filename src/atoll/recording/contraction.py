@@ -91,6 +91,8 @@ def einsum(operands: Sequence[Any]) -> Any:
     dtype = np.result_type(*[a.dtype for a in arrays])
     if dtype.kind == "b":
         return NotImplemented
+    if len(arrays) > 1:  # truth values and small integers are multiplied as numbers of the result
+        arrays = [asarray(a) if a.dtype == dtype else asarray(a).astype(dtype) for a in arrays]
     parts = [
         _single(asarray(a), term, "".join(terms[:k] + terms[k + 1 :]) + result, dtype)
         for k, (term, a) in enumerate(zip(terms, arrays))

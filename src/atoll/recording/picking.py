@@ -202,9 +202,12 @@ def in_range(
     bad: tuple[int, tuple[int, int, int]] | None = None
     for array, length, axis in zip(arrays, lengths, axes):
         part = _part(array, shape, everywhere, world)
+        if not prod(shape) and everywhere:
+            part = np.asarray(array).reshape(-1)  # what is broadcast away is checked, too
         outside = np.flatnonzero((part < -length) | (part >= length))
         if outside.size and bad is None:
             bad = int(outside[0]), (int(part[outside[0]]), axis, length)
+        part = part if prod(shape) else part[:0]
         parts.append(np.where(part < 0, part + length, part))
     if everywhere:
         if bad is not None:

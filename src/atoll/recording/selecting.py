@@ -94,6 +94,9 @@ def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) ->
     if options or handle._np is not None or handle.dtype.kind not in "biuf":
         if out is not None:
             options = {**options, "out": out}
+            if isinstance(out, Handle) and not options.get("casting"):
+                one = np.empty(0, handle.dtype)
+                _CLIP(one, one, one, out=np.empty(0, out.dtype))  # type: ignore[attr-defined]
         return shaping.like(handle, by_numpy(np.ndarray.clip, (handle, low, high), options))
     if handle.dtype.kind in "iu":
         info = np.iinfo(handle.dtype)

@@ -85,7 +85,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if given is None or given[1].dtype.kind not in "iub":
         return NotImplemented
     a, counts = given
-    if axis is None:
+    if axis is None or not a.ndim:  # an element has one axis here
         a, axis = shaping.ravel(a), 0
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     if counts.ndim == 0 or counts.size == 1:
@@ -120,15 +120,22 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 @on_ranks(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    filt = asarray(filt)
-    if axis is not None or filt.ndim != 1:
+    filt, trim = asarray(filt), trim.lower()
+    if trim not in ("fb", "bf", "f", "b") or not filt.ndim:
         return NotImplemented
-    there = call("flatnonzero", filt)
-    if not there.size:
-        return filt[:0]
-    first = int(there[0]) if "f" in trim.lower() else 0
-    last = int(there[-1]) + 1 if "b" in trim.lower() else filt.size
-    return filt[first:last]
+    axes = tuple(range(filt.ndim))
+    if axis is not None:
+        axes = np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim, "axis")
+    key = [slice(None)] * filt.ndim
+    for along in axes:
+        others = tuple([k for k in range(filt.ndim) if k != along])
+        there = call("flatnonzero", (filt != 0).any(others) if others else filt)
+        if not there.size:
+            key[along] = slice(0, 0)
+            continue
+        first = int(there[0]) if "f" in trim else None
+        key[along] = slice(first, int(there[-1]) + 1 if "b" in trim else None)
+    return filt[tuple(key)]
 
 
 @on_ranks(np.pad)
