@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
 from ..errors import LayoutError, LayoutIndexError
 from .grids import best_grid
+from .integers import is_index
 from .maps import Block, Map, as_map, whole_number
 
 # They have an ``__index__``, but as an index they select.
@@ -47,7 +48,7 @@ def read_key(key: Any, shape: tuple[int, ...]) -> list[range | int | None]:
         extent = shape[axis]
         if isinstance(item, slice):
             result.append(range(extent)[item])
-        elif isinstance(item, SupportsIndex) and not isinstance(item, _NO_INTEGERS):
+        elif is_index(item) and not isinstance(item, _NO_INTEGERS):
             number = item.__index__()
             if not -extent <= number < extent:
                 raise LayoutIndexError(

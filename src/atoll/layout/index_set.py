@@ -37,12 +37,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any, NamedTuple, SupportsIndex, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import LayoutIndexError
+from .integers import is_index
 from .runs import Indices
 
 Key = slice | Indices
@@ -441,7 +442,7 @@ class Listed(IndexSet):
         return f"Listed({self.indices.tolist()})"
 
     def __contains__(self, index: object) -> bool:
-        if not isinstance(index, SupportsIndex):
+        if not is_index(index):
             return False
         number, (values, _) = index.__index__(), self._sorted()
         place = int(np.searchsorted(values, number))

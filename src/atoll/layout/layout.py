@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from operator import index as as_integer
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from ..errors import LayoutError, LayoutIndexError
 from .arguments import read_grid, read_key, read_maps, read_ranks, read_shape
 from .axes import Axis, BlockAxis, Widths
 from .index_set import EMPTY, IndexSet, Range
+from .integers import is_index
 from .maps import LETTERS, Map, described, whole_number
 from .picture import html, svg, text
 from .runs import Indices
@@ -48,6 +49,11 @@ def _world_size(size: object) -> int:
     if size is None:
         return _default_size[0]() if _default_size else 1
     return whole_number(size, "layout: the number of processes", 1)
+
+
+def _several(axes: int | Sequence[int]) -> Sequence[int]:
+    """Axes that may be given as one number."""
+    return (axes.__index__(),) if is_index(axes) else tuple(axes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -448,7 +454,7 @@ class Layout:
 
     def expanded(self, axis: int | Sequence[int]) -> Layout:
         """The layout with new axes of length one at the given places of the result."""
-        places = (axis,) if isinstance(axis, SupportsIndex) else tuple(axis)
+        places = _several(axis)
         total = self.ndim + len(places)
         new = {place % total for place in places}
         if len(new) != len(places) or not all(-total <= place < total for place in places):
@@ -474,7 +480,7 @@ class Layout:
 
     def _axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
         found = []
-        for axis in (axes,) if isinstance(axes, SupportsIndex) else axes:
+        for axis in _several(axes):
             number = whole_number(axis, "layout: an axis")
             if not -self.ndim <= number < self.ndim:
                 raise LayoutIndexError(f"layout: axis {number} of an array of {self.ndim} axes")

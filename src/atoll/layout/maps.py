@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,13 @@ from .axes import (
     ceiling_bounds,
 )
 from .index_set import IndexSet, listed
+from .integers import is_index
 
 
 def whole_number(value: object, what: str, least: int | None = None) -> int:
     """``value`` as an int; an error that says ``what`` it is for if it is none or too small."""
     number = None
-    if isinstance(value, SupportsIndex) and not isinstance(value, (bool, np.bool_)):
+    if is_index(value) and not isinstance(value, (bool, np.bool_)):
         # An array has an __index__ that serves for a single integer only.
         with suppress(TypeError):
             number = value.__index__()
@@ -57,7 +58,7 @@ def _items(value: object, what: str) -> Sequence[Any]:
 def _padding(value: object, what: str) -> Widths | tuple[Widths, ...]:
     """One pair of widths, or one pair per process."""
     items = _items(value, f"{what}: padding")
-    if items and all(not isinstance(item, SupportsIndex) for item in items):
+    if items and all(not is_index(item) for item in items):
         return tuple(_pair(item, f"{what}: padding of process {i}") for i, item in enumerate(items))
     return _pair(items, f"{what}: padding")
 

@@ -10,12 +10,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import gcd, lcm
-from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from .index_set import EMPTY, IndexSet, Key, Listed, Piece, Range, ascending, listed, meet
+from .integers import is_index
 from .runs import Indices, ceiling, expand, merge, overlap, smallest_period
 
 _set = object.__setattr__
@@ -76,7 +76,7 @@ class Pattern(IndexSet):
         return self.size
 
     def __contains__(self, index: object) -> bool:
-        if not isinstance(index, SupportsIndex):
+        if not is_index(index):
             return False
         place, rest = divmod(index.__index__() - self.first, self.step)
         if rest or not 0 <= place < self.extent:

@@ -23,7 +23,7 @@ _numbers = itertools.count()
 class Loop:
     """One output of the loop that NumPy would run for a ufunc on operands of given dtypes."""
 
-    __slots__ = ("inputs", "name", "number", "output", "ufunc")
+    __slots__ = ("_text", "inputs", "name", "number", "output", "ufunc")
 
     def __init__(self, ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...], output: int) -> None:
         self.ufunc = ufunc
@@ -31,9 +31,12 @@ class Loop:
         self.inputs = dtypes[: ufunc.nin]
         self.output = dtypes[ufunc.nin + output]
         self.number = next(_numbers)
+        self._text = ""
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(map(str, self.inputs))}) -> {self.output}"
+        if not self._text:
+            self._text = f"{self.name}({', '.join(map(str, self.inputs))}) -> {self.output}"
+        return self._text
 
 
 Loops = tuple[Loop, ...]

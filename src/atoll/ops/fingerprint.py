@@ -69,18 +69,23 @@ def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
             for arg in node.args
             if type(arg) is Node
         ]
-        params = [_form(p) if isinstance(p, Geometry) else repr(p) for p in node.params]
-        form = f"{node.geometry.shape} {node.geometry.dtype}"
+        params = [_form(p) if type(p) is Geometry else repr(p) for p in node.params]
+        form = f"{node.geometry.shape} {_dtype(node.geometry.dtype)}"
         want = "wanted" if id(node) in wanted else ""
         words.append(f"{node.kind} {node.name} {operands} {params} {form} {_place(node)} {want}")
         number[id(node)] = len(number)
     return of_text(_ADDRESS.sub("", "\n".join(words)))
 
 
+_dtype = lru_cache(256)(str)
+"""A dtype in words, which NumPy finds anew at each asking."""
+
+
 def _form(geometry: Geometry) -> str:
+    form = f"{geometry.shape} {_dtype(geometry.dtype)}"
     if geometry.is_base:
-        return f"{geometry.shape} {geometry.dtype}"
-    return f"{geometry.shape} {geometry.dtype} of {geometry.base.shape} {geometry.axes or geometry}"
+        return form
+    return f"{form} of {geometry.base.shape} {geometry.axes or geometry}"
 
 
 def _place(node: Node) -> Any:

@@ -271,6 +271,7 @@ class Program:
 
     __slots__ = (
         "_empty",
+        "_ran",
         "communicator",
         "described",
         "description",
@@ -299,6 +300,7 @@ class Program:
         self.size = size
         self._empty = (None,) * (size - leaves)
         self.steps = steps
+        self._ran = False
         self.quick: Sequence[Step] | None = None
         """The steps as they are run from the second time on."""
         self.outputs = outputs
@@ -331,7 +333,7 @@ class Program:
         """
         state.registers.extend(self._empty)
         try:
-            for step in self.quick or self._steps(state):
+            for step in self.quick or self._steps():
                 state.step = step
                 step.run(state)
         finally:
@@ -339,10 +341,11 @@ class Program:
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 
-    def _steps(self, state: State) -> Sequence[Step]:
-        """What runs: what comes but once is not worth joining."""
-        if state.reused:
+    def _steps(self) -> Sequence[Step]:
+        """What runs at first: what comes but once is not worth joining."""
+        if self._ran:
             self.quick = joined(self.steps)
+        self._ran = True
         return self.steps
 
     def completed(self, state: State) -> list[tuple[int, Value]]:
