@@ -107,12 +107,16 @@ class Release:
             state.registers[register] = None
 
 
+_FEW = 8
+
+
 class Combine:
     """The result of a full reduction, from one partial per chunk."""
 
     __slots__ = (
         "count",
         "dtype",
+        "few",
         "fold",
         "from_zero",
         "geometry",
@@ -142,6 +146,9 @@ class Combine:
         self.from_zero = ufunc is np.add and self.dtype.kind in "fc"
         """NumPy begins with zero, so a sum of -0.0 is 0.0."""
         self.partials = np.empty(count if type(count) is int else 0, dtype)
+        few = self.from_zero and not self.shape and self.dtype == dtype == np.float64
+        self.few = few and 1 < len(self.partials) <= _FEW
+        """Whether Python adds them up sooner than NumPy."""
         self.positions: np.ndarray[Any, Any] | None = None
         self.identity = identity
         self.geometry = geometry
@@ -164,11 +171,14 @@ class Combine:
     def run(self, state: State) -> None:
         """Fold the partials; without any, the result is what changes nothing."""
         count, partials, fold = self.count, self.partials, self.fold
+        if self.few:
+            total = 0.0
+            for partial in partials.tolist():
+                total += partial
+            if total - total == 0.0:  # else NumPy says what overflowed, or is no number
+                state.registers[self.register] = Value(np.array(total))
+                return
         result = np.empty(self.shape, self.dtype)
-        if self.from_zero and not self.shape and count > 1:
-            fold(partials, 0, None, result, False, 0)  # type: ignore[misc]
-            state.registers[self.register] = Value(result)
-            return
         if count < 2 or fold is None:
             result[...] = partials[0] if count else self.identity
         elif self.shape:
