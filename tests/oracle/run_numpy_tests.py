@@ -31,6 +31,29 @@ FILES = (
     "lib/tests/test_shape_base.py",
     "lib/tests/test_nanfunctions.py",
     "lib/tests/test_twodim_base.py",
+    "_core/tests/test_getlimits.py",
+    "_core/tests/test_item_selection.py",
+    "_core/tests/test_einsum.py",
+    "_core/tests/test_conversion_utils.py",
+    "_core/tests/test_records.py",
+    "_core/tests/test_array_coercion.py",
+    "_core/tests/test_overrides.py",
+    "_core/tests/test_dlpack.py",
+    "_core/tests/test_arraymethod.py",
+    "_core/tests/test_scalarmath.py",
+    "lib/tests/test_index_tricks.py",
+    "lib/tests/test_arraysetops.py",
+    "lib/tests/test_histograms.py",
+    "lib/tests/test_arraypad.py",
+    "lib/tests/test_stride_tricks.py",
+    "lib/tests/test_type_check.py",
+    "lib/tests/test_ufunclike.py",
+    "linalg/tests/test_linalg.py",
+    "fft/tests/test_pocketfft.py",
+    "ma/tests/test_core.py",
+    "ma/tests/test_extras.py",
+    "random/tests/test_random.py",
+    "random/tests/test_generator_mt19937.py",
 )
 LEFT_OUT = (
     "test_sort_degraded",  # writes a million single elements, each of them alone
@@ -38,7 +61,7 @@ LEFT_OUT = (
     "test_extension_incref_elide",  # casts a Python object to a C struct without a question
     "test_count_nonzero_all",  # a million calls, each of them alone
 )
-LIMIT = 600
+LIMIT = 1800
 """Seconds that one file may take."""
 MARKERS = ("slow", "leaks_references", "thread_unsafe", "parametrize_dtype", "xslow")
 
