@@ -63,3 +63,15 @@ def test_joins(maps, size):
         ])  # fmt: skip
     for mine, theirs in zip(*reversed(results), strict=True):
         same(mine, theirs, 0)
+
+
+@pytest.mark.simulated(3)
+def test_joins_under_rules_that_raise(size):
+    a = normal((6, 8))
+    ours = put(a, "bn", size)
+    with np.errstate(all="raise"):
+        same(atoll.concatenate([ours, ours]), np.concatenate([a, a]))
+        same(atoll.stack([ours, ours], -1), np.stack([a, a], -1))
+        same(atoll.roll(ours, 1, 0), np.roll(a, 1, 0))
+        narrow = ours.astype(np.float32)
+        same(atoll.concatenate([ours, narrow]), np.concatenate([a, a.astype(np.float32)]))

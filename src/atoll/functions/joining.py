@@ -33,9 +33,10 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     """The parts along ``axis``, recorded; ``None`` where NumPy has to do it."""
     first = arrays[0]
     ndim = first.ndim
+    wanted = first.dtype if dtype is None else dtype
     usable = (
         len(arrays) <= MOST_PARTS
-        and free()
+        and (free() or all(a.dtype == wanted for a in arrays))  # only a cast can break a rule
         and any(is_large(a) for a in arrays)
         and ndim > 0
         and -ndim <= axis < ndim
