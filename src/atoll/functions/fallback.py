@@ -79,7 +79,7 @@ def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
     publish("vectorize", vectorize, "data")
-    for name in ("fft", "rec"):
+    for name in ("fft", "char", "strings", "rec"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
     publish("testing", Namespace("testing", _calling), "data")
     for name in _UNTOUCHED:

@@ -232,9 +232,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     constant = mode == "constant" and options.keys() <= {"constant_values"}
     constant = constant and np.isscalar(plain(options.get("constant_values", 0)))
     if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
-        return by_numpy(
-            np.pad, (array, pad_width, mode), options, name="numpy.pad" if not constant else ""
-        )
+        return by_numpy(np.pad, (array, pad_width, mode), options)
     widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         return by_numpy(np.pad, (array, pad_width, mode), options)

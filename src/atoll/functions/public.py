@@ -42,8 +42,15 @@ def publish(name: str, value: Any, kind: str, original: Any = None) -> None:
 
 _PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
 
-EXPANDING = frozenset({"broadcast_to", "broadcast_arrays", "meshgrid", "outer"})
+EXPANDING = frozenset(
+    {"broadcast_to", "broadcast_arrays", "meshgrid", "outer", "zeros", "ones", "empty", "arange"}
+)
 """What may make a large result of small arrays without any memory for it."""
+
+CREATING = frozenset({"full", "zeros_like", "ones_like", "empty_like", "full_like", "linspace", "logspace", "eye",
+    "identity", "tri", "indices", "tril_indices", "triu_indices", "diag_indices", "mask_indices", "tile", "repeat",
+    "pad", "roll"})  # fmt: skip
+"""What may make a large result of numbers alone."""
 
 _BY_CLASS = frozenset((
     "angle", "append", "astype", "average", "broadcast_arrays", "broadcast_to", "compress",
@@ -72,10 +79,11 @@ def declare(
     """
 
     short = short and name not in EXPANDING
+    bare = name not in CREATING
 
     def call(*args: Any, **options: Any) -> Any:
         if short:
-            result = at_once(original, args, options)
+            result = at_once(original, args, options, bare=bare)
             if result is not GENERAL:
                 return result
         for value in args:

@@ -41,9 +41,18 @@ def _shuffle(x: Any) -> None:
         by_numpy(np.random.shuffle, (x,), {}, writes=(0,))
 
 
+def _numpy_generator(generator: Any) -> Any:
+    """NumPy's own generator over the same stream: its methods call each other, without us between."""
+    found = generator.__dict__.get("_numpy")
+    if found is None:
+        found = generator.__dict__["_numpy"] = np.random.Generator(generator.bit_generator)
+    return found
+
+
 def _drawing(kind: type, name: str) -> Callable[..., Any]:
     original = getattr(kind, name)
     writes = (1,) if name in _IN_PLACE else ()
+    shared = kind is np.random.Generator and name != "spawn"
 
     def draw(self: Any, *args: Any, **options: Any) -> Any:
         if name in _IN_PLACE and args and _is_sequence(args[0]):
@@ -54,10 +63,11 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
             result = shuffling.ordered(self, name, args, options)
         if result is not NotImplemented:
             return result
-        result = at_once(partial(original, self), args, options, bare=True)
+        drawer = _numpy_generator(self) if shared else self
+        result = at_once(partial(original, drawer), args, options, bare=True)
         if result is not GENERAL:
             return result
-        return by_numpy(original, (self, *args), options, writes=writes)
+        return by_numpy(original, (drawer, *args), options, writes=writes)
 
     draw.__name__ = name
     draw.__doc__ = original.__doc__

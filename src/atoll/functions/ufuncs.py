@@ -68,7 +68,9 @@ class ufunc:
                     return self._forward(x) if small is None else of_small(self._numpy(small))
                 if type(x) is Scalar:
                     return self._forward(x)
-        result = at_once(self._numpy, inputs, options)
+                if type(x) in FAST_SCALARS:
+                    return self._numpy(x)
+        result = at_once(self._numpy, inputs, options, bare=True)
         if result is not GENERAL:
             return result
         if takes_over(inputs, options):

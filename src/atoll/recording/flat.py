@@ -27,7 +27,7 @@ class flatiter:
         self.base = base
         self._place = 0
         self._ahead: tuple[Any, int, Any] = (None, 0, None)
-        """The value from which elements were asked of other ranks, from which on, and they."""
+        """The value from which elements come; on ranks, those that were asked for, and from which on."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -72,8 +72,12 @@ class flatiter:
             raise StopIteration
         self._place += 1
         place = self._place - 1
-        if place_of(self.base) is None:
-            return self.base._array().flat[place]
+        base = self.base
+        if base._np is not None or base._cell.node.place is None:
+            held = base._np if base._np is not None else base._cell.settle()
+            if self._ahead[0] is not held:
+                self._ahead = (held, 0, base._array().flat)
+            return self._ahead[2][place]
         cell = self.base._cell
         cell.settle()
         value, start, ahead = self._ahead

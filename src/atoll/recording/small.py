@@ -21,7 +21,7 @@ GENERAL = object()
 """What is answered where the call has to take the general way."""
 
 LONGEST = 32
-"""Up to how many elements of a list are looked at."""
+"""Up to how many numbers of a list are looked at."""
 
 _scalars = {np.dtype(code).type for code in np.typecodes["All"]}
 PASSED = frozenset(
@@ -32,6 +32,8 @@ PASSED = frozenset(
 """Classes of values that NumPy gets as they are."""
 
 Array = np.ndarray[Any, Any]
+Owners = dict[int, Handle]
+"""The arrays that were given, by the identity of their memory's array."""
 
 
 def at_once(
@@ -45,7 +47,7 @@ def at_once(
 
     ``bare`` says that there need not be any.
     """
-    handles: list[Handle] = []
+    owners: Owners = {}
     plain: list[Any] = []
     own = Handle.array_type
     for value in args:
@@ -54,42 +56,43 @@ def at_once(
             small = value._np
             if small is None:
                 return GENERAL
-            handles.append(value)
+            owners[id(small)] = value
             plain.append(small)
         elif kind in PASSED:
             plain.append(value)
         else:
-            value = _inside(value, kind, handles)
+            value = _inside(value, kind, owners)
             if value is GENERAL:
                 return GENERAL
             plain.append(value)
     if options:
         named = {}
         for name, value in options.items():
-            value = _inside(value, type(value), handles)
+            value = _inside(value, type(value), owners)
             if value is GENERAL:
                 return GENERAL
             named[name] = value
         options = named
-    if not handles and not bare:
+    if not owners and not bare:
         return GENERAL
-    return _taken(function(*plain, **options), handles)
+    return _taken(function(*plain, **options), owners)
 
 
-def _inside(value: Any, kind: type, handles: list[Handle]) -> Any:
+def _inside(value: Any, kind: type, owners: Owners) -> Any:
     """A value for NumPy, with the arrays in it noted."""
-    if kind is Handle.array_type:
+    own = Handle.array_type
+    if kind is own:
         small = value._np
         if small is None:
             return GENERAL
-        handles.append(value)
+        owners[id(small)] = value
         return small
     if kind in PASSED:
         return value
-    if (kind is list or kind is tuple) and len(value) <= LONGEST:
+    if (kind is list or kind is tuple) and (len(value) <= LONGEST or type(value[0]) is own):
         made = []
         for item in value:
-            item = _inside(item, type(item), handles)
+            item = _inside(item, type(item), owners)
             if item is GENERAL:
                 return GENERAL
             made.append(item)
@@ -97,30 +100,29 @@ def _inside(value: Any, kind: type, handles: list[Handle]) -> Any:
     return GENERAL
 
 
-def _taken(result: Any, handles: list[Handle]) -> Any:
+def _taken(result: Any, owners: Owners) -> Any:
     """What NumPy returned, in our hands: an argument, a view of one, or memory of its own."""
     kind = type(result)
     if kind is np.ndarray:
-        return _array_taken(result, handles)
+        return _array_taken(result, owners)
     if kind is tuple:
-        return tuple([_taken(one, handles) for one in result])
+        return tuple([_taken(one, owners) for one in result])
     if kind is list:
-        return [_taken(one, handles) for one in result]
+        return [_taken(one, owners) for one in result]
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return kind(*[_taken(one, handles) for one in result])
+        return kind(*[_taken(one, owners) for one in result])
     return result
 
 
-def _array_taken(result: Array, handles: list[Handle]) -> Any:
+def _array_taken(result: Array, owners: Owners) -> Any:
+    handle = owners.get(id(result))
+    if handle is not None:
+        return handle
     base = result.base
-    for handle in handles:
-        small: Any = handle._np
-        if small is result:
-            return handle
-        if base is not None and (base is small or base is small.base):
-            return of_small(result)
-    if base is None and result.flags.owndata:
-        return from_numpy(result)
-    if any(np.may_share_memory(result, handle._array()) for handle in handles):
+    if base is None:
+        return from_numpy(result if result.flags.owndata else result.copy(order="K"))
+    if id(base) in owners or any(
+        np.may_share_memory(result, handle._array()) for handle in owners.values()
+    ):
         return of_small(result)
     return from_numpy(result.copy(order="K"))
