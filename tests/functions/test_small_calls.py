@@ -39,7 +39,7 @@ def test_what_is_large_takes_the_general_way():
         (large,),
         ([small, large],),
         (small, lambda x: x),
-        ([small] * (LONGEST + 1),),
+        (small, [1] * (LONGEST + 1)),
         (3,),
     ):
         assert at_once(numpy.sum, args, {}) is GENERAL
@@ -87,3 +87,48 @@ def test_samples_are_arrays_of_ours():
         made, expected = getattr(ours, name)(*args), getattr(theirs, name)(*args)
         assert numpy.array_equal(made, expected)
         assert isinstance(made, np.ndarray) == isinstance(expected, numpy.ndarray)
+
+
+def test_einsum_of_what_may_not_be_written():
+    rng = np.random.default_rng(1)
+    x, w = rng.random((4, 3, 66, 66)), rng.random((5, 3, 3, 3))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+    found = np.einsum("kcij,nchwij->nkhw", w, windows)
+    assert numpy.allclose(
+        found[0, 0, 0, 0], (numpy.asarray(x)[0, :, :3, :3] * numpy.asarray(w)[0]).sum()
+    )
+
+
+def test_modules_of_numpy_take_arrays_of_ours():
+    table = np.zeros(3, dtype=[("x", "f8"), ("n", "U2")])
+    table["n"] = ["a", "b", "c"]
+    assert numpy.rec.array(np.rec.array(table)).n[1] == "b"
+    upper = np.char.upper(table["n"])
+    assert isinstance(upper, np.ndarray)
+    assert upper.tolist() == ["A", "B", "C"]
+
+
+def test_no_warning_for_what_pads_with_the_edge(recwarn):
+    padded = np.pad(np.ones((300, 200)), 1, mode="edge")
+    assert padded.sum() == 302 * 202
+    assert not list(recwarn)
+
+
+def test_walking_along_flat_sees_what_is_written():
+    a = np.zeros(40_000)
+    seen = []
+    for k, value in enumerate(a.flat):
+        if k == 3:
+            break
+        seen.append(float(value))
+        a[k + 1] = k + 10
+    assert seen == [0, 10, 11]
+
+
+def test_generators_call_themselves_without_us_between():
+    ours, theirs = np.random.default_rng(4), numpy.random.default_rng(4)
+    for _ in range(2):
+        a = ours.multivariate_normal(np.zeros(2), np.eye(2))
+        b = theirs.multivariate_normal(numpy.zeros(2), numpy.eye(2))
+        assert numpy.array_equal(a, b)
+    assert type(ours.spawn(1)[0]) is type(ours)

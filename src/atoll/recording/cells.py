@@ -31,6 +31,7 @@ from ..plan.exchange import gather
 
 WEIGHT_LIMIT = 600
 reference = weakref.ref
+MOST_PIECES = 8
 
 
 class _Cells(threading.local):
@@ -125,13 +126,23 @@ def _fingerprint(cells: list[Cell]) -> int:
 class Cell:
     """The mutable box of a base array."""
 
-    __slots__ = ("__weakref__", "_first", "geometry", "node", "pins", "sites", "writeable")
+    __slots__ = (
+        "__weakref__",
+        "_first",
+        "geometry",
+        "node",
+        "pieces",
+        "pins",
+        "sites",
+        "writeable",
+    )
 
     def __init__(self, node: Node) -> None:
         self.node = node
         node.holders += 1
         self.geometry = node.geometry
         self.pins = 0
+        self.pieces = 0
         self.sites: set[int] | None = None
         """Where pending assignments were made."""
         self.writeable = True
@@ -185,6 +196,23 @@ class Cell:
             value = self.node.value
         value.count = -1
         return value
+
+    def is_unshared(self) -> bool:
+        """Whether this cell alone refers to its value."""
+        # self.node and getrefcount's own argument make two
+        return sys.getrefcount(self.node) <= 2
+
+    def is_used_by_pieces(self) -> bool:
+        """Whether short views have been recorded so often that it is better to compute, or copy, all of it."""
+        self.pieces += 1
+        if self.pieces < MOST_PIECES:
+            return False
+        self.pieces = 0
+        return True
+
+    def comes_round(self, site: Site | None) -> bool:
+        """Whether a loop is at an assignment again that is still pending."""
+        return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0
 
     def unpin(self) -> None:
         """One export less."""

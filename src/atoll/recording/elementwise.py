@@ -23,7 +23,7 @@ from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import WEIGHT_LIMIT, Cell, Handle
 from .fallback import by_numpy
-from .making import is_small, of_node, of_protocol, of_small, plain
+from .making import SHORT, is_small, of_node, of_protocol, of_small, plain, present
 
 FAST_SCALARS = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
@@ -283,11 +283,19 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
     def forward(self: Handle, other: Any) -> Any:
         small = self._np
         kind = type(other)
+        if (
+            small is None
+            and self._geometry.size <= SHORT
+            and (kind in FAST_SCALARS or (kind is Handle.array_type and _is_short(other)))
+        ):
+            small = present(self)
         if small is not None:
             if kind in FAST_SCALARS:
                 return of_small(ufunc(small, other))
             if kind is Handle.array_type:
                 second = other._np
+                if second is None:
+                    second = present(other)
                 if second is not None:
                     return of_small(ufunc(small, second))
         elif kind is Handle.array_type:
@@ -318,6 +326,8 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
 
     def backward(self: Handle, other: Any) -> Any:
         small = self._np
+        if small is None and self._geometry.size <= SHORT and type(other) in FAST_SCALARS:
+            small = present(self)
         kind = type(other)
         if small is not None:
             if kind in FAST_SCALARS:
@@ -364,6 +374,10 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
 
     def forward(self: Handle) -> Any:
         geometry = self._geometry
+        if geometry.size <= SHORT:
+            small = present(self)
+            if small is not None:
+                return of_small(ufunc(small))
         found = known.get((geometry.number,))
         if found is None or not (
             (state() is calm.state and warnings.filters is calm.filters) or free()
@@ -421,6 +435,10 @@ def general(ufunc: np.ufunc, *inputs: Any) -> Any:
     if result is NotImplemented:
         return by_numpy(ufunc, inputs, {})
     return result
+
+
+def _is_short(handle: Any) -> bool:
+    return handle._np is not None or handle._geometry.size <= SHORT
 
 
 def _defers(value: Any) -> bool:

@@ -15,11 +15,11 @@ from ..kernels.rules import free
 from ..ops.elementwise import is_native
 from ..ops.placement import crosses, placed_view
 from ..plan.exchange import gather
-from .cells import Handle
+from .cells import Cell, Handle
 from .elementwise import FAST_SCALARS, assign
 from .fallback import Given, by_numpy
 from .late import picking
-from .making import of_small, of_view, plain
+from .making import SHORT, is_alone, of_small, of_view, plain, present
 from .masks import compressed, put_masked
 
 _BASIC = frozenset({int, slice, type(None), EllipsisType})
@@ -146,6 +146,8 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         if cell.node.place is not None and crosses(region):
             if picking.put_across(cell, region, value):
                 return
+        elif region.size <= SHORT and _put_now(cell, region, value):
+            return
         elif (
             type(value) is Handle.array_type
             and value._np is None
@@ -176,6 +178,44 @@ def _is_element_of_objects(handle: Handle, key: Any) -> bool:
     return (
         items is not None and len(items) == form.ndim and all(type(item) is int for item in items)
     )
+
+
+def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
+    """Write a few numbers into memory that is there, and that is nobody else's; whether it was done.
+
+    What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
+    """
+    array = type(value) is Handle.array_type
+    if not (array or type(value) in FAST_SCALARS) or cell.node.place is not None:
+        return False
+    if not is_alone(region.size):
+        return False
+    turn = cell.node.value is None
+    if turn:
+        if not cell.comes_round(user_site()):
+            return False
+        cell.settle()
+    if array:
+        value = _few(value, turn)
+        if value is None:
+            return False
+    if not (turn or cell.is_unshared() or cell.is_used_by_pieces()):
+        # what is pending needs the old value, and may be computed before it has to be copied
+        return False
+    view_of(cell.own().array, region)[...] = value
+    return True
+
+
+def _few(handle: Any, turn: bool) -> Any:
+    """The elements of a short array, computed if this is the ``turn`` of a loop; else ``None``."""
+    if handle._np is not None:
+        return handle._np
+    found = present(handle)
+    if found is None and turn and handle._geometry.size <= SHORT:
+        node = handle._cell.node
+        if node.place is None and node.weight >= 0:
+            found = handle._array()
+    return found
 
 
 def _put_through(handle: Handle, key: Any, value: Any) -> bool:

@@ -10,7 +10,7 @@ from ..comm.world import current_world
 from ..config import config
 from ..errors import LayoutError
 from ..graph.geometry import Geometry, dense, strided
-from ..graph.node import Node, coded, new, source
+from ..graph.node import Node, coded, new, source, view_of
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
@@ -28,6 +28,35 @@ def is_small(shape: tuple[int, ...]) -> bool:
     for n in shape:
         size *= n
     return size < config.small
+
+
+SHORT = 4096
+"""Up to how many elements NumPy is done with a view before a loop of ours has begun."""
+
+
+def present(handle: Handle) -> np.ndarray[Any, Any] | None:
+    """The memory of a short view whose value is there, in a process by itself: worth no recording.
+
+    A program that goes along the rows of a large matrix, one after the other, would wait for each of them.
+    """
+    geometry = handle._geometry
+    if geometry.size > SHORT:
+        return None
+    cell = handle._cell
+    node = cell.node
+    if node.place is not None or not is_alone(geometry.size):
+        return None
+    value = node.value
+    if value is None:
+        if node.weight < 0 or not geometry.ndim or not cell.is_used_by_pieces():
+            return None
+        value = cell.settle()
+    return view_of(value.array, geometry)
+
+
+def is_alone(size: int) -> bool:
+    """Whether so few elements are small, and no other rank has to know of them."""
+    return size < config.small and current_world().size == 1
 
 
 def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place | None:

@@ -11,7 +11,7 @@ from .calling import call, takes_over
 from .cells import Handle
 from .elementwise import FAST_SCALARS, binary, general, unary
 from .fallback import by_numpy
-from .making import of_small
+from .making import of_small, present
 
 
 class Operators(Handle):
@@ -156,6 +156,8 @@ _power, _power_reflected = binary(np.power)
 
 def _unary(ufunc: np.ufunc, handle: Handle) -> Any:
     small = handle._np
+    if small is None:
+        small = present(handle)
     return of_small(ufunc(small)) if small is not None else general(ufunc, handle)
 
 
