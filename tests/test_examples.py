@@ -94,3 +94,17 @@ def test_laplace(rank, size):
         assert float(found) == pytest.approx(expected, rel=1e-12)
         assert spread(v, size)
         np.testing.assert_allclose(np.asarray(v), u, rtol=1e-13)
+
+
+def test_ising(rank, size):
+    theirs, ours = both("ising")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing falls back to gathering
+        expected, found = theirs.start(24), ours.start(24)
+        for _ in range(2):
+            theirs.sweep(*expected[:2], 0.6, expected[2])
+            ours.sweep(*found[:2], 0.6, found[2])
+        assert spread(found[0], size)
+        assert found[0].dtype == np.int8
+        np.testing.assert_array_equal(np.asarray(found[0]), expected[0])
+        assert float(ours.energy(found[0])) == theirs.energy(expected[0])
