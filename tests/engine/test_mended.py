@@ -156,6 +156,18 @@ def test_parts_of_elements_where_a_rank_has_only_one(size):
     np.testing.assert_array_equal(np.asarray(a), -whole.imag + 1j * (1 - whole.imag))
 
 
+@pytest.mark.simulated(1, 2, 3)
+@pytest.mark.ranks(2)
+def test_a_mask_that_lies_elsewhere_than_what_is_computed_under_it(size):
+    """The value is computed where the mask is true only, so each rank asks for the mask twice."""
+    whole = np.arange(7.0)
+    backwards = Layout((7,), "b", grid=(size,), size=size, ranks=range(size)[::-1])
+    a, mask = atoll.asarray(whole).redistribute(backwards), atoll.asarray(whole % 3 == 0)
+    same = a[:]
+    atoll.add(same, 1, out=a, where=mask)
+    np.testing.assert_array_equal(np.asarray(a), whole + (whole % 3 == 0))
+
+
 def test_an_old_version_that_a_strided_assignment_still_reads():
     """An assignment to every other element reads a version that a later one would overwrite."""
 

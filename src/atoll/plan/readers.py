@@ -142,6 +142,8 @@ def _reads(group: Group, registers: Registers, available: set[int]) -> list[Foun
 
     for statement in group.statements:
         node, own = statement.node, identity(statement.domain)
+        if statement.only is not None:  # the mask under which alone it is computed
+            operands(statement.only, (2,), statement.domain, own)
         if statement.style == "map":
             below(node, own)
         elif statement.style == "place":
