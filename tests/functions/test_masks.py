@@ -64,9 +64,10 @@ def test_where_of_a_ufunc_raises_no_flags(mask):
 def test_a_wanted_element_raises_its_flags():
     a = np.array(numpy.where(MASKS["sparse"], 0.0, 1.0))
     m = np.array(MASKS["sparse"])
-    a[m] = 1.0 / a[m]
-    with pytest.warns(RuntimeWarning, match="divide by zero"):
+    with warnings.catch_warnings(record=True) as seen:
+        a[m] = 1.0 / a[m]
         assert float(a.max()) == numpy.inf
+    assert "divide by zero" in str(seen[0].message)
 
 
 def test_steps_and_broadcasting(mask):
