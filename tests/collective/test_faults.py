@@ -160,7 +160,7 @@ def test_late_messages_in_other_orders(name):
 @pytest.mark.parametrize("name", ["halo exchange", "sorted", "elements put", "product"])
 def test_one_rank_alone_has_no_memory(name, monkeypatch):
     """It goes on after its ``MemoryError``; the others learn of it, and nobody computes another number."""
-    allocate, expected = memory.Pool.allocate, PROGRAMS[name](np, ROWS.copy())
+    lend, expected = memory.Pool.lend, PROGRAMS[name](np, ROWS.copy())
     counted, seen = [0, 0], []
 
     def some(pool, nbytes, what=""):
@@ -168,7 +168,7 @@ def test_one_rank_alone_has_no_memory(name, monkeypatch):
             counted[0] += 1
             if counted[0] == counted[1]:
                 raise MemoryError("there is none")
-        return allocate(pool, nbytes, what)
+        return lend(pool, nbytes, what)
 
     def work():
         try:
@@ -178,7 +178,7 @@ def test_one_rank_alone_has_no_memory(name, monkeypatch):
             return attempt("sum")
 
     monkeypatch.setattr(arrays, "_TINY", -1)
-    monkeypatch.setattr(memory.Pool, "allocate", some)
+    monkeypatch.setattr(memory.Pool, "lend", some)
     for number in (1, 2, 3):
         counted[:] = 0, number
         for found in Simulation(SIZE, seed=number).run(work):
