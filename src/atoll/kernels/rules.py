@@ -10,8 +10,11 @@ noticed by the next operation that is slower, or the next look). If they are not
 - They raise, call, print or log at an error, or turn warnings into errors or collect all of them: operations are
   not recorded, but computed by NumPy at their call, as long as these rules hold.
 
-A look evaluates under the rules of the recording (:func:`under`), too. On several ranks the rules of one of them must
-not make it compute what the others do not, so there only ``atoll.errstate`` evaluates, which all ranks come to.
+A look evaluates under the rules of the recording (:func:`under`), too.
+
+On several ranks one of them must not compute what the others do not. ``np.errstate`` belongs to the program, which all
+of them run, but filters belong to the process, and simulated ranks share theirs: one may change them while another
+is in the middle of its work. So on several ranks filters decide only what becomes of a warning when it is given.
 """
 
 from __future__ import annotations
@@ -114,9 +117,10 @@ def _current() -> Rules:
         decisive.append(one)
         if message is None and module is None and not line:
             break
-    actions = {one[0] for one in decisive}
-    collected = "always" in actions and telling.is_collecting()
-    at_call = not _AT_THE_CALL.isdisjoint(modes.values()) or "error" in actions or collected
+    at_call = not _AT_THE_CALL.isdisjoint(modes.values())
+    if not at_call and current_world().size == 1:
+        actions = {one[0] for one in decisive}
+        at_call = "error" in actions or ("always" in actions and telling.is_collecting())
     return Rules(modes, np.geterrcall(), tuple(decisive), at_call, state(), found)
 
 
@@ -136,13 +140,15 @@ def differing() -> Rules | None:
 def under(rules: Rules) -> Iterator[None]:
     """Evaluate under the rules of the recording."""
     token = None if _variable is None else _variable.set(rules.state)
-    now = warnings.filters
-    warnings.filters = list(rules.filters)
-    telling.filters_changed()
+    now = warnings.filters if current_world().size == 1 else None
+    if now is not None:
+        warnings.filters = list(rules.filters)
+        telling.filters_changed()
     try:
         yield
     finally:
-        warnings.filters = now
-        telling.filters_changed()
+        if now is not None:
+            warnings.filters = now
+            telling.filters_changed()
         if token is not None:
             _variable.reset(token)
