@@ -33,7 +33,7 @@ EXEMPT = {
         "may_share_memory min_scalar_type mintypecode ndim result_type shape shares_memory size info einsum_path "
         "a.setflags",
         "settings": "errstate seterr seterrcall",
-        "records, which lie on every rank": "rec",
+        "records and text, which lie on every rank": "rec char strings",
         "dates and text, which lie on every rank": "busday_count busday_offset datetime_as_string datetime_data "
         "is_busday isnat format_float_positional format_float_scientific",
         "reads a file or a foreign object": "from_dlpack fromfile fromregex fromstring genfromtxt load loadtxt",
