@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,8 +30,66 @@ from ..ops.fingerprint import of_trace
 from ..plan.exchange import gather
 
 WEIGHT_LIMIT = 600
+"""What is heavier is evaluated at once."""
+NEAR_LIMIT = 150
+"""What is heavier is evaluated where something was too heavy before."""
 reference = weakref.ref
 MOST_PIECES = 8
+
+
+class _Cuts(threading.local):
+    """The lines at which something was too heavy."""
+
+    def __init__(self) -> None:
+        self.sites: set[Site] = set()
+
+
+_cuts = _Cuts()
+
+
+def too_heavy(node: Node) -> bool:
+    """Whether a node above ``NEAR_LIMIT`` shall be evaluated at once.
+
+    A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
+    each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
+    are cut again, a good deal earlier. Several ranks keep to the weight alone.
+    """
+    site = node.site
+    if node.weight <= WEIGHT_LIMIT:
+        return site in _cuts.sites and current_world().size == 1
+    if site is not None:
+        _cuts.sites.add(site)
+    return True
+
+
+def cut(nodes: Sequence[Node]) -> None:
+    """Evaluate what has grown too heavy; on one process, all that is pending with it.
+
+    What is recorded afterwards begins from values then, whatever was pending before.
+    """
+    if current_world().size > 1:
+        evaluate(nodes)
+        return
+    others = [cell for cell in _pending() if cell.node not in nodes and _is_alone(cell)]
+    evaluate([*nodes, *[cell.node for cell in others]])
+    for cell in others:
+        cell.sites = None
+
+
+def _pending() -> list[Cell]:
+    """The cells of this thread whose values are pending, and not to be awaited."""
+    cells = [known() for known in _cells.known]
+    return [
+        cell
+        for cell in cells
+        if cell is not None and cell.node.value is None and cell.node.weight >= 0
+    ]
+
+
+def _is_alone(cell: Cell) -> bool:
+    """Whether this process can compute a cell without others."""
+    world = world_of(cell.node)
+    return world is None or world.size == 1
 
 
 class _Cells(threading.local):
@@ -67,14 +125,11 @@ def sync() -> None:
     here.communicator.trail.settle()
     shared: list[Cell] = []
     alone: list[Cell] = []
-    for known in list(_cells.known):
-        cell = known()
-        if cell is not None and cell.node.value is None and cell.node.weight >= 0:
-            world = world_of(cell.node)
-            if world is None or world.size == 1:
-                alone.append(cell)
-            elif world == here:
-                shared.append(cell)
+    for cell in _pending():
+        if _is_alone(cell):
+            alone.append(cell)
+        elif world_of(cell.node) == here:
+            shared.append(cell)
     evaluate([cell.node for cell in alone])
     for cell in alone:
         cell.sites = None
@@ -278,8 +333,9 @@ class Cell:
         else:
             self.node = update(self.node, region, value, mask, site)
         self.node.holders += 1
-        if self.node.weight > WEIGHT_LIMIT:
-            self.settle()
+        if self.node.weight > NEAR_LIMIT and too_heavy(self.node):
+            cut((self.node,))
+            self.sites = None
 
     def _write_now(self, region: Geometry, value: Any, mask: Node | None) -> None:
         needed = [n for n in (value, mask) if type(n) is Node]

@@ -21,7 +21,7 @@ from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, filled, mark_of, new, source
 from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
-from .cells import WEIGHT_LIMIT, Cell, Handle
+from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
 from .making import SHORT, is_small, of_node, of_protocol, of_small, plain, present
 
@@ -166,9 +166,12 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         _remember(ufunc, operands, nodes[0])
     if now and nodes[0].weight < 0:
         nodes = [Handle.captured(node) for node in nodes]
-    elif now or nodes[0].weight > WEIGHT_LIMIT:
+    elif now:
         del operands
         evaluate(nodes)
+    elif nodes[0].weight > NEAR_LIMIT and too_heavy(nodes[0]):
+        del operands
+        cut(nodes)
     if len(nodes) == 1:
         return of_node(nodes[0])
     return tuple([of_node(node) for node in nodes])
@@ -421,9 +424,12 @@ def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
     node = filled(new(Node), "call", args, geometry, params, name, site, code, mark)
     if now and node.weight < 0:
         Handle.captured(node)
-    elif now or node.weight > WEIGHT_LIMIT:
+    elif now:
         del args
         evaluate((node,))
+    elif node.weight > NEAR_LIMIT and too_heavy(node):
+        del args
+        cut((node,))
     return of_node(node)
 
 
@@ -501,8 +507,8 @@ def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:
     site = site_from(sys._getframe(2))
     node = filled(new(Node), "call", (cell.node, value), geometry, params, name, site, code, mark)
     del value
-    if node.weight > WEIGHT_LIMIT:
-        evaluate((node,))
+    if node.weight > NEAR_LIMIT and too_heavy(node):
+        cut((node,))
     cell.write(geometry, node, None, site)
     return True
 

@@ -25,7 +25,7 @@ from ..ops import reduction
 from ..ops.elementwise import cast, is_native, read
 from . import shaping
 from .calling import assigned_to, folded, methods, pins_of
-from .cells import WEIGHT_LIMIT, Handle
+from .cells import NEAR_LIMIT, Handle, cut, too_heavy
 from .creation import recorded
 from .elementwise import binary, general, met, operand_of
 from .fallback import by_numpy
@@ -449,8 +449,8 @@ def product_sum(a: Any, b: Any) -> Any:
     name, code, mark = times.name, times.code, times.mark
     product = filled(new(Node), "call", args, times.geometry, times.params, name, site, code, mark)
     del args
-    if product.weight > WEIGHT_LIMIT:
-        evaluate((product,))
+    if product.weight > NEAR_LIMIT and too_heavy(product):
+        cut((product,))
     home = product.place
     if home is not None and not home.held_once:
         return reduce(np.add, of_node(product))
