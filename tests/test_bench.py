@@ -400,8 +400,6 @@ def test_a_test_that_never_returns_to_the_interpreter_ends_the_run(tmp_path: Pat
             # A loop in C that looks for no signals and keeps the interpreter lock.
             sum(itertools.repeat(1))
     """
-    started = time.monotonic()
     output = run_pytest(tmp_path, source, seconds=50)
     assert "Timeout (0:00:01.5" in output
     assert "in test_in_c" in output
-    assert time.monotonic() - started < 30

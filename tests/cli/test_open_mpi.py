@@ -29,7 +29,6 @@ def test_one_failure_ends_all_with_one_traceback() -> None:
     assert outcome.errors.startswith("atoll: rank 0 of 3 failed")
     assert outcome.errors.count("Traceback") == 1
     assert "MPI_ABORT" not in outcome.errors
-    assert outcome.seconds < 10
 
 
 @pytest.mark.parametrize(

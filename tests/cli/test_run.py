@@ -51,7 +51,6 @@ def test_one_failure_ends_all_with_one_traceback() -> None:
     assert outcome.errors.endswith("ZeroDivisionError: division by zero\n")
     assert "1/atoll.world.rank" in outcome.errors
     assert "rank.py" not in outcome.errors
-    assert outcome.seconds < 15, outcome
 
 
 def test_a_failure_of_all_is_said_once() -> None:
@@ -80,7 +79,6 @@ def test_one_rank_that_leaves_ends_all(leave: str, code: int, words: str) -> Non
     assert words in outcome.errors
     assert "BAD TERMINATION" not in outcome.output
     assert "Traceback" not in outcome.errors
-    assert outcome.seconds < 10, outcome
 
 
 def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:
@@ -93,7 +91,6 @@ def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:
     outcome = atoll("run", "-n", "2", "-c", code)
     assert outcome.code == 1, outcome
     assert outcome.errors.startswith("atoll: rank 1 of 2 failed")
-    assert outcome.seconds < 10, outcome
 
 
 def test_the_rank_that_was_killed_is_named() -> None:
@@ -125,13 +122,11 @@ def test_signals_end_all(number: int, code: int, words: str, tmp_path: Path) -> 
     process = start_process([sys.executable, "-m", "atoll", "run", "-n", "2", "-c", program])
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    start = time.monotonic()
     process.send_signal(number)
     _, errors = process.communicate(timeout=LIMIT)
     assert process.returncode == code, errors
     assert words in errors
     assert "Traceback" not in errors
-    assert time.monotonic() - start < 8
     for rank in (0, 1):
         assert not is_running(int((tmp_path / str(rank)).read_text()))
 

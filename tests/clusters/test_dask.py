@@ -261,14 +261,12 @@ def test_a_cluster_that_dies_is_noticed() -> None:
             x = client.persist(da.random.random(100, chunks=50))
             shown = atoll.DaskPartitions(x).__partitioned__
             cluster.kill()
-            started = time.monotonic()
             with pytest.raises(ClusterError, match=r"scheduler at tcp://127.0.0.1.* lost"):
                 shown["get"]([shown["partitions"][0,]["data"]])
             with pytest.raises(ClusterError, match="lost"):
                 atoll.from_dask(x)
             with pytest.raises(ClusterError, match="lost"):
                 atoll.to_dask(np.ones(3))
-            assert time.monotonic() - started < 10
         finally:
             client.close()
 

@@ -179,14 +179,12 @@ def test_a_cluster_that_dies_is_noticed_on_all_ranks(rank: int, size: int) -> No
             if rank == 0:
                 distributed.wait(x)
                 cluster.kill()
-            started = time.monotonic()
             with pytest.raises(
                 ClusterError, match=r"rank [01]: .*(lost|no connection to the scheduler)"
             ):
                 atoll.from_dask(x)
             with pytest.raises(ClusterError, match=r"lost|no connection"):
                 atoll.to_dask(atoll.ones(10))
-            assert time.monotonic() - started < 10
         finally:
             if client is not None:
                 client.close()

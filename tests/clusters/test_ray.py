@@ -172,7 +172,6 @@ def test_a_cluster_that_dies_is_noticed() -> None:
 
         refs, never = [ray.put(np.zeros(3))], [slow.remote()]
         cluster.kill()
-        started = time.monotonic()
         for call in (
             lambda: atoll.from_ray(refs, (3,), (1,)),
             lambda: atoll.from_ray(never, (3,), (1,)),
@@ -181,7 +180,6 @@ def test_a_cluster_that_dies_is_noticed() -> None:
         ):
             with pytest.raises(ClusterError, match=r"the head of the Ray cluster at .* is lost"):
                 call()
-        assert time.monotonic() - started < 10
     finally:
         ray.shutdown()
 

@@ -1,10 +1,12 @@
 """Waits give way, report, and end."""
 
 import time
+from unittest.mock import patch
 
 import pytest
 
 import atoll
+from atoll.comm import waiting
 from atoll.comm.waiting import SPINS, YIELDS, Patience
 from atoll.errors import WaitTimeoutError
 
@@ -26,7 +28,7 @@ def test_the_limit_of_the_settings(capsys):
     assert "rank 1 of 4 has waited 0.2" in text
     assert "receive from rank 2, tag 7 (halo)" in text
     assert "ATOLL_WAIT_ABORT" in text
-    assert 0.2 <= seconds < 2.0
+    assert seconds >= 0.2
     assert SPINS + YIELDS < count < 200_000
     reports = capsys.readouterr().err.splitlines()
     # After 0.05 s, and again when that has doubled.
@@ -38,13 +40,18 @@ def test_a_limit_of_the_call_goes_before(capsys):
     with atoll.config(wait_abort=100):
         text, seconds, _ = pauses_until_the_end(0.05)
     assert "the time limit given" in text
-    assert 0.05 <= seconds < 1.0
+    assert seconds >= 0.05
     assert capsys.readouterr().err == ""
 
 
 def test_the_first_pauses_cost_nothing():
     patience = Patience("", str, None)
-    start = time.perf_counter()
-    for _ in range(SPINS - 1):
-        patience.pause()
-    assert time.perf_counter() - start < 0.01
+    with (
+        patch("time.monotonic", side_effect=AssertionError("looked at the clock")),
+        patch("time.sleep", side_effect=AssertionError("slept")),
+        patch.object(waiting, "give_way", side_effect=AssertionError("gave way")),
+    ):
+        for _ in range(SPINS - 1):
+            patience.pause()
+        with pytest.raises(AssertionError, match="looked at the clock"):
+            patience.pause()

@@ -132,4 +132,3 @@ def test_a_program_whose_ranks_part_ends_soon(what):
     assert outcome.code == 1, outcome
     assert "DivergenceError" in outcome.errors, outcome
     assert "<string>:" in outcome.errors
-    assert outcome.seconds < 15, outcome

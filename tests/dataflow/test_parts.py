@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 import weakref
 from enum import Enum
 from pathlib import Path
@@ -252,7 +251,9 @@ def test_work_goes_on_while_a_message_travels() -> None:
 
 
 def test_partitioning_does_not_communicate_or_grow_with_the_ranks() -> None:
-    def program(out: list[float]) -> None:
+    """What it costs a rank is counted in calls, which no other load changes."""
+
+    def program() -> int:
         rank, size = np.world.rank, np.world.size
         x = df.make_placeholder("x", (10,))
         value, sends = x, []
@@ -260,23 +261,25 @@ def test_partitioning_does_not_communicate_or_grow_with_the_ranks() -> None:
             sends.append(df.make_distributed_send(value, (rank + 1) % size, k))
             value = value + df.make_distributed_recv((rank - 1) % size, k, (10,), float)
         before = np.world.communicator.traffic.copy()
-        start = time.perf_counter()
-        df.find_distributed_partition(None, {"y": value}, sends=sends)
-        out.append(time.perf_counter() - start)
-        assert np.world.communicator.traffic.copy() == before
+        calls = 0
 
-    best = {}
-    for _ in range(3):
-        for size in (4, 256):
-            times: list[float] = []
-            run(size, program, times)
-            best.setdefault(size, []).append(sorted(times)[len(times) // 2])
-    assert min(best[256]) < 1.5 * min(best[4])
+        def count(frame: object, event: str, argument: object) -> None:
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        df.find_distributed_partition(None, {"y": value}, sends=sends)
+        sys.setprofile(None)
+        assert np.world.communicator.traffic.copy() == before
+        return calls
+
+    few, many = run(4, program), run(256, program)
+    assert min(few) > 100
+    assert max(many) < 1.1 * min(few)
 
 
 def test_long_and_branching_graphs() -> None:
     x = df.make_placeholder("x", (2,))
-    start = time.perf_counter()
     value = x
     for _ in range(100_000):
         value = value + 1.0
@@ -284,7 +287,6 @@ def test_long_and_branching_graphs() -> None:
     for _ in range(40):
         ladder = ladder + ladder
     partition = df.find_distributed_partition(None, {"chain": value, "ladder": ladder})
-    assert time.perf_counter() - start < 20
     assert len(partition.parts) == 1
     found = df.execute_distributed_partition(
         partition, None, None, None, input_args={"x": numpy.ones(2)}

@@ -270,4 +270,3 @@ def test_the_last_line_may_be_a_look_of_one_rank(rank: int, tmp_path: Path) -> N
     script.write_text(LAST.format(rank=rank))
     outcome = atoll("run", "-n", "2", str(script), ATOLL_WAIT_CHECK="0.2")
     assert outcome.code == 0, outcome
-    assert outcome.seconds < 15, outcome
