@@ -72,6 +72,16 @@ r = np.meshgrid([1, 2], [3.0, 4, 5], [1, 1], copy=False)
 r = np.mgrid[0:3, 0:4:2]
 r = np.ogrid[0:3, 0:4:2]
 r = np.mgrid[0:1:5j]
+r = np.mgrid[0:1:5j, 2:3:0.25]
+r = np.mgrid[5:0:-1, 0:4, 1:2:3j]
+r = np.mgrid[0:4, 2:2]
+r = np.mgrid[2:9:2]
+r = np.mgrid[2:9:2,]
+r = np.mgrid[:]
+r = np.mgrid[1:'a', 0:3]
+r = np.mgrid[np.float32(0):np.float32(3), 0:4]
+r = np.ogrid[2:9:0.5]
+r = np.ogrid[0:3, 0:2:4j]
 r = np.logspace(0, 2, 5)
 r = np.geomspace(1, 100, 3)
 r = np.vander([1, 2, 3])

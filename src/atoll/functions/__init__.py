@@ -12,6 +12,7 @@ from . import creation as creation
 from . import shaping as shaping
 from . import indexing as indexing
 from . import joining as joining
+from . import grids as grids
 from . import reductions as reductions
 from . import linear as linear
 from . import logic as logic

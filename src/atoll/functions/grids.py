@@ -1,0 +1,280 @@
+"""Arrays whose elements follow from their index: identities, triangles, diagonals, grids."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..ops.elementwise import is_native
+from ..recording import creation, shaping
+from ..recording.elementwise import general
+from ..recording.fallback import by_numpy
+from ..recording.making import from_numpy, is_small, plain
+from ..recording.small import GENERAL, at_once
+from .public import array_of, is_large, names, native, on_data, publish
+
+
+@native
+def eye(
+    N: Any,
+    M: Any = None,
+    k: Any = 0,
+    dtype: Any = float,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    rows, columns = index(N), index(N) if M is None else index(M)
+    if (
+        is_small((rows, columns))
+        or not is_native(np.dtype(dtype))
+        or like is not None
+        or order != "C"
+    ):
+        return from_numpy(np.eye(rows, columns, k, dtype, order))
+    result = creation.filled((rows, columns), 0, dtype)
+    diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
+    target = result._cell.geometry.at(
+        diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True
+    )
+    if target.size:
+        diagonal._geometry = target
+        diagonal[...] = 1
+    return result
+
+
+@native
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    return eye(n, dtype=float if dtype is None else dtype, like=like)
+
+
+def _along(n: int, axis: int, ndim: int, first: int = 0) -> Any:
+    """``first + index`` along one axis, of length one along the others."""
+    shape = tuple(n if k == axis else 1 for k in range(ndim))
+    return creation.counted(first, 1, shape, axis, np.dtype(np.intp))
+
+
+@native
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
+    rows, columns = index(N), index(N) if M is None else index(M)
+    if (
+        is_small((rows, columns))
+        or not is_native(np.dtype(dtype))
+        or like is not None
+        or rows < 0
+        or columns < 0
+    ):
+        return from_numpy(np.tri(rows, columns, k, dtype))
+    below = general(np.greater_equal, _along(rows, 0, 2), _along(columns, 1, 2, -k))
+    return creation.astype(below, dtype, copy=False)
+
+
+def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
+    m = array_of(m)
+    if m._np is not None or m.ndim < 2:
+        return by_numpy(np.tril if lower else np.triu, (m, k), {})
+    rows, columns = m.shape[-2:]
+    mask = tri(rows, columns, k=k if lower else k - 1, dtype=bool)
+    zero = m.dtype.type(0)
+    where = names["where"]
+    return where(mask, m, zero) if lower else where(mask, zero, m)
+
+
+@native
+def tril(m: Any, k: Any = 0) -> Any:
+    return _triangle(m, k, lower=True)
+
+
+@native
+def triu(m: Any, k: Any = 0) -> Any:
+    return _triangle(m, k, lower=False)
+
+
+@native
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    dimensions = creation.shape_of(plain(dimensions))
+    kind = np.dtype(dtype)
+    theirs: Any = np.indices
+    if is_small((max(len(dimensions), 1), *dimensions)) or kind.kind not in "iu":
+        return from_or_each(theirs(dimensions, kind, sparse))
+    if sparse:
+        return tuple(
+            [
+                creation.astype(_along(n, k, len(dimensions)), kind, copy=False)
+                for k, n in enumerate(dimensions)
+            ]
+        )
+    result = creation.empty((len(dimensions), *dimensions), kind)
+    for k in range(len(dimensions)):
+        result[k] = creation.counted(0, 1, dimensions, k, kind)
+    return result
+
+
+def from_or_each(made: Any) -> Any:
+    """One array of NumPy's, or several, in our hands."""
+    if isinstance(made, (tuple, list)):
+        return type(made)([from_numpy(m) for m in made])
+    return from_numpy(made)
+
+
+@native
+def fromfunction(
+    function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **options: Any
+) -> Any:
+    shape = creation.shape_of(plain(shape))
+    kind = np.dtype(dtype)
+    if is_small(shape) or kind.char not in "bhilqBHILQfd":
+        args = [from_numpy(a) for a in np.indices(shape, dtype=dtype)]
+    else:
+        args = [creation.counted(0, 1, shape, k, kind) for k in range(len(shape))]
+    return function(*args, **options)
+
+
+@native
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    if copy and is_small(tuple([getattr(x, "size", 0) for x in xi])):
+        result = at_once(np.meshgrid, xi, {"sparse": sparse, "indexing": indexing})
+        if result is not GENERAL:
+            return result
+    ndim = len(xi)
+    axes = list(range(ndim))
+    if indexing == "xy" and ndim > 1:
+        axes[:2] = [1, 0]
+    output = []
+    for x, axis in zip(xi, axes):
+        array = array_of(x)
+        output.append(shaping.reshape(array, tuple(-1 if k == axis else 1 for k in range(ndim))))
+    if not sparse:
+        output = list(names["broadcast_arrays"](*output))
+    if copy:
+        output = [shaping.copied(x) for x in output]
+    return tuple(output)
+
+
+@native
+def diag(v: Any, k: Any = 0) -> Any:
+    v = array_of(v)
+    if v._np is not None or v.ndim != 1:
+        return by_numpy(np.diag, (v, k), {}) if v.ndim != 2 or v._np is not None else v.diagonal(k)
+    n = v.shape[0] + abs(k)
+    result = creation.filled((n, n), 0, v.dtype)
+    if result._np is not None:
+        return by_numpy(np.diag, (v, k), {})
+    cell = result._cell
+    diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
+    diagonal._geometry = cell.geometry.at(
+        diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True
+    )
+    diagonal[...] = v
+    return result
+
+
+@native
+def diagflat(v: Any, k: int = 0) -> Any:
+    return diag(shaping.ravel(array_of(v)), k)
+
+
+@native
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    if is_small((n, n if m is None else m)):
+        return by_numpy(np.tril_indices, (n, k, m), {})
+    return names["nonzero"](tri(n, m, k, bool))
+
+
+@native
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    if is_small((n, n if m is None else m)):
+        return by_numpy(np.triu_indices, (n, k, m), {})
+    return names["nonzero"](names["logical_not"](tri(n, m, k - 1, bool)))
+
+
+def _of_matrix(arr: Any) -> tuple[int, ...]:
+    shape = np.shape(plain(arr)) if not hasattr(arr, "shape") else arr.shape
+    if len(shape) != 2:
+        raise ValueError("input array must be 2-d")
+    return shape  # type: ignore[no-any-return]
+
+
+@native
+def tril_indices_from(arr: Any, k: Any = 0) -> Any:
+    rows, columns = _of_matrix(arr)
+    return tril_indices(rows, k, columns)
+
+
+@native
+def triu_indices_from(arr: Any, k: Any = 0) -> Any:
+    rows, columns = _of_matrix(arr)
+    return triu_indices(rows, k, columns)
+
+
+@native
+def diag_indices(n: Any, ndim: int = 2) -> Any:
+    return (names["arange"](n),) * ndim
+
+
+@native
+def diag_indices_from(arr: Any) -> Any:
+    if not is_large(arr) or arr.ndim < 2 or len(set(arr.shape)) > 1:
+        return by_numpy(np.diag_indices_from, (arr,), {})
+    return diag_indices(arr.shape[0], arr.ndim)
+
+
+@native
+def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
+    if is_small((n, n)):
+        return by_numpy(np.mask_indices, (n, mask_func, k), {})
+    return names["nonzero"](mask_func(names["ones"]((n, n), int), k) != 0)
+
+
+class _Grid:
+    """``mgrid`` and ``ogrid``: NumPy makes the axes, which are short; the grid is ours."""
+
+    def __init__(self, original: Any) -> None:
+        self._numpy = original
+
+    def __getitem__(self, key: Any) -> Any:
+        key = plain(key)
+        if not isinstance(key, tuple):
+            return self._axis(key)
+        if self._numpy.sparse or len(key) < 2:
+            return from_or_each(self._numpy[key])
+        axes: list[Any] = list(np.ogrid[key])
+        shape = (len(axes), *[axis.size for axis in axes])
+        if is_small(shape) or not is_native(axes[0].dtype):
+            return from_numpy(self._numpy[key])
+        result = creation.empty(shape, np.result_type(*axes))
+        for k, axis in enumerate(axes):
+            result[k] = axis
+        return result
+
+    def _axis(self, key: Any) -> Any:
+        """One slice alone is one axis, which may be long."""
+        if isinstance(key, slice) and not isinstance(key.step, (complex, np.complexfloating)):
+            start = 0 if key.start is None else key.start
+            return names["arange"](start, key.stop, key.step)
+        return from_or_each(self._numpy[key])
+
+
+class _Joined:
+    """``r_`` and ``c_``: NumPy reads the key."""
+
+    def __init__(self, original: Any) -> None:
+        self._numpy = original
+
+    def __getitem__(self, key: Any) -> Any:
+        return by_numpy(self._numpy.__getitem__, (key,), {})
+
+    def __len__(self) -> int:
+        return 0
+
+
+for _name in ("mgrid", "ogrid"):
+    publish(_name, _Grid(getattr(np, _name)), "data")
+for _name in ("r_", "c_"):
+    publish(_name, _Joined(getattr(np, _name)), "data")
+on_data("ix_")
