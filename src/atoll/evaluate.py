@@ -180,6 +180,17 @@ def look_up(pending: Sequence[Node]) -> Found:
     return Found(frozen, structure, program, leaves, walk.scalars, order, alive_leaves, alive_nodes)
 
 
+def fingerprint_of(pending: Sequence[Node]) -> int:
+    """The fingerprint of what is computed for pending nodes together; equal ones stand there once."""
+    found = _programs.patterns.find(pending)
+    if found is None:
+        return of_trace(look_up(pending).order, pending)
+    pattern, nodes = found
+    if pattern.fingerprint is None:
+        pattern.fingerprint = of_trace([nodes[place] for place in pattern.order], pending)
+    return pattern.fingerprint
+
+
 def deferred_error(node: Node) -> DeferredValueError:
     """What to say of a look at a value that is not there yet: which leaf it waits for."""
     while node.kind != "deferred":

@@ -33,3 +33,76 @@ def test_the_plans_of_a_loop_are_found_in_its_first_turns():
         wanted = turns(np, 12)
         np.testing.assert_allclose(np.asarray(h), wanted[0], rtol=1e-12)
         np.testing.assert_allclose(np.asarray(p), wanted[1], rtol=1e-12, atol=1e-12)
+
+
+def heavy(np, x):
+    """Waves as above, in one turn, without anything that all ranks have."""
+    flux = x[0] * x[0] / x[1] + x[1] * x[1]
+    h = (np.roll(x[1], 1, 0) + np.roll(x[1], -1, 0)) / 2 - 0.01 * (np.roll(x[0], 1, 1) - x[0])
+    p = (np.roll(x[0], 1, 0) + np.roll(x[0], -1, 1)) / 2 - 0.01 * (np.roll(flux, 1, 0) - flux)
+    return p, h
+
+
+def beginning(np, rows, columns):
+    x = np.arange(float(rows * columns)).reshape(rows, columns)
+    return x * 0, 1 + x / (rows * columns)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(1, 3)
+def test_ranks_cut_loops_at_the_same_lines():
+    turns(atoll, 6)
+    atoll.sync()
+    atoll.reset_stats()
+    h, p = turns(atoll, 12)
+    assert atoll.stats().plans_reused >= 6
+    assert atoll.stats().plans_made <= 3
+    wanted = turns(np, 12)
+    np.testing.assert_allclose(np.asarray(h), wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(p), wanted[1], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(1, 3)
+@pytest.mark.parametrize("rows", [20, 2])
+def test_ranks_cut_loops_that_have_no_number_in_them(rows):
+    x, y = beginning(atoll, rows, 7), beginning(np, rows, 7)
+    for turn in range(16):
+        if turn == 8:
+            atoll.reset_stats()
+        x, y = heavy(atoll, x), heavy(np, y)
+    assert atoll.stats().plans_made <= 2
+    for ours, right in zip(x, y, strict=True):
+        np.testing.assert_allclose(np.asarray(ours), right, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2, 3)
+def test_ranks_that_have_different_things_pending_cut_together_all_the_same(rank):
+    """Nothing is computed on one rank only, though it alone still has it."""
+    x, y, kept = beginning(atoll, 20, 7), beginning(np, 20, 7), []
+    for _ in range(12):
+        x, y = heavy(atoll, x), heavy(np, y)
+        extra = x[0] + 1
+        if rank == 0:
+            kept.append(extra)
+    for ours, right in zip(x, y, strict=True):
+        np.testing.assert_allclose(np.asarray(ours), right, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2, 3)
+def test_a_heavy_number_may_be_looked_at_on_one_rank(rank):
+    x, y, seen, wanted = beginning(atoll, 20, 7), beginning(np, 20, 7), [], []
+    for _ in range(9):
+        x, y = heavy(atoll, heavy(atoll, x)), heavy(np, heavy(np, y))
+        most, right = x[0].max(), y[0].max()
+        if rank == 0:
+            seen.append(float(most))
+            wanted.append(right)
+    np.testing.assert_allclose(seen, wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(x[1]), y[1], rtol=1e-12, atol=1e-12)

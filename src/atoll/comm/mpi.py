@@ -180,7 +180,7 @@ class PersistentMessage(MpiRequest):
         return True
 
     def __del__(self) -> None:
-        if MPI.Is_finalized():
+        if MPI is None or MPI.Is_finalized():  # modules are emptied at the very end
             return
         if self._done:
             self._handle.Free()

@@ -158,7 +158,7 @@ class Record:
 class Trail:
     """The steps of one rank on one communicator."""
 
-    __slots__ = ("_bits", "_steps", "gone", "hash", "number", "parted", "rank", "window", "windows")
+    __slots__ = ("_bits", "_steps", "cuts", "gone", "hash", "number", "parted", "rank", "window", "windows")
     close: ClassVar[Callable[[Trail], None]]
     """Compute what is in the window; see ``ops.windows``, which is above this room."""
 
@@ -171,6 +171,8 @@ class Trail:
         """Where the ranks have parted, once that is known: from then on nothing is done together."""
         self.window: Any = None
         """What every rank will have and has yet to compute; see ``ops.windows``."""
+        self.cuts: set[int] = set()
+        """Where pending work has grown too heavy, so that it was computed: the same lines on all ranks."""
         self.windows = True
         """Whether there are windows at all: a rank that is imagined can compute nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1

@@ -23,7 +23,7 @@ from .node import Node
 class Pattern:
     """One form of trace; ``known`` is for whoever uses it to keep what belongs to the form."""
 
-    __slots__ = ("_crossings", "_marks", "_scalars", "_steps", "known", "leaves", "order")
+    __slots__ = ("_crossings", "_marks", "_scalars", "_steps", "fingerprint", "known", "leaves", "order")
 
     def __init__(
         self, roots: Sequence[Node], leaves: Sequence[Node], order: Sequence[Node]
@@ -57,6 +57,8 @@ class Pattern:
         self.order = [place[node] for node in order]
         """The same of its pending nodes."""
         self.known: dict[Any, Any] = {}
+        self.fingerprint: int | None = None
+        """What ranks tell such a trace by, once somebody has asked."""
 
     def match(self, roots: Sequence[Node]) -> list[Node] | None:
         """The nodes of a trace, if it is one of these."""

@@ -10,7 +10,8 @@ Reductions of one line share a window: they are computed together, in common loo
 alike, and joined by one message. Another line begins another one: in between, some rank may
 have looked. So does the same operation at the same place, for then a loop has come round.
 
-Nothing here depends on time, memory or what is alive: a window holds its values itself.
+Nothing here depends on time, memory or what is alive: a window holds its values itself. A heavy window
+takes with it what else is pending, as far as the ranks agree that it is.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from ..comm.trail import Site, Trail, line_of, opened
+from ..comm.world import World
 from ..graph.node import Node
 from .placement import place_of
 
 line = lru_cache(4096)(line_of)
+
+HEAVY = 150
+"""What is heavier is better computed together with all else that is pending: it would soon be computed again."""
 
 
 class Window:
@@ -51,9 +56,11 @@ def _line(site: Site | None) -> object:
 
 
 class Evaluation:
-    """How nodes are evaluated: set by ``evaluate``, which is above this room."""
+    """How nodes are evaluated: set by ``evaluate`` and ``recording.cells``, which are above this room."""
 
     compute: ClassVar[Callable[[list[Node]], None]]
+    with_others: ClassVar[Callable[[World, list[Node]], list[Node]]]
+    """What is too heavy, with all that is pending on the ranks of a world. Collective."""
 
 
 def _close(trail: Trail) -> None:
@@ -66,7 +73,14 @@ def taken(trail: Trail) -> list[Node]:
     """What is yet to be computed in a rank's window, which is no longer open."""
     window, trail.window = trail.window, None
     opened.trails.pop(trail, None)
-    return [] if window is None else [node for node in window.nodes if node.value is None]
+    if window is None:
+        return []
+    nodes = [node for node in window.nodes if node.value is None]
+    for node in nodes:
+        if node.weight > HEAVY:  # what it counts lies on ranks, so it is the same on all of them
+            lies = next(arg.place for arg in node.args if type(arg) is Node and arg.place)
+            return Evaluation.with_others(lies.world, nodes)
+    return nodes
 
 
 def _placed(node: Node) -> Any:

@@ -19,29 +19,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..comm.trail import agree, site_number
+from ..comm.trail import agree, allgather, site_number
 from ..comm.world import World, current_world
-from ..evaluate import evaluate, look_up
+from ..evaluate import evaluate, fingerprint_of
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..kernels import rules
+from ..ops import windows
 from ..ops.elementwise import read, update
-from ..ops.fingerprint import of_trace
 from ..plan.exchange import gather
 
 WEIGHT_LIMIT = 600
 """What is heavier is evaluated at once."""
-NEAR_LIMIT = 150
+NEAR_LIMIT = windows.HEAVY
 """What is heavier is evaluated where something was too heavy before."""
 reference = weakref.ref
 MOST_PIECES = 8
 
 
 class _Cuts(threading.local):
-    """The lines at which something was too heavy."""
+    """The lines at which this thread found something too heavy that it computes by itself."""
 
     def __init__(self) -> None:
-        self.sites: set[Site] = set()
+        self.places: set[int] = set()
 
 
 _cuts = _Cuts()
@@ -52,28 +52,53 @@ def too_heavy(node: Node) -> bool:
 
     A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
     each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
-    are cut again, a good deal earlier. Several ranks keep to the weight alone.
+    are cut again, a good deal earlier.
+
+    Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
+    so are the lines where these ranks have cut before. What every rank has may weigh less on one that has looked at it.
     """
-    site = node.site
+    home = node.place
+    shared = home is not None and home.world.size > 1
+    places = home.world.communicator.trail.cuts if shared else _cuts.places
     if node.weight <= WEIGHT_LIMIT:
-        return site in _cuts.sites and current_world().size == 1
-    if site is not None:
-        _cuts.sites.add(site)
+        return bool(places) and site_number(node.site) in places
+    if node.site is not None:
+        places.add(site_number(node.site))
     return True
 
 
 def cut(nodes: Sequence[Node]) -> None:
-    """Evaluate what has grown too heavy; on one process, all that is pending with it.
+    """Evaluate what has grown too heavy, and all that is pending with it.
 
     What is recorded afterwards begins from values then, whatever was pending before.
     """
-    if current_world().size > 1:
-        evaluate(nodes)
-        return
-    others = [cell for cell in _pending() if cell.node not in nodes and _is_alone(cell)]
-    evaluate([*nodes, *[cell.node for cell in others]])
+    home = nodes[0].place
+    if home is None or home.world.size == 1:
+        others = [cell for cell in _pending() if cell.node not in nodes and _is_alone(cell)]
+        evaluate([*nodes, *[cell.node for cell in others]])
+        for cell in others:
+            cell.sites = None
+    else:
+        evaluate(with_others(home.world, nodes))
+
+
+def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
+    """What has grown too heavy on ranks, and with it all that is pending there, if they agree on that. Collective.
+
+    They may not, for some may have garbage that they have yet to collect; then it is those nodes alone. What every
+    rank has may have been looked at on some of them, and does not count.
+    """
+    others = [cell for cell in _pending() if cell.node.place and cell.node.place.world == world]
+    together = list(dict.fromkeys([*nodes, *[cell.node for cell in others]]))
+    mine = np.array(fingerprint_of(together), np.uint64)
+    if (allgather(world.communicator, mine, "a cut") != mine).any():
+        return list(nodes)
     for cell in others:
         cell.sites = None
+    return together
+
+
+windows.Evaluation.with_others = staticmethod(with_others)
 
 
 def _pending() -> list[Cell]:
@@ -163,19 +188,13 @@ def _agreed(world: World, cells: list[Cell]) -> list[list[Cell]]:
     and they hang together alike; else one by one. Collective."""
     mine: dict[int, Cell] = {}
     for cell in cells:
-        mine.setdefault(_fingerprint([cell]), cell)
-    joint = _fingerprint(list(mine.values())) if mine else 0
+        mine.setdefault(fingerprint_of([cell.node]), cell)
+    joint = fingerprint_of([cell.node for cell in mine.values()]) if mine else 0
     every = agree(world.communicator, (list(mine), joint), "sync()")
     if all(one == every[0] for one in every):
         return [list(mine.values())] if mine else []
     common = set(every[0][0]).intersection(*[one for one, _ in every])
     return [[mine[fingerprint]] for fingerprint in every[0][0] if fingerprint in common]
-
-
-def _fingerprint(cells: list[Cell]) -> int:
-    """Of what is computed for some arrays together."""
-    nodes = tuple([cell.node for cell in cells])
-    return of_trace(look_up(nodes).order, nodes)
 
 
 class Cell:
