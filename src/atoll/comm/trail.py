@@ -158,7 +158,18 @@ class Record:
 class Trail:
     """The steps of one rank on one communicator."""
 
-    __slots__ = ("_bits", "_steps", "cuts", "gone", "hash", "number", "parted", "rank", "window", "windows")
+    __slots__ = (
+        "_bits",
+        "_steps",
+        "cuts",
+        "gone",
+        "hash",
+        "number",
+        "parted",
+        "rank",
+        "window",
+        "windows",
+    )
     close: ClassVar[Callable[[Trail], None]]
     """Compute what is in the window; see ``ops.windows``, which is above this room."""
 

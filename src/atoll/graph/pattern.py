@@ -23,7 +23,16 @@ from .node import Node
 class Pattern:
     """One form of trace; ``known`` is for whoever uses it to keep what belongs to the form."""
 
-    __slots__ = ("_crossings", "_marks", "_scalars", "_steps", "fingerprint", "known", "leaves", "order")
+    __slots__ = (
+        "_crossings",
+        "_marks",
+        "_scalars",
+        "_steps",
+        "fingerprint",
+        "known",
+        "leaves",
+        "order",
+    )
 
     def __init__(
         self, roots: Sequence[Node], leaves: Sequence[Node], order: Sequence[Node]
