@@ -10,6 +10,15 @@ round, and their median is reported. Results are compared, and a wrong one makes
 Names choose what is measured: programs of the suite, ``step`` (a step of laplace on a small
 grid: what a step costs beyond its work), ``redistribute`` (rows to columns, against mpi4py's
 Alltoallw of the same data), ``matmul`` (against NumPy with all threads).
+
+**The machine's own speed.** A core that shares its parts with somebody else's work runs the same
+piece of Python in twice the time, for milliseconds on end, and a step of ranks is as slow as the slowest of
+their cores. So ``step`` is measured in turns with a *calibration*: a fixed piece of pure Python, about as long as a
+step, which all ranks do at the same time, and which ends when the last one is done, as a step does.
+What a step takes *where the machine is as quick as it ever was in this run* is the median of steps in
+calibrations, each step in the mean of the two around it, times the best calibration. The best step and
+the plain median are reported beside it, and so is the median of the calibration in its own best: by so much
+the machine alone makes a median larger. (``one process`` is measured alike: the same calibration, on rank 0.)
 """
 
 from __future__ import annotations
@@ -21,6 +30,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -137,10 +147,86 @@ def program_on_ranks(turns: Turns, name: str, n: int, seconds: float) -> dict[st
     return said(ours, theirs, program.steps, size=program.shape(n), wrong=wrong, messages=messages)
 
 
+def fixed_work() -> int:
+    """The calibration: Python that neither allocates much nor leaves the interpreter."""
+    kept: dict[int, tuple[int, int]] = {}
+    total = 0
+    for k in range(1500):
+        kept[k & 255] = (k, total)
+        total += len(kept)
+    return total
+
+
+def calibrated(
+    time_of: Callable[[Callable[[], object]], float],
+    action: Callable[[], object],
+    go_on: Callable[[], bool],
+) -> dict[str, float]:
+    """The times of an action in microseconds, in turns with those of the calibration."""
+    fixed, found = [time_of(fixed_work)], []
+    while go_on():
+        found.append(time_of(action))
+        fixed.append(time_of(fixed_work))
+    around = [(before + after) / 2 for before, after in pairwise(fixed)]
+    best = min(fixed) or 1.0  # 0 on ranks that sleep
+    relative = [one / (near or 1.0) for one, near in zip(found, around, strict=True)]
+    return {
+        "best": min(found) * 1e6,
+        "median": median(found) * 1e6,
+        "at_best_speed": median(relative) * best * 1e6,
+        "calibration_best": best * 1e6,
+        "calibration_median": median(fixed) * 1e6,
+    }
+
+
 def step(turns: Turns, n: int, seconds: float) -> dict[str, Any]:
     """A step of laplace on a grid so small that its work does not count."""
-    found = program_on_ranks(turns, "laplace", n, seconds)
-    return {**found, "microseconds": found["ranks_ms"] * 1e3}
+    program = PROGRAMS["laplace"]
+    mine = World(SingleCommunicator())
+    lanes = [program.run(atoll, n), program.run(atoll, n)]
+    last: list[Any] = [None, None]
+
+    def once(lane: int) -> None:
+        last[lane] = next(lanes[lane])
+
+    def turns_of(count: int) -> Callable[[], bool]:
+        left = iter(range(count))
+        return lambda: next(left, None) is not None
+
+    def alone(count: int) -> dict[str, float]:
+        def time_of(action: Callable[[], object]) -> float:
+            start = Clock()
+            action()
+            return Clock() - start
+
+        with mine, config(threads=RANKS):
+            return calibrated(time_of, lambda: once(1), turns_of(count))
+
+    count = max(10, int(seconds / 2 / 6e-4))
+    calibrated(turns.together, lambda: once(0), turns_of(5))
+    before = atoll.stats()
+    ranks = calibrated(turns.together, lambda: once(0), turns_of(count))
+    messages = atoll.stats().messages - before.messages
+    one: dict[str, float] = {}
+    turns.alone(lambda: one.update(alone(5)))
+    turns.alone(lambda: one.update(alone(count)))
+    whole = snapshot(last[0], contestant("atoll", "laplace"))
+    wrong = ""
+    if turns.rank == 0:
+        with mine:
+            expected = snapshot(last[1], contestant("atoll", "laplace"))
+        wrong = differences(whole, expected, max(program.tolerance, 1e-12))
+    return {
+        "ranks_ms": ranks["at_best_speed"] / 1e3,
+        "other_ms": one.get("at_best_speed", 0.0) / 1e3,
+        "ratio": ranks["at_best_speed"] / one["at_best_speed"] if one else 0.0,
+        "microseconds": ranks["median"],
+        "ranks": ranks,
+        "one_process": one,
+        "size": program.shape(n),
+        "messages": messages,
+        "wrong": wrong,
+    }
 
 
 def redistribute(turns: Turns, n: int, seconds: float) -> dict[str, Any]:
@@ -233,7 +319,15 @@ def line(name: str, found: dict[str, Any]) -> str:
     """What was found, for a person."""
     text = f"{name:14} {found['size']:>8} {found['ranks_ms']:10.3f} ms {found['other_ms']:10.3f} ms {found['ratio']:6.2f}"
     if name == "step":
-        text += f"   {found['microseconds']:.0f} us a step (under {STEP_MICROSECONDS:.0f})"
+        for who in ("ranks", "one_process"):
+            times = found[who]
+            slower = times["calibration_median"] / times["calibration_best"]
+            text += (
+                f"\n    {who.replace('_', ' '):12} best {times['best']:.0f} us, median {times['median']:.0f}"
+                f" (calibration: best {times['calibration_best']:.0f}, median {slower:.2f} of it);"
+                f" median at the best speed {times['at_best_speed']:.0f}"
+            )
+            text += f" (under {STEP_MICROSECONDS:.0f})" if who == "ranks" else ""
     elif name in PROMISED:
         text += f"   (at most {PROMISED[name]:.2f})"
     return text + (f"   WRONG: {found['wrong']}" if found["wrong"] else "")
