@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm.parcels import HEAD, Parcel
+from atoll.comm.parcels import HEAD, Parcel, Parcels
 from atoll.errors import CommunicationError
 
 
@@ -81,15 +81,14 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
     with np.world.split(0) as world:
         communicator = world.communicator
         peer = 1 - rank
-        leaving, arriving = (Parcel(communicator, peer, 8, "a test") for _ in range(2))
+        leaving, arriving = (Parcel(peer, 8, "a test") for _ in range(2))
         given, taken = leaving.buffer[HEAD:], arriving.buffer[HEAD:]
+        parcels = Parcels(communicator, [arriving], [leaving])
 
         def exchange():
-            for parcel in (leaving, arriving):
-                parcel.wait()
-            requests = [arriving.receive(), leaving.send()]
-            communicator.wait_all(requests)
-            arriving.check()
+            parcels.ready()
+            parcels.begin()
+            parcels.end()
 
         for turn in range(4):
             communicator.trail.step(turn, "a step of the test")

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from ..errors import CommunicationError, WorldError
 
 if TYPE_CHECKING:
+    from .parcels import Parcel
     from .trail import Trail
 
 Array = NDArray[Any]
@@ -118,11 +119,18 @@ class Request(ABC):
         return f"<{'done' if self.done else 'pending'}: {self.describe()}>"
 
 
-class Restartable(Protocol):
-    """A message that is set up, to be sent or received again and again."""
+class Prepared(Protocol):
+    """Messages that are set up, to be begun together and waited for together, again and again."""
 
-    def start(self) -> Request:
-        """Begin; to be called when it is done, if it was begun before."""
+    @property
+    def requests(self) -> Sequence[Request]:
+        """Each of them by itself, for a wait that takes long."""
+
+    def start(self) -> None:
+        """Begin all; to be called when all are done."""
+
+    def wait(self) -> None:
+        """Return once all are done."""
 
 
 class Rows:
@@ -254,8 +262,8 @@ class Communicator(ABC):
         """The tag of parcels: see ``parcels``."""
         return self.trail.tag
 
-    def prepared(self, buffer: Array, peer: int, what: str, receiving: bool) -> Restartable | None:
-        """A parcel set up, to or from a rank; ``None`` where that gains nothing."""
+    def prepared(self, arriving: Sequence[Parcel], leaving: Sequence[Parcel]) -> Prepared | None:
+        """Parcels set up; ``None`` where that gains nothing."""
         return None
 
     # Collectives --------------------------------------------------------------------------

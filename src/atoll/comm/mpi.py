@@ -41,6 +41,7 @@ from .communicator import (
 )
 from .mpi_data import Datatypes, Native, Operations, post_error, words_of
 from .mpi_objects import ObjectsByMpi
+from .parcels import Parcel
 from .reduction import combine, contribution
 from .single import check_rows
 from .slots import SLOT
@@ -49,6 +50,8 @@ from .waiting import SPINS, Patience
 from .watch import Watch
 
 _BYTE = MPI.BYTE
+_start_all = MPI.Prequest.Startall
+_test_all = MPI.Request.Testall
 
 _SMALL = 64
 """Reductions of up to this many elements, and gatherings of few bytes, are kept set up, ..."""
@@ -144,19 +147,9 @@ class MpiRequest(Request):
 
 
 class PersistentMessage(MpiRequest):
-    """A message that MPI keeps set up; ``start`` begins it once more."""
+    """A message that MPI keeps set up; see :class:`.mpi_persistent.Messages`."""
 
     __slots__ = ("_buffer",)
-
-    def start(self) -> PersistentMessage:
-        """Send, or begin to receive."""
-        self._handle.Start()
-        self._done = False
-        if self._nbytes is None:
-            traffic = self.communicator.traffic
-            traffic.messages_sent += 1
-            traffic.bytes_sent += self._buffer.nbytes
-        return self
 
     def __init__(self, communicator: MpiCommunicator, handle: Any, *rest: Any) -> None:
         super().__init__(communicator, handle, *rest)
@@ -173,10 +166,6 @@ class PersistentMessage(MpiRequest):
             self._done = True
             raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
         self._done = True
-        if self._nbytes is not None:
-            traffic = self.communicator.traffic
-            traffic.messages_received += 1
-            traffic.bytes_received += self._nbytes
         return True
 
     def __del__(self) -> None:
@@ -186,6 +175,50 @@ class PersistentMessage(MpiRequest):
             self._handle.Free()
         else:
             self.communicator.abandon((self._handle, self._buffer))
+
+
+class PersistentMessages:
+    """Messages that MPI keeps set up: begun by one call, and mostly ended by one."""
+
+    __slots__ = ("_communicator", "_handles", "_received", "_sent", "requests")
+
+    def __init__(
+        self, communicator: MpiCommunicator, requests: Sequence[PersistentMessage]
+    ) -> None:
+        self.requests = tuple(requests)
+        self._communicator = communicator
+        self._handles = [request._handle for request in requests]
+        sizes = [(request._nbytes is None, request._buffer.nbytes) for request in requests]
+        self._sent = [nbytes for sends, nbytes in sizes if sends]
+        self._received = [nbytes for sends, nbytes in sizes if not sends]
+
+    def start(self) -> None:
+        _start_all(self._handles)
+        for request in self.requests:
+            request._done = False
+        traffic = self._communicator.traffic
+        traffic.messages_sent += len(self._sent)
+        traffic.bytes_sent += sum(self._sent)
+
+    def wait(self) -> None:
+        handles = self._handles
+        for _ in range(SPINS):
+            try:
+                finished = _test_all(handles)
+            except MPI.Exception as error:
+                for request in self.requests:
+                    request.test()
+                those = "; ".join([request.describe() for request in self.requests])
+                raise CommunicationError(f"{words_of(error)}, in one of: {those}") from None
+            if finished:
+                for request in self.requests:
+                    request._done = True
+                break
+        else:
+            self._communicator.wait_all(self.requests)
+        traffic = self._communicator.traffic
+        traffic.messages_received += len(self._received)
+        traffic.bytes_received += sum(self._received)
 
 
 class MpiCommunicator(ObjectsByMpi):
@@ -274,13 +307,20 @@ class MpiCommunicator(ObjectsByMpi):
     def parcel_tag(self) -> int:
         return self._parcel_tag
 
-    def prepared(self, buffer: Array, peer: int, what: str, receiving: bool) -> PersistentMessage:
-        make = self._mpi.Recv_init if receiving else self._mpi.Send_init
-        handle = make((buffer, buffer.nbytes, _BYTE), peer, self._parcel_tag)
-        operation, nbytes = ("receive", buffer.nbytes) if receiving else ("send", None)
-        return PersistentMessage(
-            self, handle, operation, peer, self._parcel_tag, what, buffer, buffer, nbytes
-        )
+    def prepared(self, arriving: Sequence[Parcel], leaving: Sequence[Parcel]) -> PersistentMessages:
+        made = []
+        for operation, parcels in (("receive", arriving), ("send", leaving)):
+            make = self._mpi.Recv_init if operation == "receive" else self._mpi.Send_init
+            for one in parcels:
+                buffer, tag = one.buffer, self._parcel_tag
+                handle = make((buffer, buffer.nbytes, _BYTE), one.peer, tag)
+                nbytes = buffer.nbytes if operation == "receive" else None
+                made.append(
+                    PersistentMessage(
+                        self, handle, operation, one.peer, tag, one.what, buffer, buffer, nbytes
+                    )
+                )
+        return PersistentMessages(self, made)
 
     # Waiting ------------------------------------------------------------------------------
 

@@ -3,15 +3,18 @@
 A program that is run a thousand times exchanges messages of the same sizes with the same neighbours
 a thousand times. A parcel is a buffer for one of them, with room for all pieces that go to
 one neighbour, and the hash of the trail in front. The receiver compares the hash with his own before anybody
-uses the data. Where the transport can keep operations set up (MPI can), it does from the second
-time on; what travels is the same either way, so the ranks need not agree on it.
+uses the data. The parcels of one exchange are begun together and ended together. Where the transport can keep
+operations set up (MPI can), it does from the second time on; what travels is the same either way, so the
+ranks need not agree on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from .communicator import Array, Communicator, Request, Restartable
+from .communicator import Array, Communicator, Prepared, Request
 from .trail import tell
 
 HEAD = 64
@@ -19,53 +22,71 @@ HEAD = 64
 
 
 class Parcel:
-    """The buffer for the messages to, or from, one neighbour; ``views`` are arrays over it."""
+    """The buffer for the messages to, or from, one neighbour; the data is in ``buffer[HEAD:]``."""
 
-    __slots__ = ("_communicator", "_mark", "_prepared", "_request", "_runs", "buffer", "peer", "views", "what")  # fmt: skip
+    __slots__ = ("buffer", "mark", "peer", "what")
 
-    def __init__(self, communicator: Communicator, peer: int, nbytes: int, what: str) -> None:
-        self._communicator = communicator
+    def __init__(self, peer: int, nbytes: int, what: str) -> None:
         self.peer = peer
         self.what = what
-        self._request: Request | None = None
-        self._prepared: Restartable | None = None
-        self._runs = 0
         self.buffer: Array = np.zeros(HEAD + nbytes, np.uint8)
-        self.views: list[Array] = []
-        self._mark = self.buffer.data[:8].cast("Q")
+        self.mark = self.buffer.data[:8].cast("Q")
+        """The hash of the sender's trail, as the first element."""
 
-    def wait(self) -> None:
-        """Before the buffer is used again: end what a run that failed has left under way."""
-        request = self._request
-        if request is not None and not request.done:
-            request.wait()
 
-    def send(self) -> Request:
-        """Send what is in the buffer."""
-        self._mark[0] = self._communicator.trail.hash
-        return self._begin(receiving=False)
+class Parcels:
+    """The parcels of one exchange, from and to any neighbours."""
 
-    def receive(self) -> Request:
-        """Begin to fill the buffer."""
-        return self._begin(receiving=True)
+    __slots__ = ("_arriving", "_communicator", "_leaving", "_prepared", "_requests", "_runs", "_under_way")  # fmt: skip
 
-    def _begin(self, *, receiving: bool) -> Request:
-        prepared = self._prepared
-        if prepared is not None:
-            return prepared.start()
-        communicator = self._communicator
+    def __init__(
+        self, communicator: Communicator, arriving: Sequence[Parcel], leaving: Sequence[Parcel]
+    ) -> None:
+        self._communicator = communicator
+        self._arriving = tuple(arriving)
+        self._leaving = tuple(leaving)
+        self._runs = 0
+        self._prepared: Prepared | None = None
+        self._requests: Sequence[Request] = ()
+        self._under_way = False
+
+    def ready(self) -> None:
+        """Before the buffers are used again: end what a run that failed has left under way."""
+        if self._under_way:
+            self._communicator.wait_all(self._requests)
+            self._under_way = False
+
+    def begin(self) -> None:
+        """Send what is in the buffers of those that leave, and begin to fill those of the others."""
+        mark = self._communicator.trail.hash
+        for parcel in self._leaving:
+            parcel.mark[0] = mark
+        self._under_way = True
         self._runs += 1
         if self._runs == 2:
-            prepared = communicator.prepared(self.buffer, self.peer, self.what, receiving)
-            if prepared is not None:
-                self._prepared = prepared
-                self._request = prepared.start()
-                return self._request
-        post = communicator.irecv if receiving else communicator.isend
-        self._request = post(self.buffer, self.peer, communicator.parcel_tag, self.what)
-        return self._request
+            self._prepared = self._communicator.prepared(self._arriving, self._leaving)
+            if self._prepared is not None:
+                self._requests = self._prepared.requests
+        if self._prepared is not None:
+            self._prepared.start()
+            return
+        communicator = self._communicator
+        requests: list[Request] = []
+        self._requests = requests
+        tag = communicator.parcel_tag
+        for one in self._arriving:
+            requests.append(communicator.irecv(one.buffer, one.peer, tag, one.what))
+        for one in self._leaving:
+            requests.append(communicator.isend(one.buffer, one.peer, tag, one.what))
 
-    def check(self) -> None:
-        """See that what has arrived belongs to this step."""
-        if self._mark[0] != self._communicator.trail.hash:
-            tell(self._communicator, f"rank {self.peer} sent data of another step")
+    def end(self) -> None:
+        """Wait until all have come and gone, and see that those which came belong to this step."""
+        if self._prepared is not None:
+            self._prepared.wait()
+        else:
+            self._communicator.wait_all(self._requests)
+        self._under_way = False
+        mark = self._communicator.trail.hash
+        for parcel in self._arriving:
+            if parcel.mark[0] != mark:
+                tell(self._communicator, f"rank {parcel.peer} sent data of another step")

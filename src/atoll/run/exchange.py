@@ -24,7 +24,7 @@ from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
 from . import statistics
 from .arrays import allocate_array
-from .messages import Array, Message, ParcelMessage, Piece
+from .messages import Array, Message, ParcelExchange, Piece
 from .parts import State
 
 Key = tuple[Any, ...]
@@ -87,9 +87,10 @@ class StartExchange:
         "inside",
         "late",
         "leaving",
-        "light",
         "outgoing",
+        "parcels",
         "requests",
+        "sends",
     )
 
     def __init__(
@@ -106,7 +107,7 @@ class StartExchange:
     ) -> None:
         self.communicator = communicator
         self.requests: list[Request] = []
-        """What is under way."""
+        """What is under way, but for parcels."""
         self.allocate = allocate
         self.incoming = incoming
         self.outgoing = outgoing
@@ -117,13 +118,14 @@ class StartExchange:
             if any(map(any, widths))
         }
         """For arrays with communication padding, what cuts it off."""
-        self.arriving = _messages(
+        self.arriving, coming = _messages(
             [
                 (one, Piece(one.register, one.shape, dtypes[one.register], one.key))
                 for one in incoming
             ]
         )
-        self.leaving = _messages(
+        """The large messages."""
+        self.leaving, going = _messages(
             [
                 (
                     one,
@@ -138,39 +140,38 @@ class StartExchange:
                 for one in outgoing
             ]
         )
-        self.light = all(type(one) is ParcelMessage for one in (*self.arriving, *self.leaving))
-        """Whether there are only parcels."""
+        self.parcels = ParcelExchange(coming, going) if coming or going else None
+        """The small ones."""
         self.late: list[Array | None] = []
         """For each message under way to here, what is to be put in place when it has arrived."""
         self.gathered = 0
         """The bytes of a whole array, where this brings one together."""
-        self.fresh = self._fresh() if lasting else allocate
+        self.sends = len(self.leaving) + len(going)
+        self.fresh = allocate
         """The patches that need memory of their own."""
+        if lasting and self.parcels is not None:
+            direct = self.parcels.direct = self._direct(coming)
+            self.fresh = [one for one in allocate if one[0] not in direct]
 
-    def _fresh(self) -> list[tuple[int, Geometry]]:
-        """Let patches that come in one piece, as a parcel, lie where they arrive."""
+    def _direct(self, coming: Sequence[Message]) -> frozenset[int]:
+        """The patches that come in one piece, as a parcel, and may be read where they arrive."""
         within = {one.register for one in self.inside}
         pieces: dict[int, int] = {}
         for one in self.incoming:
             pieces[one.register] = pieces.get(one.register, 0) + 1
-        direct: set[int] = set()
         forms = dict(self.allocate)
-        for message in self.arriving:
-            for number, piece in enumerate(message.pieces):
-                register = piece.register
-                if (
-                    isinstance(message, ParcelMessage)
-                    and pieces[register] == 1
-                    and register not in within
-                    and forms[register].shape == piece.shape
-                    and forms[register].c_contiguous
-                    and all(
-                        type(part) is slice and part.step in (None, 1) for part in piece.key or ()
-                    )
-                ):
-                    message.read_in_place(number)
-                    direct.add(register)
-        return [one for one in self.allocate if one[0] not in direct]
+        return frozenset(
+            [
+                piece.register
+                for message in coming
+                for piece in message.pieces
+                if pieces[piece.register] == 1
+                and piece.register not in within
+                and forms[piece.register].shape == piece.shape
+                and forms[piece.register].c_contiguous
+                and all(type(part) is slice and part.step in (None, 1) for part in piece.key or ())
+            ]
+        )
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is over."""
@@ -187,82 +188,84 @@ class StartExchange:
             registers[register] = allocate_array(geometry)
         if self.gathered:
             statistics.add("gathered", self.gathered)
+        parcels, moved = self.parcels, 0
+        try:
+            if parcels is not None:
+                parcels.begin(self.communicator, registers)
+                moved = parcels.nbytes
+            if self.arriving or self.leaving:
+                moved += self._post(registers)
+        except CommunicationError as error:
+            refused(self.communicator, error)
+        if self.sends:
+            statistics.sent(self.sends, moved)
+
+    def _post(self, registers: list[Value | None]) -> int:
+        """Post the large messages; how many bytes leave."""
         communicator = self.communicator
         self.requests = requests = []
         late: list[Array | None] = []
         self.late = late
         moved = 0
-        try:
-            for message in self.arriving:
-                if type(message) is ParcelMessage:
-                    requests.append(message.receive(communicator, registers))
-                    late.append(None)
-                    continue
-                memory, there = message.memory(registers, None)
-                tag = communicator.trail.tag + message.tag
-                requests.append(communicator.irecv(memory, message.peer, tag, message.what))
-                late.append(None if there else memory)
-            for message in self.leaving:
-                if type(message) is ParcelMessage:
-                    requests.append(message.send(communicator, registers))
-                    moved += message.nbytes
-                    continue
-                array = message.outgoing(registers)
-                tag = communicator.trail.tag + message.tag
-                requests.append(communicator.isend(array, message.peer, tag, message.what))
-                moved += array.nbytes
-        except CommunicationError as error:
-            refused(communicator, error)
-        if self.leaving:
-            statistics.sent(len(self.leaving), moved)
+        for message in self.arriving:
+            memory, there = message.memory(registers, None)
+            tag = communicator.trail.tag + message.tag
+            requests.append(communicator.irecv(memory, message.peer, tag, message.what))
+            late.append(None if there else memory)
+        for message in self.leaving:
+            array = message.outgoing(registers)
+            tag = communicator.trail.tag + message.tag
+            requests.append(communicator.isend(array, message.peer, tag, message.what))
+            moved += array.nbytes
+        return moved
 
     def finish(self, state: State) -> None:
         """Wait until all have come and gone, and put what arrives in place."""
-        requests, communicator = self.requests, self.communicator
-        registers, arriving = state.registers, self.arriving
         try:
-            if self.light:
-                communicator.wait_all(requests)
-                for message in arriving:
-                    message.unpack(registers)  # type: ignore[attr-defined]
-            else:
-                waiting = list(range(len(requests)))
-                while waiting:
-                    done = communicator.wait_some([requests[k] for k in waiting])
-                    for k in [waiting[place] for place in done]:
-                        if k < len(arriving):
-                            self._put(k, registers)
-                    gone = set(done)
-                    waiting = [k for place, k in enumerate(waiting) if place not in gone]
+            if self.parcels is not None:
+                self.parcels.end(state.registers)
+            if self.requests:
+                self._take(state.registers)
         except CommunicationError as error:
-            refused(communicator, error)
+            refused(self.communicator, error)
+
+    def _take(self, registers: list[Value | None]) -> None:
+        """Put the large messages in place as they arrive."""
+        requests, arriving = self.requests, self.arriving
+        waiting = list(range(len(requests)))
+        while waiting:
+            done = self.communicator.wait_some([requests[k] for k in waiting])
+            for k in [waiting[place] for place in done]:
+                if k < len(arriving):
+                    memory = self.late[k]
+                    if memory is not None:
+                        arriving[k].arrived(memory, registers)
+            gone = set(done)
+            waiting = [k for place, k in enumerate(waiting) if place not in gone]
         self.requests, self.late = [], []
 
-    def _put(self, number: int, registers: list[Value | None]) -> None:
-        """One message has arrived."""
-        message, memory = self.arriving[number], self.late[number]
-        if type(message) is ParcelMessage:
-            message.unpack(registers)
-        elif memory is not None:
-            message.arrived(memory, registers)
 
+def _messages(
+    moving: Sequence[tuple[Incoming | Outgoing, Piece]],
+) -> tuple[list[Message], list[Message]]:
+    """One message for all pieces of a neighbour, unless they are large: those, and the small ones.
 
-def _messages(moving: Sequence[tuple[Incoming | Outgoing, Piece]]) -> tuple[Message, ...]:
-    """One message for all pieces of a neighbour, unless they are large. Both ends agree on it."""
+    Both ends agree on it.
+    """
     peers: dict[int, list[tuple[Incoming | Outgoing, Piece]]] = {}
     for one, piece in moving:
         peers.setdefault(one.peer, []).append((one, piece))
-    found = []
+    large: list[Message] = []
+    small: list[Message] = []
     for peer, some in peers.items():
         nbytes = sum([piece.nbytes for _, piece in some])
         if nbytes <= TOGETHER:
             pieces = [piece for _, piece in some]
-            tag = some[0][0].tag % MESSAGES
-            kind = ParcelMessage if nbytes <= KEPT else Message
-            found.append(kind(peer, tag, pieces, WHAT))
+            message = Message(peer, some[0][0].tag % MESSAGES, pieces, WHAT)
+            (small if nbytes <= KEPT else large).append(message)
         else:
-            found += [Message(peer, one.tag % MESSAGES, (piece,), WHAT) for one, piece in some]
-    return tuple(found)
+            large += [Message(peer, one.tag % MESSAGES, (piece,), WHAT) for one, piece in some]
+    return large, small
 
 
 class CopyInside:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comm.communicator import Communicator, Request
-from ..comm.parcels import HEAD, Parcel
+from ..comm.communicator import Communicator
+from ..comm.parcels import HEAD, Parcel, Parcels
 from ..graph.geometry import dense
 from ..graph.node import Value
 from .arrays import allocate_array
@@ -75,7 +75,8 @@ class Message:
         self.readers: tuple[int, ...] = ()
         """The parts that wait until it has arrived."""
 
-    def _views(self, memory: Array) -> Iterator[tuple[Piece, Array]]:
+    def views(self, memory: Array) -> Iterator[tuple[Piece, Array]]:
+        """Each piece, with its place in the memory of the message."""
         for piece in self.pieces:
             yield piece, np.ndarray(piece.shape, piece.dtype, memory, piece.offset)
 
@@ -86,7 +87,7 @@ class Message:
             array = _region(first, registers)
             return array if first.key is None else np.ascontiguousarray(array)
         memory = np.empty(self.nbytes, np.uint8)
-        for piece, view in self._views(memory):
+        for piece, view in self.views(memory):
             view[...] = _region(piece, registers)
         return memory
 
@@ -124,7 +125,7 @@ class Message:
         if len(self.pieces) == 1:
             _put(self.pieces[0], memory, registers)
             return
-        for piece, view in self._views(memory):
+        for piece, view in self.views(memory):
             _put(piece, view, registers)
 
     def __repr__(self) -> str:
@@ -140,51 +141,66 @@ def _given(memory: Any, nbytes: int) -> Array:
     return found[:nbytes]
 
 
-class ParcelMessage(Message):
-    """A message that travels as a parcel, in memory that is kept for the next time."""
+class ParcelExchange:
+    """Messages that travel as parcels, in memory that is kept for the next time.
 
-    __slots__ = ("_direct", "_moved", "_parcel")
+    ``direct`` are the registers of patches that are read where they arrive.
+    """
 
-    def __init__(self, peer: int, tag: int, pieces: Iterable[Piece], what: str) -> None:
-        super().__init__(peer, tag, pieces, what)
-        self._parcel: Parcel | None = None
-        self._moved: list[tuple[Piece, Array]] = []
-        self._direct: dict[int, Value | None] = {}
-        """By the number of a piece that is read where it arrives, the value over that memory."""
+    __slots__ = ("_arriving", "_direct", "_leaving", "_packed", "_parcels", "_unpacked", "direct", "nbytes")  # fmt: skip
 
-    def read_in_place(self, number: int) -> None:
-        """Let a piece be read where it arrives."""
-        self._direct[number] = None
+    def __init__(self, arriving: Sequence[Message], leaving: Sequence[Message]) -> None:
+        self._arriving = tuple(arriving)
+        self._leaving = tuple(leaving)
+        self.direct: frozenset[int] = frozenset()
+        self.nbytes = sum([message.nbytes for message in leaving])
+        """How many bytes leave."""
+        self._parcels: Parcels | None = None
+        self._direct: list[tuple[int, Value]] = []
+        """For each patch that is read where it arrives, the value over that memory."""
+        self._packed: list[tuple[Array, int, tuple[Any, ...]]] = []
+        """For each piece that leaves: its place in a parcel, its register, and what to index with."""
+        self._unpacked: list[tuple[Piece, Array]] = []
 
-    def _made(self, communicator: Communicator) -> Parcel:
-        parcel = self._parcel = Parcel(communicator, self.peer, self.nbytes, self.what)
-        pieces = list(self._views(parcel.buffer[HEAD:]))
-        parcel.views = [view for _, view in pieces]
-        self._direct = {number: Value(parcel.views[number]) for number in self._direct}
-        self._moved = [pair for number, pair in enumerate(pieces) if number not in self._direct]
-        return parcel
+    def _made(self, communicator: Communicator) -> Parcels:
+        coming, going = (
+            [(one, Parcel(one.peer, one.nbytes, one.what)) for one in messages]
+            for messages in (self._arriving, self._leaving)
+        )
+        for message, parcel in coming:
+            for piece, view in message.views(parcel.buffer[HEAD:]):
+                if piece.register in self.direct:
+                    self._direct.append((piece.register, Value(view)))
+                else:
+                    self._unpacked.append((piece, view))
+        for message, parcel in going:
+            for piece, view in message.views(parcel.buffer[HEAD:]):
+                keys = [() if piece.key is None else piece.key]
+                if piece.cut is not None:
+                    keys.insert(0, piece.cut)
+                self._packed.append((view, piece.register, tuple([(*key, ...) for key in keys])))
+        made = [[parcel for _, parcel in pairs] for pairs in (coming, going)]
+        self._parcels = Parcels(communicator, *made)
+        return self._parcels
 
-    def send(self, communicator: Communicator, registers: Registers) -> Request:
-        """Send it."""
-        parcel = self._parcel or self._made(communicator)
-        parcel.wait()
-        for piece, view in self._moved:
-            view[...] = _region(piece, registers)
-        return parcel.send()
+    def begin(self, communicator: Communicator, registers: list[Value | None]) -> None:
+        """Send, and begin to receive."""
+        parcels = self._parcels or self._made(communicator)
+        parcels.ready()
+        for register, value in self._direct:
+            registers[register] = value
+        for view, register, keys in self._packed:
+            array = registers[register].array  # type: ignore[union-attr]
+            for key in keys:
+                array = array[key]
+            view[...] = array
+        parcels.begin()
 
-    def receive(self, communicator: Communicator, registers: list[Value | None]) -> Request:
-        """Begin to receive it."""
-        parcel = self._parcel or self._made(communicator)
-        parcel.wait()
-        for number, value in self._direct.items():
-            registers[self.pieces[number].register] = value
-        return parcel.receive()
-
-    def unpack(self, registers: list[Value | None]) -> None:
-        """It has arrived: see that it is of this step, and put in place what is not read where it is."""
-        assert self._parcel is not None
-        self._parcel.check()
-        for piece, view in self._moved:
+    def end(self, registers: list[Value | None]) -> None:
+        """All have come and gone: put in place what is not read where it is."""
+        assert self._parcels is not None
+        self._parcels.end()
+        for piece, view in self._unpacked:
             _put(piece, view, registers)
 
 
