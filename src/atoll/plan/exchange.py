@@ -20,6 +20,7 @@ from ..graph.node import Node
 from ..layout import IndexSet, Layout, Range, needed
 from ..layout.transfer import region_key
 from ..ops.fingerprint import of_move
+from ..run import statistics
 from ..run.exchange import (
     CopyInside,
     FinishExchange,
@@ -138,6 +139,7 @@ def _collected(
     world.communicator.trail.step(of_move(node.geometry.shape, shown), what)
     for step in (start, CopyInside(start), FinishExchange(start)):
         step.run(state)
+    statistics.sent(state.messages, state.moved)
     value = state.registers[number]
     assert value is not None
     return value.array

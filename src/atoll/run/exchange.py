@@ -11,7 +11,9 @@ they come from, are gathered together (:class:`AcrossRanks`).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -197,8 +199,8 @@ class StartExchange:
                 moved += self._post(registers)
         except CommunicationError as error:
             refused(self.communicator, error)
-        if self.sends:
-            statistics.sent(self.sends, moved)
+        state.messages += self.sends
+        state.moved += moved
 
     def _post(self, registers: list[Value | None]) -> int:
         """Post the large messages; how many bytes leave."""
@@ -316,12 +318,19 @@ class Fold:
 
     def joined(self, every: Array) -> Array:
         """The result, from what each rank has given."""
+        if self.ufunc is np.add and every.ndim == 1 and every.dtype == _DOUBLE:
+            total = reduce(operator.add, every.tolist())
+            if total - total == 0.0:  # else NumPy says what overflowed, or is no number
+                return np.array(total)
         result: Array = np.empty_like(every[0])
         if len(every) == 2:
             self.ufunc(every[0], every[1], out=result)
         else:
             self.ufunc.reduce(every, 0, every.dtype, result)
         return result
+
+
+_DOUBLE = np.dtype(np.float64)
 
 
 class Position:
@@ -354,25 +363,41 @@ class Position:
 class AcrossRanks:
     """Join small values of all ranks, by one message to all."""
 
-    __slots__ = ("communicator", "gathering", "joins")
+    __slots__ = ("_rows", "communicator", "gathering", "joins")
 
     def __init__(self, communicator: Communicator, joins: Sequence[Fold | Position]) -> None:
         self.communicator = communicator
         self.joins = tuple(joins)
         self.gathering: Gathering | None = None
+        self._rows: list[tuple[Fold | Position, Array, Array, memoryview | None]] = []
+        """For each join the places of what this rank gives and what all have given, and the first as one number."""
+
+    def _begun(self, state: State) -> Gathering:
+        given = [join.given(state) for join in self.joins]
+        forms = [(mine.shape, mine.dtype) for mine in given]
+        gathering = self.gathering = Gathering(self.communicator, forms)
+        self._rows = [
+            (
+                join,
+                place,
+                found,
+                place.data if place.shape == () and place.dtype == _DOUBLE else None,
+            )
+            for join, place, found in zip(self.joins, gathering.given, gathering.found, strict=True)
+        ]
+        return gathering
 
     def run(self, state: State) -> None:
         """Gather, and join."""
-        given = [join.given(state) for join in self.joins]
-        gathering = self.gathering
-        if gathering is None:
-            forms = [(mine.shape, mine.dtype) for mine in given]
-            gathering = self.gathering = Gathering(self.communicator, forms)
-        for place, mine in zip(gathering.given, given, strict=True):
-            place[...] = mine
+        gathering = self.gathering or self._begun(state)
+        for join, place, _, number in self._rows:
+            if number is None:
+                place[...] = join.given(state)
+            else:
+                number[()] = join.given(state).item()
         gathering.run("a reduction")
-        for join, every in zip(self.joins, gathering.found, strict=True):
-            state.registers[join.register] = Value(join.joined(every))
+        for join, _, found, _ in self._rows:
+            state.registers[join.register] = Value(join.joined(found))
 
 
 class Localise:

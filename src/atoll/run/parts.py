@@ -44,6 +44,8 @@ class State:
         "extremes",
         "flags",
         "kernels",
+        "messages",
+        "moved",
         "registers",
         "reused",
         "scalars",
@@ -63,6 +65,10 @@ class State:
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0
         """How many kernels have run."""
+        self.messages = 0
+        """How many messages were sent."""
+        self.moved = 0
+        """Their bytes."""
         self.reused = reused
         """Whether the plan was known."""
         self.extremes: dict[int, Any] = {}

@@ -347,7 +347,7 @@ class Program:
                 state.step = step
                 step.run(state)
         finally:
-            statistics.ran(state.kernels, state.reused)
+            statistics.ran(state.kernels, state.reused, state.messages, state.moved)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 

@@ -67,11 +67,13 @@ class Counters:
         with self._lock:
             self._values[name] += amount
 
-    def ran(self, kernels: int, reused: int) -> None:
+    def ran(self, kernels: int, reused: int, messages: int, nbytes: int) -> None:
         with self._lock:
             values = self._values
             values["kernels_run"] += kernels
             values["plans_reused"] += reused
+            values["messages"] += messages
+            values["bytes_moved"] += nbytes
 
     def sent(self, messages: int, nbytes: int) -> None:
         with self._lock:
@@ -109,9 +111,9 @@ def add(name: str, amount: int = 1) -> None:
     _separate.get().add(name, amount)
 
 
-def ran(kernels: int, reused: int) -> None:
-    """Count the kernels of an evaluation, and the evaluation if its plan was known: two in one."""
-    _separate.get().ran(kernels, reused)
+def ran(kernels: int, reused: int, messages: int, nbytes: int) -> None:
+    """Count what an evaluation came to: its kernels, itself if its plan was known, messages and their bytes."""
+    _separate.get().ran(kernels, reused, messages, nbytes)
 
 
 def sent(messages: int, nbytes: int) -> None:
