@@ -32,6 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..comm.trail import opened
 from .geometry import Geometry, strided
 
 Scalar = Any
@@ -226,13 +227,31 @@ def filled(
     for arg in args:
         if type(arg) is Node:
             weight += arg.weight
-            if arg.place is not None:
-                spread = (spread or 1) + arg.weight
+            place = arg.place
+            if place is not None:
+                if not spread:
+                    home, first, spread = place, arg, 1
+                elif place.world is not home.world:
+                    first = None
+                spread += arg.weight
     node.weight = weight
     if spread:
         # What every rank has may have been looked at, and so be a source, on some of them only.
         if weight > 0:
             node.weight = spread
+            # The rules for what most nodes are stand here as well: they are asked for at every operation.
+            if first is not None and not opened.trails:
+                found = None
+                if kind == "call":
+                    if first.geometry.shape == geometry.shape and not home.padded:
+                        found = home
+                elif kind == "read":
+                    found = home.read.get(params[0].number)
+                elif kind == "update" and first is args[0] and len(args) == 2:
+                    found = home
+                if found is not None:
+                    node.place = found
+                    return node
         node.place = Node.placed(node)
     return node
 

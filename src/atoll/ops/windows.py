@@ -95,7 +95,9 @@ def _placed(node: Node) -> Any:
         return place
     if opened.still:
         return None
-    operand = next(arg for arg in node.args if type(arg) is Node and arg.place is not None)
+    for operand in node.args:
+        if type(operand) is Node and operand.place is not None:
+            break
     world = operand.place.world
     if world.size > 1:
         trail = world.communicator.trail

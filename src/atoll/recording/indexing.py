@@ -74,7 +74,7 @@ def get(handle: Handle, key: Any) -> Any:
     if geometry.ndim == 0 and Ellipsis not in items:
         return element(handle, geometry)
     place = handle._cell.node.place
-    if place is not None:
+    if place is not None and geometry.number not in place.read:
         placed_view(place, geometry)  # refuses what no layout can say, by name
     handle._cell.viewed_from(handle)
     return of_view(handle._cell, geometry)
