@@ -13,10 +13,10 @@ Alltoallw of the same data), ``matmul`` (against NumPy with all threads).
 
 **The machine's own speed.** A core that shares its parts with somebody else's work runs the same
 piece of Python in twice the time, for milliseconds on end, and a step of ranks is as slow as the slowest of
-their cores. So ``step`` is measured in turns with a *calibration*: a fixed piece of pure Python, about as long as a
-step, which all ranks do at the same time, and which ends when the last one is done, as a step does.
+their cores. So ten steps are measured in turns with a *calibration*: a fixed piece of pure Python, about as long
+as they are, which all ranks do at the same time, and which ends when the last one is done, as steps do.
 What a step takes *where the machine is as quick as it ever was in this run* is the median of steps in
-calibrations, each step in the mean of the two around it, times the best calibration. The best step and
+calibrations, ten steps in the mean of the two around them, times the best calibration. The best and
 the plain median are reported beside it, and so is the median of the calibration in its own best: by so much
 the machine alone makes a median larger. (``one process`` is measured alike: the same calibration, on rank 0.)
 """
@@ -50,6 +50,8 @@ PROMISED = {
     "redistribute": 1 / 0.6, "matmul": 1.3,
 }  # fmt: skip
 STEP_MICROSECONDS = 250.0
+STEPS = 10
+"""How many are timed at once."""
 RANKS = 2
 Clock = time.perf_counter
 
@@ -151,7 +153,7 @@ def fixed_work() -> int:
     """The calibration: Python that neither allocates much nor leaves the interpreter."""
     kept: dict[int, tuple[int, int]] = {}
     total = 0
-    for k in range(1500):
+    for k in range(STEPS * 1500):
         kept[k & 255] = (k, total)
         total += len(kept)
     return total
@@ -162,7 +164,7 @@ def calibrated(
     action: Callable[[], object],
     go_on: Callable[[], bool],
 ) -> dict[str, float]:
-    """The times of an action in microseconds, in turns with those of the calibration."""
+    """The times of an action, by step, in microseconds, in turns with those of the calibration."""
     fixed, found = [time_of(fixed_work)], []
     while go_on():
         found.append(time_of(action))
@@ -170,12 +172,13 @@ def calibrated(
     around = [(before + after) / 2 for before, after in pairwise(fixed)]
     best = min(fixed) or 1.0  # 0 on ranks that sleep
     relative = [one / (near or 1.0) for one, near in zip(found, around, strict=True)]
+    each = 1e6 / STEPS
     return {
-        "best": min(found) * 1e6,
-        "median": median(found) * 1e6,
-        "at_best_speed": median(relative) * best * 1e6,
-        "calibration_best": best * 1e6,
-        "calibration_median": median(fixed) * 1e6,
+        "best": min(found) * each,
+        "median": median(found) * each,
+        "at_best_speed": median(relative) * best * each,
+        "calibration_best": best * each,
+        "calibration_median": median(fixed) * each,
     }
 
 
@@ -186,8 +189,9 @@ def step(turns: Turns, n: int, seconds: float) -> dict[str, Any]:
     lanes = [program.run(atoll, n), program.run(atoll, n)]
     last: list[Any] = [None, None]
 
-    def once(lane: int) -> None:
-        last[lane] = next(lanes[lane])
+    def steps(lane: int) -> None:
+        for _ in range(STEPS):
+            last[lane] = next(lanes[lane])
 
     def turns_of(count: int) -> Callable[[], bool]:
         left = iter(range(count))
@@ -200,15 +204,15 @@ def step(turns: Turns, n: int, seconds: float) -> dict[str, Any]:
             return Clock() - start
 
         with mine, config(threads=RANKS):
-            return calibrated(time_of, lambda: once(1), turns_of(count))
+            return calibrated(time_of, lambda: steps(1), turns_of(count))
 
-    count = max(10, int(seconds / 2 / 6e-4))
-    calibrated(turns.together, lambda: once(0), turns_of(5))
+    count = max(3, int(seconds / 2 / STEPS / 6e-4))
+    calibrated(turns.together, lambda: steps(0), turns_of(2))
     before = atoll.stats()
-    ranks = calibrated(turns.together, lambda: once(0), turns_of(count))
+    ranks = calibrated(turns.together, lambda: steps(0), turns_of(count))
     messages = atoll.stats().messages - before.messages
     one: dict[str, float] = {}
-    turns.alone(lambda: one.update(alone(5)))
+    turns.alone(lambda: one.update(alone(2)))
     turns.alone(lambda: one.update(alone(count)))
     whole = snapshot(last[0], contestant("atoll", "laplace"))
     wrong = ""
