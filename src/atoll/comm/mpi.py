@@ -188,17 +188,20 @@ class PersistentMessages:
         self.requests = tuple(requests)
         self._communicator = communicator
         self._handles = [request._handle for request in requests]
-        sizes = [(request._nbytes is None, request._buffer.nbytes) for request in requests]
-        self._sent = [nbytes for sends, nbytes in sizes if sends]
-        self._received = [nbytes for sends, nbytes in sizes if not sends]
+        sizes: dict[str, list[int]] = {"send": [], "receive": []}
+        for request in requests:
+            sizes[request.operation].append(request._buffer.nbytes)
+        self._sent = len(sizes["send"]), sum(sizes["send"])
+        self._received = len(sizes["receive"]), sum(sizes["receive"])
 
     def start(self) -> None:
         _start_all(self._handles)
         for request in self.requests:
             request._done = False
         traffic = self._communicator.traffic
-        traffic.messages_sent += len(self._sent)
-        traffic.bytes_sent += sum(self._sent)
+        count, nbytes = self._sent
+        traffic.messages_sent += count
+        traffic.bytes_sent += nbytes
 
     def wait(self) -> None:
         handles = self._handles
@@ -217,8 +220,9 @@ class PersistentMessages:
         else:
             self._communicator.wait_all(self.requests)
         traffic = self._communicator.traffic
-        traffic.messages_received += len(self._received)
-        traffic.bytes_received += sum(self._received)
+        count, nbytes = self._received
+        traffic.messages_received += count
+        traffic.bytes_received += nbytes
 
 
 class MpiCommunicator(ObjectsByMpi):
