@@ -13,6 +13,7 @@ width 1 is used where a value is the same for a whole row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .machine import Machine, vector_lanes, vector_name
@@ -115,6 +116,31 @@ class Function:
         name = "%" + self.name("stack")
         self.stack.append(f"  {name} = alloca {type_}, align {align}")
         return name
+
+    def loop(
+        self, hint: str, start: str, stop: str, inside: Callable[[str], None], step: int = 1
+    ) -> None:
+        """``for i in range(start, stop, step): inside(i)``."""
+        before = self.block
+        head, work, after = (self.name(hint) for _ in range(3))
+        counter = "%" + self.name()
+        self.jump(head)
+        self.label(head)
+        at = len(self.lines)
+        self.lines.append("")
+        self.branch(self.op(f"icmp slt i64 {counter}, {stop}"), work, after)
+        self.label(work)
+        inside(counter)
+        following = self.op(f"add nsw i64 {counter}, {step}")
+        self.lines[at] = (
+            f"  {counter} = phi i64 [ {start}, %{before} ], [ {following}, %{self.block} ]"
+        )
+        self.jump(head)
+        self.label(after)
+
+    def smaller(self, a: str, b: str) -> str:
+        """The smaller one of two signed integers of 64 bits."""
+        return self.op(f"select i1 {self.op(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
 
     def text(self) -> str:
         """The whole definition."""

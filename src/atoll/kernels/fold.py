@@ -17,6 +17,8 @@ lanes are true, which is one instruction on the bits of the mask.
 
 from __future__ import annotations
 
+from copy import copy
+
 from .arithmetic import (
     cast,
     combine_position,
@@ -31,7 +33,7 @@ from .spec import Reduction
 from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize, largest, smallest
 
 STEPS = 16
-_DEPTH = 56
+_DEPTH = 40
 
 
 class Fold:
@@ -54,18 +56,46 @@ class Fold:
         self.steps = ""
         self._stacks: list[str] = []
         self._pushed = ""
+        self._strands: Fold | None = None
 
-    def allocate(self, function: Function) -> None:
-        """Reserve the memory of the accumulators."""
-        for part in self.parts:
-            self.accumulators.append(function.allocate(f"[{self.lanes} x {MEMORY_TYPE[part]}]"))
-            if self.blocked:
-                self._stacks.append(
-                    function.allocate(f"[{_DEPTH * self.lanes} x {MEMORY_TYPE[part]}]")
-                )
+    def allocate(self, function: Function, strands: int = 0) -> None:
+        """Reserve the memory of the accumulators, and of so many strands."""
+        self._reserve(function, 1)
+        if strands:
+            self._strands = copy(self)
+            self._strands._reserve(function, strands)
+
+    def _reserve(self, function: Function, number: int) -> None:
+        def memory(count: int, part: str) -> str:
+            return function.allocate(f"[{number * count} x {MEMORY_TYPE[part]}]")
+
+        self.accumulators = [memory(self.lanes, part) for part in self.parts]
         if self.blocked:
-            self.steps = function.allocate("i64", 8)
-            self._pushed = function.allocate("i64", 8)
+            self._stacks = [memory(_DEPTH * self.lanes, part) for part in self.parts]
+            self.steps = function.allocate(f"[{number} x i64]", 8)
+            self._pushed = function.allocate(f"[{number} x i64]", 8)
+
+    def strand(self, function: Function, number: str) -> Fold:
+        """The same fold with the accumulators of a strand."""
+        first = self._strands
+        assert first is not None
+        found = copy(first)
+
+        def at(address: str, count: int, kind: str) -> str:
+            return function.op(f"getelementptr [{count} x {kind}], ptr {address}, i64 {number}")
+
+        kinds = [MEMORY_TYPE[part] for part in self.parts]
+        found.accumulators = [
+            at(address, self.lanes, kind) for address, kind in zip(first.accumulators, kinds)
+        ]
+        if self.blocked:
+            found._stacks = [
+                at(address, _DEPTH * self.lanes, kind)
+                for address, kind in zip(first._stacks, kinds)
+            ]
+            found.steps = at(first.steps, 1, "i64")
+            found._pushed = at(first._pushed, 1, "i64")
+        return found
 
     # what the fold does
 
@@ -226,16 +256,37 @@ class Fold:
         push, after = function.name("push"), function.name("pushed")
         function.branch(full, push, after)
         function.label(push)
-        self._push(code)
+        self._push(code, self.load(Code(function, self.lanes)), 0)
+        self._reset(code)
         function.jump(after)
         function.label(after)
 
-    def _push(self, code: Code) -> None:
-        """Carry: level ``k`` of the stack holds the sum of ``2**k`` pushes where bit ``k`` is set."""
+    def aligned(self, function: Function, pushes: int) -> str:
+        """An ``i1``: whether the pushes so far are a multiple of ``pushes``, with nothing after them."""
+        steps = function.op(f"load i64, ptr {self.steps}")
+        pushed = function.op(f"load i64, ptr {self._pushed}")
+        odd = function.op(f"and i64 {pushed}, {pushes - 1}")
+        return function.op(f"icmp eq i64 {function.op(f'or i64 {steps}, {odd}')}, 0")
+
+    def join(self, code: Code, strands: int, pushes: int) -> None:
+        """Push the sum of the strands, in each of which there were ``pushes``; both are powers of two."""
+        wide = Code(code.function, self.lanes)
+        level = str(pushes.bit_length() - 1)
+        values = [
+            self.strand(code.function, str(way))._level(wide, level) for way in range(strands)
+        ]
+        while len(values) > 1:
+            values = [self.combine(wide, *pair) for pair in zip(values[::2], values[1::2])]
+        self._push(code, values[0], (strands * pushes).bit_length() - 1)
+
+    def _push(self, code: Code, values: list[Value], first: int) -> None:
+        """Carry: level ``k`` of the stack holds the sum of ``2**k`` pushes where bit ``k`` is set.
+
+        ``values`` are the sum of ``2**first`` pushes, of which there have been a multiple.
+        """
         function = code.function
         wide = Code(function, self.lanes)
         count = function.op(f"load i64, ptr {self._pushed}")
-        values = self.load(wide)
         start = function.block
         carry, add, done = function.name("carry"), function.name("add"), function.name("carried")
         function.jump(carry)
@@ -254,7 +305,7 @@ class Fold:
             [Value(part, name) for part, name in zip(self.parts, names)],
         )
         next_level = function.op(f"add i64 {level}, 1")
-        function.lines[at] = f"  {level} = phi i64 [ 0, %{start} ], [ {next_level}, %{add} ]"
+        function.lines[at] = f"  {level} = phi i64 [ {first}, %{start} ], [ {next_level}, %{add} ]"
         for offset, (name, value, total) in enumerate(zip(names, values, sums), 1):
             function.lines[at + offset] = (
                 f"  {name} = phi {wide.type(value.dtype)} [ {value.name}, %{start} ], [ {total.name}, %{add} ]"
@@ -263,8 +314,8 @@ class Fold:
         function.label(done)
         for address, part, name in zip(self._stack_addresses(function, level), self.parts, names):
             self._store(wide, address, Value(part, name))
-        function.line(f"store i64 {function.op(f'add i64 {count}, 1')}, ptr {self._pushed}")
-        self._reset(code)
+        pushed = function.op(f"add i64 {count}, {1 << first}")
+        function.line(f"store i64 {pushed}, ptr {self._pushed}")
 
     def _stack_addresses(self, function: Function, level: str) -> list[str]:
         offset = function.op(f"mul i64 {level}, {self.lanes}")

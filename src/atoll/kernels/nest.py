@@ -22,18 +22,17 @@ by vectors of one element.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 
 from .block import Layout, is_full
 from .body import Body, Row
-from .builder import SETTLED, Code, Function, Module, Value
+from .builder import SETTLED, Function, Module
 from .entry import define_entry
-from .fold import STEPS, Fold
+from .fold import Fold
 from .levels import Analysis
 from .machine import Machine
-from .memory import Access, Place
+from .memory import Access
 from .overlap import conflicting_pairs, define_overlap
-from .seeking import Seek
+from .rows import QUARTER, STREAMS, Rows
 from .simplify import simplified
 from .spec import KernelSpec, Operand
 from .types import itemsize
@@ -42,7 +41,7 @@ from .ufuncs import flags_of
 _LINE = 64
 _TILE = 64
 _BATCH = 4
-_SETTLING = 16
+_SHORT_ROW = 512
 
 
 def build(spec: KernelSpec, name: str, machine: Machine) -> str:
@@ -75,10 +74,10 @@ class Nest:
         )
         self.soft_flags = self.body.allocate("i32", 4)
         self.chunk = ""
-        self.ordered = ""
         self.extents: list[str] = []
         self.strides: list[list[str]] = []
         self.elements = Body(spec, self.body, self.soft_flags, self.analysis, self.folds)
+        self.rows = Rows(self.elements, self.analysis, self._begin_with_rows(), self._quarters())
 
     def text(self) -> str:
         """The module."""
@@ -105,47 +104,26 @@ class Nest:
             self.elements.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))
         ]
         for fold in self.folds.values():
-            fold.allocate(body)
+            fold.allocate(body, STREAMS if self._streams() else 0)
         for written, other in self.pairs:
             found = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
-            self.ordered = body.op(f"or i1 {self.ordered}, {found}") if self.ordered else found
+            self.rows.ordered = (
+                body.op(f"or i1 {self.rows.ordered}, {found}") if self.rows.ordered else found
+            )
         self.elements.begin()
         if self.analysis.settles:
             self._begin_settling()
-        self._loop("chunk", "%first", "%last", lambda chunk: self._chunk(chunk, pointers))
+        body.loop("chunk", "%first", "%last", lambda chunk: self._chunk(chunk, pointers))
         flags = body.op(f"load i32, ptr {self.soft_flags}")
         if self.analysis.settles:
-            settled = body.op(f"select i1 {self._settled()}, i32 {SETTLED}, i32 0")
+            settled = body.op(f"select i1 {self.rows.settled()}, i32 {SETTLED}, i32 0")
             flags = body.op(f"or i32 {flags}, {settled}")
         body.line(f"ret i32 {flags}")
-
-    def _loop(self, hint: str, start: str, stop: str, inside: Callable[[str], None]) -> None:
-        """``for i in range(start, stop): inside(i)``."""
-        body = self.body
-        before = body.block
-        head, work, after = (body.name(hint) for _ in range(3))
-        counter = "%" + body.name()
-        body.jump(head)
-        body.label(head)
-        at = len(body.lines)
-        body.lines.append("")
-        body.branch(body.op(f"icmp slt i64 {counter}, {stop}"), work, after)
-        body.label(work)
-        inside(counter)
-        following = body.op(f"add nsw i64 {counter}, 1")
-        body.lines[at] = (
-            f"  {counter} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"
-        )
-        body.jump(head)
-        body.label(after)
-
-    def _smaller(self, a: str, b: str) -> str:
-        return self.body.op(f"select i1 {self.body.op(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
 
     def _chunk(self, chunk: str, pointers: list[str]) -> None:
         body = self.body
         start = body.op(f"mul i64 {chunk}, {self.chunk}")
-        stop = self._smaller(body.op(f"add i64 {start}, {self.chunk}"), self.extents[0])
+        stop = body.smaller(body.op(f"add i64 {start}, {self.chunk}"), self.extents[0])
         if not self.analysis.settles:
             self._begin_folds(0)
         self._axis(0, start, stop, pointers, [])
@@ -164,11 +142,12 @@ class Nest:
         self, axis: int, start: str, stop: str, pointers: list[str], indices: list[str]
     ) -> None:
         """Loop over ``axis`` and those inside it; ``indices`` are the current ones outside."""
+        body = self.body
         if axis == self.inner:
             if axis == 0:
                 pointers = [self._step(p, start, s[0]) for p, s in zip(pointers, self.strides)]
-            count = self.body.op(f"sub i64 {stop}, {start}")
-            self._row([self._at(pointers, start, indices)], count)
+            count = body.op(f"sub i64 {stop}, {start}")
+            self.rows.row([self._at(pointers, start, indices)], count)
             return
 
         if axis == self.inner - 1 and self._tiles():
@@ -179,12 +158,19 @@ class Nest:
             return
 
         def inside(index: str) -> None:
-            moved = [self._step(p, index, s[axis]) for p, s in zip(pointers, self.strides)]
+            moved = self._moved(pointers, index, axis)
             self._begin_folds(axis + 1)
             self._axis(axis + 1, "0", self.extents[axis + 1], moved, [*indices, index])
-            self._end_folds(axis + 1, moved)
+            self._end_folds(axis + 1, moved, self.folds)
 
-        self._loop(f"axis{axis}.", start, stop, inside)
+        if axis == self.inner - 1 and self._streams():
+            self._abreast(start, stop, pointers, indices, inside)
+            return
+        body.loop(f"axis{axis}.", start, stop, inside)
+
+    def _moved(self, pointers: list[str], index: str, axis: int) -> list[str]:
+        """The pointers at ``index`` of an axis."""
+        return [self._step(p, index, s[axis]) for p, s in zip(pointers, self.strides)]
 
     def _step(self, pointer: str, index: str, stride: str) -> str:
         offset = self.body.op(f"mul i64 {index}, {stride}")
@@ -210,8 +196,8 @@ class Nest:
                 far = body.op(f"icmp uge i64 {sizes[0]}, {_LINE}")
                 near = body.op(f"icmp ult i64 {sizes[1]}, {_LINE}")
                 across = body.op(f"or i1 {across}, {body.op(f'and i1 {far}, {near}')}")
-        if self.ordered:
-            across = body.op(f"and i1 {across}, {body.op(f'xor i1 {self.ordered}, true')}")
+        if self.rows.ordered:
+            across = body.op(f"and i1 {across}, {body.op(f'xor i1 {self.rows.ordered}, true')}")
         extent = self.extents[inner]
         width = body.op(f"select i1 {across}, i64 {_TILE}, i64 {extent}")
         width = body.op(f"call i64 @llvm.smax.i64(i64 {width}, i64 1)")
@@ -221,16 +207,16 @@ class Nest:
 
         def tile(number: str) -> None:
             first = body.op(f"mul i64 {number}, {width}")
-            count = self._smaller(body.op(f"sub i64 {extent}, {first}"), width)
-            begin = [self._step(p, first, s[inner]) for p, s in zip(pointers, self.strides)]
+            count = body.smaller(body.op(f"sub i64 {extent}, {first}"), width)
+            begin = self._moved(pointers, first, inner)
 
             def row(index: str) -> None:
-                moved = [self._step(p, index, s[inner - 1]) for p, s in zip(begin, self.strides)]
-                self._row([self._at(moved, first, [*indices, index])], count)
+                moved = self._moved(begin, index, inner - 1)
+                self.rows.row([self._at(moved, first, [*indices, index])], count)
 
-            self._loop("line", start, stop, row)
+            body.loop("line", start, stop, row)
 
-        self._loop("tile", "0", tiles, tile)
+        body.loop("tile", "0", tiles, tile)
 
     def _size(self, stride: str) -> str:
         self.module.declare("llvm.abs.i64", "i64", "i64, i1")
@@ -249,14 +235,89 @@ class Nest:
         """Whether all folds begin anew with each row."""
         return all(self._scope(number) == self.inner for number in self.folds)
 
+    def _streams(self) -> bool:
+        """Whether several rows, or parts of one, may be read in turns: see :mod:`.rows`."""
+        loads = [
+            self.spec.operands[int(one.args[0].real)].inner
+            for one in self.spec.body
+            if one.op == "load"
+        ]
+        return (
+            bool(self.folds)
+            and len(self.folds) == len(self.spec.reductions)
+            and not self.pairs
+            and not self.analysis.seeks
+            and not self.analysis.settles
+            and self.analysis.folds_only
+            and self._begin_with_rows()
+            and "unit" in loads
+            and "any" not in loads
+        )
+
+    def _quarters(self) -> bool:
+        """Whether rows may be cut: not where the elements of a product have to be in order."""
+        return self._streams() and all(f.blocked or not f.rounds for f in self.folds.values())
+
+    def _abreast(
+        self,
+        start: str,
+        stop: str,
+        pointers: list[str],
+        indices: list[str],
+        single: Callable[[str], None],
+    ) -> None:
+        """The two innermost axes, several rows at a time, each with results of its own.
+
+        Short rows are not worth it, long ones are read in several streams anyway.
+        """
+        body, inner = self.body, self.inner
+        extent = self.extents[inner]
+        together, alone, after = (body.name(hint) for hint in ("abreast", "alone", "rows.done"))
+        short = body.op(f"icmp slt i64 {extent}, {_SHORT_ROW}")
+        long = body.op(f"icmp sge i64 {extent}, {STREAMS * QUARTER}")
+        body.branch(body.op(f"or i1 {short}, {long}"), alone, together)
+        body.label(alone)
+        body.loop("row", start, stop, single)
+        body.jump(after)
+        body.label(together)
+
+        def group(first: str) -> None:
+            ways = body.smaller(body.op(f"sub i64 {stop}, {first}"), str(STREAMS))
+
+            def index(way: str) -> str:
+                return body.op(f"add i64 {first}, {way}")
+
+            def strands(way: str) -> dict[int, Fold]:
+                return {number: fold.strand(body, way) for number, fold in self.folds.items()}
+
+            def row_of(way: str) -> Row:
+                at = index(way)
+                return self._at(self._moved(pointers, at, inner - 1), "0", [*indices, at])
+
+            def begin(way: str) -> None:
+                for fold in strands(way).values():
+                    fold.begin(self.elements.code())
+
+            def end(way: str) -> None:
+                moved = self._moved(pointers, index(way), inner - 1)
+                self._end_folds(inner, moved, strands(way))
+
+            body.loop("begin", "0", ways, begin)
+            self.rows.abreast(row_of, ways, extent, strands)
+            body.loop("end", "0", ways, end)
+
+        body.loop("group", start, stop, group, STREAMS)
+        body.jump(after)
+        body.label(after)
+
     def _begin_folds(self, axis: int) -> None:
         for number, fold in self.folds.items():
             if self._scope(number) == axis:
                 fold.begin(self.elements.code())
 
-    def _end_folds(self, axis: int, pointers: list[str]) -> None:
+    def _end_folds(self, axis: int, pointers: list[str], folds: dict[int, Fold]) -> None:
         code = self.elements.code()
-        for number, fold in self.folds.items():
+        for number, fold in folds.items():
             reduction = self.spec.reductions[number]
             if self._scope(number) != axis or is_full(reduction, self.spec.ndim):
                 continue
@@ -278,29 +339,6 @@ class Nest:
             for operand, pointer, strides in zip(self.spec.operands, pointers, self.strides)
         ]
         return Row(accesses, indices, first)
-
-    def _row(self, rows: list[Row], count: str) -> None:
-        """The elements of a row, or of several rows at once."""
-        body = self.body
-        some, after = body.name("row"), body.name("row.done")
-        body.branch(body.op(f"icmp sgt i64 {count}, 0"), some, after)
-        body.label(some)
-        for row in rows:
-            self.elements.begin_row(row)
-        if self.ordered:
-            slow, fast, joined = body.name("ordered"), body.name("free"), body.name("joined")
-            body.branch(self.ordered, slow, fast)
-            body.label(slow)
-            self._vectors(rows, count, 1)
-            body.jump(joined)
-            body.label(fast)
-            self._vectors(rows, count, self.width)
-            body.jump(joined)
-            body.label(joined)
-        else:
-            self._vectors(rows, count, self.width)
-        body.jump(after)
-        body.label(after)
 
     def _batched(self) -> bool:
         """Whether rows are taken several at a time: all of them fold into the same results."""
@@ -327,76 +365,17 @@ class Nest:
             found = []
             for offset in range(number):
                 index = body.op(f"add i64 {first}, {offset}")
-                moved = [self._step(p, index, s[inner - 1]) for p, s in zip(pointers, self.strides)]
+                moved = self._moved(pointers, index, inner - 1)
                 found.append(self._at(moved, "0", [*indices, index]))
-            self._row(found, self.extents[inner])
+            self.rows.row(found, self.extents[inner])
 
         def batch(number: str) -> None:
             first = body.op(f"mul i64 {number}, {_BATCH}")
             rows(body.op(f"add i64 {start}, {first}"), _BATCH)
 
-        self._loop("batch", "0", batches, batch)
+        body.loop("batch", "0", batches, batch)
         done = body.op(f"mul i64 {batches}, {_BATCH}")
-        self._loop("row", body.op(f"add i64 {start}, {done}"), stop, lambda index: rows(index, 1))
-
-    def _vectors(self, rows: list[Row], count: str, width: int) -> None:
-        """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
-        body = self.body
-        if self.analysis.seeks:
-            tail, fresh = self.analysis.tail, self._begin_with_rows()
-            Seek(self.elements, self.folds, width, tail, fresh, self._loop).row(rows[0], count)
-            return
-        if self.analysis.settles:
-            count = body.op(f"select i1 {self._settled()}, i64 0, i64 {count}")
-        main = body.op(f"and i64 {count}, {-width}") if width > 1 else count
-        blocked = [fold for fold in self.folds.values() if fold.blocked]
-        if blocked:
-            self._blocks(rows, main, width, blocked)
-        elif self.analysis.settles:
-            self._until_settled(rows, main, width)
-        else:
-            self._stretch(rows, "0", main, width)
-        if width == 1:
-            return
-        rest, done = body.name("rest"), body.name("rest.done")
-        body.branch(body.op(f"icmp slt i64 {main}, {count}"), rest, done)
-        body.label(rest)
-        if self.analysis.tail == 1:
-            self._stretch(rows, main, count, 1)
-        else:
-            self._tail(rows, main, count)
-        for fold in blocked:
-            fold.advance(self.elements.code(), "1")
-        body.jump(done)
-        body.label(done)
-
-    def _blocks(self, rows: list[Row], main: str, width: int, blocked: list[Fold]) -> None:
-        """Stretches short enough that no accumulator takes more than ``STEPS`` additions."""
-        body = self.body
-        unit = max(width, min(fold.lanes for fold in blocked))
-        before = body.block
-        head, work, after = (body.name("block") for _ in range(3))
-        start = "%" + body.name()
-        body.jump(head)
-        body.label(head)
-        at = len(body.lines)
-        body.lines.append("")
-        body.branch(body.op(f"icmp slt i64 {start}, {main}"), work, after)
-        body.label(work)
-        room = ""
-        for fold in blocked:
-            left = body.op(f"sub i64 {STEPS}, {body.op(f'load i64, ptr {fold.steps}')}")
-            room = self._smaller(left, room) if room else left
-        whole_block = body.op(f"add i64 {start}, {body.op(f'mul i64 {room}, {unit}')}")
-        stop = self._smaller(whole_block, main)
-        self._stretch(rows, start, stop, width)
-        length = body.op(f"sub i64 {stop}, {start}")
-        for fold in blocked:
-            steps = body.op(f"add i64 {length}, {fold.lanes - 1}")
-            fold.advance(self.elements.code(), body.op(f"sdiv i64 {steps}, {fold.lanes}"))
-        body.lines[at] = f"  {start} = phi i64 [ 0, %{before} ], [ {stop}, %{body.block} ]"
-        body.jump(head)
-        body.label(after)
+        body.loop("row", body.op(f"add i64 {start}, {done}"), stop, lambda index: rows(index, 1))
 
     # folds that one element decides
 
@@ -416,98 +395,3 @@ class Nest:
             fold.settle(code)
         body.jump(begin)
         body.label(begin)
-
-    def _settled(self) -> str:
-        """An ``i1``: whether no further element can change any result."""
-        found = [fold.settled(self.elements.code()) for fold in self.folds.values()]
-        return reduce(lambda a, b: self.body.op(f"and i1 {a}, {b}"), found)
-
-    def _until_settled(self, rows: list[Row], main: str, width: int) -> None:
-        """A row by stretches, after each of which it may be over."""
-        body = self.body
-        before = body.block
-        head, work, after = (body.name("settling") for _ in range(3))
-        start = "%" + body.name()
-        body.jump(head)
-        body.label(head)
-        at = len(body.lines)
-        body.lines.append("")
-        body.branch(body.op(f"icmp slt i64 {start}, {main}"), work, after)
-        body.label(work)
-        stop = self._smaller(body.op(f"add i64 {start}, {_SETTLING * width}"), main)
-        self._stretch(rows, start, stop, width)
-        following = body.op(f"select i1 {self._settled()}, i64 {main}, i64 {stop}")
-        body.lines[at] = f"  {start} = phi i64 [ 0, %{before} ], [ {following}, %{body.block} ]"
-        body.jump(head)
-        body.label(after)
-
-    def _stretch(self, rows: list[Row], start: str, stop: str, width: int) -> None:
-        """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.
-
-        Accumulators that a vector fills stay in registers; others are small and stay in the
-        first-level cache, each touched once in ``lanes`` elements.
-        """
-        body = self.body
-        code = self.elements.code(width)
-        kept = [fold for fold in self.folds.values() if width % fold.lanes == 0]
-        wide = {fold: Code(body, fold.lanes) for fold in kept}
-        entry, loop, leave, after = (body.name("vector") for _ in range(4))
-        body.branch(body.op(f"icmp slt i64 {start}, {stop}"), entry, after)
-        body.label(entry)
-        loaded = {fold: fold.load(wide[fold]) for fold in kept}
-        body.jump(loop)
-        body.label(loop)
-        index = "%" + body.name()
-        at = len(body.lines)
-        body.lines.append("")
-        state = {}
-        for fold in kept:
-            state[fold] = [Value(v.dtype, "%" + body.name()) for v in loaded[fold]]
-            body.lines.extend([""] * len(loaded[fold]))
-        results = self.elements.elements(Place(code, index), rows, state)
-        following = body.op(f"add nuw nsw i64 {index}, {width}")
-        again = body.op(f"icmp slt i64 {following}, {stop}")
-        body.lines[at] = (
-            f"  {index} = phi i64 [ {start}, %{entry} ], [ {following}, %{body.block} ]"
-        )
-        for fold in kept:
-            for old, held, new in zip(loaded[fold], state[fold], results[fold]):
-                at += 1
-                body.lines[at] = (
-                    f"  {held.name} = phi {wide[fold].type(old.dtype)} "
-                    f"[ {old.name}, %{entry} ], [ {new.name}, %{body.block} ]"
-                )
-        body.branch(again, loop, leave)
-        body.label(leave)
-        for fold in kept:
-            fold.store(wide[fold], results[fold])
-        body.jump(after)
-        body.label(after)
-
-    def _tail(self, rows: list[Row], start: str, stop: str) -> None:
-        """The last elements of a row, by masked vectors."""
-        body, width = self.body, self.analysis.tail
-        code = self.elements.code(width)
-        before = body.block
-        loop, after = body.name("tail"), body.name("tail")
-        body.jump(loop)
-        body.label(loop)
-        index = "%" + body.name()
-        at = len(body.lines)
-        body.lines.append("")
-        left = body.op(f"sub i64 {stop}, {index}")
-        numbers = ", ".join(f"i64 {lane}" for lane in range(width))
-        lanes = code.broadcast(Value("i8", left))
-        mask = code.icmp("slt", Value("i8", f"<{numbers}>"), lanes)
-        indices = [index]
-        for lane in range(1, width):
-            real = body.op(f"icmp slt i64 {lane}, {left}")
-            offset = body.op(f"select i1 {real}, i64 {lane}, i64 0")
-            indices.append(body.op(f"add i64 {index}, {offset}"))
-        self.elements.elements(Place(code, index, mask, indices), rows, {})
-        following = body.op(f"add nsw i64 {index}, {width}")
-        body.lines[at] = (
-            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"
-        )
-        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
-        body.label(after)

@@ -30,8 +30,6 @@ from .types import KIND, VALUE_TYPE, itemsize
 _STRETCH = 1 << 13
 """Bytes of the largest numbers that a stretch consists of."""
 
-Loop = Callable[[str, str, str, Callable[[str], None]], None]
-
 
 class Seek:
     """Writes the search along a row. ``fresh`` tells whether nothing is known when a row begins."""
@@ -39,19 +37,16 @@ class Seek:
     def __init__(
         self,
         elements: Body,
-        folds: dict[int, Fold],
         width: int,
         tail: int,
         fresh: bool,
-        loop: Loop,
     ) -> None:
         self.elements = elements
         self.body = elements.function
-        self.folds = folds
+        self.folds = folds = elements.folds
         self.width = width
         self.tail = tail
         self.fresh = fresh
-        self.loop = loop
         largest = max(itemsize(fold.parts[0]) for fold in folds.values())
         self.stretch = max(width, _STRETCH // largest)
 
@@ -69,12 +64,9 @@ class Seek:
         body.label(narrow)
         steps = body.op(f"add i64 {count}, {self.tail - 1}")
         steps = body.op(f"sdiv i64 {steps}, {self.tail}")
-        self.loop("few", "0", steps, lambda number: self._few(row, number, count))
+        body.loop("few", "0", steps, lambda number: self._few(row, number, count))
         body.jump(after)
         body.label(after)
-
-    def _smaller(self, a: str, b: str) -> str:
-        return self.body.op(f"select i1 {self.body.op(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
 
     def _stretches(self, row: Row, count: str) -> None:
         """By whole vectors, the last of which may overlap the one before."""
@@ -88,7 +80,7 @@ class Seek:
         def stretch(number: str) -> None:
             begin = body.op(f"mul i64 {number}, {self.stretch}")
             inside = body.op(f"icmp slt i64 {begin}, {main}")
-            end = self._smaller(body.op(f"add i64 {begin}, {self.stretch}"), main)
+            end = body.smaller(body.op(f"add i64 {begin}, {self.stretch}"), main)
             start = body.op(f"select i1 {inside}, i64 {begin}, i64 {last}")
             stop = body.op(f"select i1 {inside}, i64 {end}, i64 {count}")
             locate, after = body.name("locate"), body.name("located")
@@ -112,7 +104,7 @@ class Seek:
             body.jump(after)
             body.label(after)
 
-        self.loop("stretch", "0", body.op(f"add i64 {whole}, {rest}"), stretch)
+        body.loop("stretch", "0", body.op(f"add i64 {whole}, {rest}"), stretch)
 
     def _later(self, row: Row, start: str) -> str:
         """An ``i1``: whether element ``start`` comes later than the best of each fold. Then so do
