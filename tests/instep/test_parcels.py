@@ -56,7 +56,7 @@ def test_a_step_of_laplace_is_one_message_to_each_neighbour(rank, size):
 
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(2)
-@pytest.mark.parametrize("rows", [40, 3000, 400000])
+@pytest.mark.parametrize("rows", [40, 6000, 400000])
 def test_few_and_many_bytes(rank, rows):
     """A parcel that is kept, one that is packed for a run, and messages of their own."""
     lies = np.Layout((4, rows), "bn")

@@ -34,7 +34,7 @@ Key = tuple[Any, ...]
 MESSAGES = 1 << PATCHES
 """How many patches of one step have tags of their own; others match in the order of posting."""
 
-KEPT = 1 << 15
+KEPT = 1 << 16
 """Up to how many bytes for one neighbour travel in a parcel, whose memory is kept."""
 
 TOGETHER = 1 << 22
