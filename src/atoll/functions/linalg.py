@@ -68,14 +68,19 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return names["outer"](x1, x2)
 
 
+def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+    """The diagonals of matrices, which lie along the last two axes."""
+    return array_of(x).diagonal(offset, -2, -1)
+
+
 def _own() -> dict[str, Any]:
-    own = {"norm": norm, "vector_norm": vector_norm, "outer": outer}
-    for name in ("matmul", "diagonal", "matrix_transpose"):
+    own = {"norm": norm, "vector_norm": vector_norm, "outer": outer, "diagonal": diagonal}
+    for name in ("matmul", "matrix_transpose"):
         own[name] = names[name]
     return own
 
 
-for _function in (norm, vector_norm, outer):
+for _function in (norm, vector_norm, outer, diagonal):
     _original = getattr(np.linalg, _function.__name__)
     _function.__doc__ = _original.__doc__
     implementations[_original] = _function

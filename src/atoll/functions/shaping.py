@@ -25,19 +25,33 @@ def _frozen(value: Any) -> Any:
     return value
 
 
+_FIRST = {
+    "flip": "m", "fliplr": "m", "flipud": "m", "rot90": "m", "broadcast_to": "array",
+    "sliding_window_view": "x", "matrix_transpose": "",
+}  # fmt: skip
+"""What NumPy calls the array, where it is not ``a``."""
+
+
 def _viewing(name: str, original: Any = None) -> Any:
     """A function that only ever returns views: NumPy's own, on the shadow."""
     numpy_function = original or getattr(np, name)
+    keyword = _FIRST.get(name, "a")
 
-    def function(a: Any, *args: Any, **options: Any) -> Any:
+    def function(*args: Any, **options: Any) -> Any:
+        if args:
+            a, *args = args  # type: ignore[assignment]
+        elif keyword in options:
+            a = options.pop(keyword)
+        else:
+            return by_numpy(numpy_function, (), options)  # NumPy's words
         handle = array_of(a)
         if original is not None and is_subclass(handle):
             return by_numpy(numpy_function, (handle, *args), options)
         if handle._np is not None or not handle.ndim:  # no index may reach an element of a shadow
             return by_numpy(numpy_function, (handle, *args), options)
-        args, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}
-        key = (name, args, tuple(named.items()))
-        return shaping.view(handle, key, lambda s: numpy_function(s, *args, **named))
+        further, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}
+        key = (name, further, tuple(named.items()))
+        return shaping.view(handle, key, lambda s: numpy_function(s, *further, **named))
 
     if original is None:
         return declare(function, numpy_function, name)
