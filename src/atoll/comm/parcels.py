@@ -37,7 +37,7 @@ class Parcel:
 class Parcels:
     """The parcels of one exchange, from and to any neighbours."""
 
-    __slots__ = ("_arriving", "_communicator", "_leaving", "_prepared", "_requests", "_runs", "_under_way")  # fmt: skip
+    __slots__ = ("_arriving", "_communicator", "_leaving", "_prepared", "_requests", "_runs", "under_way")  # fmt: skip
 
     def __init__(
         self, communicator: Communicator, arriving: Sequence[Parcel], leaving: Sequence[Parcel]
@@ -48,29 +48,31 @@ class Parcels:
         self._runs = 0
         self._prepared: Prepared | None = None
         self._requests: Sequence[Request] = ()
-        self._under_way = False
+        self.under_way = False
+        """Whether a run has begun them that did not come to its end."""
 
     def ready(self) -> None:
         """Before the buffers are used again: end what a run that failed has left under way."""
-        if self._under_way:
-            self._communicator.wait_all(self._requests)
-            self._under_way = False
+        self._communicator.wait_all(self._requests)
+        self.under_way = False
 
     def begin(self) -> None:
         """Send what is in the buffers of those that leave, and begin to fill those of the others."""
         mark = self._communicator.trail.hash
         for parcel in self._leaving:
             parcel.mark[0] = mark
-        self._under_way = True
-        self._runs += 1
-        if self._runs == 2:
-            self._prepared = self._communicator.prepared(self._arriving, self._leaving)
-            if self._prepared is not None:
-                self._requests = self._prepared.requests
+        self.under_way = True
         if self._prepared is not None:
             self._prepared.start()
             return
         communicator = self._communicator
+        self._runs += 1
+        if self._runs == 2:
+            self._prepared = communicator.prepared(self._arriving, self._leaving)
+            if self._prepared is not None:
+                self._requests = self._prepared.requests
+                self._prepared.start()
+                return
         requests: list[Request] = []
         self._requests = requests
         tag = communicator.parcel_tag
@@ -85,7 +87,7 @@ class Parcels:
             self._prepared.wait()
         else:
             self._communicator.wait_all(self._requests)
-        self._under_way = False
+        self.under_way = False
         mark = self._communicator.trail.hash
         for parcel in self._arriving:
             if parcel.mark[0] != mark:

@@ -158,19 +158,31 @@ def together(roots: Sequence[Node]) -> list[Node]:
     return list(dict.fromkeys([*held, *roots]))
 
 
+def _made_of(node: Node) -> Node | None:
+    """The only pending operand of a number that every rank has; ``None`` where it is none, or has others."""
+    if node.place is not None or node.geometry.shape:
+        return None
+    found = None
+    for arg in node.args:
+        if type(arg) is Node and arg.value is None:
+            if found is not None:
+                return None
+            found = arg
+    return found
+
+
 def closing(roots: Sequence[Node]) -> list[Node]:
     """What to compute where these values are looked at; closes the windows that they depend on."""
-    if len(opened.trails) == len(roots) == 1:  # mostly it is a number made of one in the window
-        (trail,) = opened.trails
-        held, node = trail.window.nodes, roots[0]
-        while node not in held:
-            pending = [arg for arg in node.args if type(arg) is Node and arg.value is None]
-            if len(pending) != 1 or node.place is not None or node.geometry.shape:
-                break
-            node = pending[0]
-        else:
+    trails = opened.trails
+    if len(trails) == len(roots) == 1:  # mostly it is a number made of one in the window
+        (trail,) = trails
+        held, root = trail.window.nodes, roots[0]
+        node: Node | None = root
+        while node is not None and node not in held:
+            node = _made_of(node)
+        if node is not None:
             found = taken(trail)
-            return found if roots[0] in found else [*found, roots[0]]
+            return found if root in found else [*found, root]
     asked, numbers = _asked(roots)
     if numbers:
         return list(dict.fromkeys([*taken(asked[0]), *roots]))

@@ -186,7 +186,8 @@ class ParcelExchange:
     def begin(self, communicator: Communicator, registers: list[Value | None]) -> None:
         """Send, and begin to receive."""
         parcels = self._parcels or self._made(communicator)
-        parcels.ready()
+        if parcels.under_way:
+            parcels.ready()
         for register, value in self._direct:
             registers[register] = value
         for view, register, keys in self._packed:
