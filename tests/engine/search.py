@@ -1,12 +1,14 @@
 """Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [kernels] [further]``.
 
-With a number of ranks, on simulated ranks that take turns in an order of the program's own; under ``mpiexec``, on real ones. With ``further``, lines of ``further.py``
-are drawn as well. What fails is cut down by leaving lines out, and printed.
+With a number of ranks, or two that it lies between (``2-16``), on simulated ranks that take turns in an order of the
+program's own; under ``mpiexec``, on real ones. With ``further``, lines of ``further.py`` are drawn as well. What fails
+is cut down by leaving lines out, and printed.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
 import traceback
@@ -16,7 +18,7 @@ from atoll import evaluate
 from atoll.comm import simulated
 
 from ..plan import reference
-from . import checking, further, wider
+from . import checking, further, layouts, wider
 
 
 class Late(BaseException):
@@ -45,7 +47,8 @@ def run(program, ranks):
         place = traceback.format_exception(error.__cause__ or error)
         if error.__cause__ is None and isinstance(error, AssertionError):
             place = [""]
-        return f"{type(error).__name__}: {error}\n" + "".join(place)[-1800:]
+        text = "" if isinstance(error, AssertionError) else "\n" + program.text()
+        return f"{type(error).__name__}: {error}{text}\n" + "".join(place)[-1800:]
     finally:
         signal.alarm(0)
     return None
@@ -74,15 +77,22 @@ def cut_down(program, ranks):
     return wrong
 
 
+def among(text):
+    """The least and the largest number of ranks that ``5`` or ``2-16`` says."""
+    least, _, most = text.partition("-")
+    return int(least), int(most or least)
+
+
 def main():
     start, stop = map(int, sys.argv[1].split(":"))
-    ranks = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    least, most = among(sys.argv[2] if len(sys.argv) > 2 else "1")
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
         evaluate.make_launch = reference.ReferenceLaunch
     kind = further.Further if "further" in sys.argv else wider.Drawing
     wrong = 0
     for seed in range(start, stop):
+        ranks = random.Random(seed).randint(least, most)
         spread = ranks > 1 or real
         program = wider.draw(seed, 14, exports=not spread, ranks=spread, kind=kind)
         found = run(program, ranks)
@@ -91,8 +101,11 @@ def main():
             os._exit(1)
         if found:
             wrong += 1
-            print("=" * 100, flush=True)
-            print(cut_down(program, ranks), flush=True)
+            print("=" * 80, f"on {ranks} ranks", flush=True)
+            print(cut_down(program, ranks) or f"only once: {found}", flush=True)
+            for name, data in program.start.items():
+                drawn = random.Random(checking.layout_seed(program, name))
+                print(name, "lies as", layouts.random_layout(drawn, data.shape, ranks))
     print(f"{stop - start} programs, {wrong} wrong")
 
 

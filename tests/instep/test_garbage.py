@@ -95,7 +95,42 @@ def synchronised(rank: int) -> float:
     return total
 
 
-PROGRAMS = [cycles, shared, allocating, synchronised]
+def by_columns_and_rows(rank: int) -> float:
+    """An assigned array that only garbage holds is read where it does not lie: were it not stored on the ranks
+    that have collected it, these would ask for other elements."""
+    f = (np.arange(256.0) % 11).reshape(16, 16).redistribute(np.Layout((16, 16), "nb"))
+    e = (np.arange(256.0) % 7).reshape(16, 16).redistribute(np.Layout((16, 16), "bn"))
+    total = 0.0
+    for step in range(4):
+        t = e * step
+        t[2:-2] = e[4:] - e[:-4]
+        d = f + t
+        Holder(t)
+        del t
+        if rank % 2 == 0:
+            gc.collect()
+        total += float(d.sum())
+    return total
+
+
+def old_versions(rank: int) -> float:
+    """Only garbage has the old version of what is assigned to: were it overwritten on the ranks that have
+    collected it, the assignment would be a loop of its own there, with a message of its own."""
+    a = (np.arange(256.0) % 5).reshape(16, 16).redistribute(np.Layout((16, 16), "bn"))
+    b = (np.arange(256.0) % 7).reshape(16, 16).redistribute(np.Layout((16, 16), "bn"))
+    total = 0.0
+    for step in range(4):
+        Holder(a.copy())
+        if rank % 2 == 0:
+            gc.collect()
+        c = b * step
+        c[:-1] = b[1:] * 2
+        a[4:8] = b[6:10]
+        total += float((a + c).sum())
+    return total
+
+
+PROGRAMS = [cycles, shared, allocating, synchronised, by_columns_and_rows, old_versions]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

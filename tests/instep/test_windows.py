@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy
@@ -127,8 +128,23 @@ def other_communication(rank, a):
     np.sync()
 
 
+def before_much_work(rank, a):
+    """What is too heavy to wait is computed at the same operation by who has looked and by who has not."""
+    heavy = a
+    for _ in range(250):
+        heavy = np.sin(heavy) + 1
+    a[1:] = heavy[1:]
+    total = a.sum()
+    if rank == 0:
+        assert float(total) > 0
+    for _ in range(100):
+        a = np.cos(a) + 1
+    assert float(a.max()) > 0
+
+
 PROGRAMS = [
     extremes, another_line, in_a_loop, along_an_axis, before_a_sort, statistics, other_communication,
+    before_much_work,
 ]  # fmt: skip
 
 
@@ -270,3 +286,17 @@ def test_the_last_line_may_be_a_look_of_one_rank(rank: int, tmp_path: Path) -> N
     script.write_text(LAST.format(rank=rank))
     outcome = atoll("run", "-n", "2", str(script), ATOLL_WAIT_CHECK="0.2")
     assert outcome.code == 0, outcome
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(1)
+def test_a_loop_that_nobody_looks_into_is_computed_turn_by_turn(rank):
+    a, runs = start(), []
+    for _ in range(12):
+        a[1:-1] = (a[2:] + a[:-2]) / 2
+        a[0] += 1
+        runs.append(np.stats().kernels_run)
+    turns = [after - before for before, after in pairwise(runs[3:])]
+    assert turns[0] > 0
+    assert turns == turns[:1] * len(turns)
+    assert float(a.sum()) > 3

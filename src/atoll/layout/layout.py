@@ -329,6 +329,11 @@ class Layout:
         shape, widths = self.local_shape(rank), self.halo(rank)
         return tuple(count + before + after for count, (before, after) in zip(shape, widths))
 
+    def inside(self, rank: int) -> tuple[slice, ...]:
+        """What cuts the communication padding off a rank's padded block."""
+        shape, widths = self.local_shape(rank), self.halo(rank)
+        return tuple(slice(before, before + n) for n, (before, _) in zip(shape, widths))
+
     def neighbours(self, rank: int) -> tuple[Neighbours, ...]:
         """On each axis, the ranks that hold the cells before and after a rank's."""
         place = self.coordinates(rank)

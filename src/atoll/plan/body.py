@@ -117,13 +117,9 @@ class Registers:
             if owned is not None:
                 corner = tuple([low for low, _ in owned])
             geometry = local_geometry(node, self.rank)
-            if node.value is not None:
-                before = sum(
-                    w * s
-                    for (w, _), s in zip(
-                        place.layout.halo(self.rank), geometry.strides, strict=True
-                    )
-                )
+            if place.padded:
+                halo = place.layout.halo(self.rank)
+                before = sum(w * s for (w, _), s in zip(halo, geometry.strides, strict=True))
         self.geometry.append(geometry)
         self.corner.append(corner)
         self.padding.append(before)
@@ -145,11 +141,13 @@ class Registers:
 
 
 def local_geometry(node: Node, rank: int) -> Geometry:
-    """How this rank's share of a placed node lies in memory."""
+    """How this rank's share of a placed node lies in memory, communication padding included."""
     if node.value is not None:
         return node.value.geometry
     place: Place = node.place
-    return dense(place.layout.local_shape(rank), node.geometry.dtype)
+    layout = place.layout
+    shape = layout.padded_shape(rank) if place.padded else layout.local_shape(rank)
+    return dense(shape, node.geometry.dtype)
 
 
 @dataclass(slots=True)

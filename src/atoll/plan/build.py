@@ -201,7 +201,6 @@ class Planner(StepsByNumpy):
                         register, base, registers.geometry[register], _site_of(statement.node)
                     )
                     self._add(copy, {register, base})
-                    registers.padding[register] = 0
                 else:
                     self._add(Share(register, base), {register, base})
                     registers.padding[register] = registers.padding[base]

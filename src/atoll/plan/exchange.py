@@ -82,15 +82,15 @@ def plan_exchange(
                     outgoing.append(Outgoing(source, record.source_key, record.shape, rank, tag))
     if not (allocate or outgoing):
         return None
-    halos = {
-        registers.of[id(node)]: node.place.layout.halo(world.rank)
+    cuts = {
+        registers.of[id(node)]: node.place.layout.inside(world.rank)
         for node in registers.keep
-        if node is not None and node.value is not None and node.place is not None
+        if node is not None and node.place is not None and node.place.padded
     }
     moved = {one.register for one in incoming} | {one.register for one in outgoing}
     dtypes = {register: registers.geometry[register].dtype for register in moved}
     return StartExchange(
-        world.communicator, allocate, incoming, outgoing, inside, halos, dtypes, lasting=lasting
+        world.communicator, allocate, incoming, outgoing, inside, cuts, dtypes, lasting=lasting
     )
 
 

@@ -375,9 +375,8 @@ class Cell:
         assert old.value is not None
         assert new.value is not None
         place = new.place
-        halo = place.layout.halo(place.world.rank)
-        inner = tuple([slice(a, n - b) for (a, b), n in zip(halo, old.value.array.shape)])
-        np.copyto(old.value.array[inner], new.value.array[inner])
+        inside = place.layout.inside(place.world.rank)
+        np.copyto(old.value.array[inside], new.value.array[inside])
 
 
 def _whole(node: Node) -> np.ndarray[Any, Any]:
@@ -477,10 +476,9 @@ class Handle:
         if not self._geometry.is_base:
             whole = gather(cell.node)
             view_of(whole, self._geometry)[...] = array
-        rank = place.world.rank
-        halo = place.layout.halo(rank)
-        inner = tuple([slice(a, n - b) for (a, b), n in zip(halo, value.array.shape, strict=True)])
-        value.array[inner] = whole[np.ix_(*[part.array() for part in place.layout.region(rank)])]
+        layout, rank = place.layout, place.world.rank
+        share = whole[np.ix_(*[part.array() for part in layout.region(rank)])]
+        value.array[layout.inside(rank)] = share
 
     def _mutate(self, function: Callable[[np.ndarray[Any, Any]], Any]) -> Any:
         """Let NumPy write into the memory at once: ``function(array)``."""

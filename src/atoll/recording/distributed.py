@@ -103,16 +103,7 @@ class Distributed(Handle):
         layout = self.layout
         if not layout.is_padded:
             return block
-        rank = self.world.rank
-        counts = layout.local_shape(rank)
-        return block[
-            tuple(
-                [
-                    slice(left, left + n)
-                    for (left, _), n in zip(layout.halo(rank), counts, strict=True)
-                ]
-            )
-        ]
+        return block[layout.inside(self.world.rank)]
 
     def exchange_halos(self) -> Any:
         """Fill the communication padding from the ranks that own the elements. Collective."""
@@ -137,11 +128,8 @@ class Distributed(Handle):
             block = redistributed(from_cell.node, layout)
         padded = block
         if layout.is_padded:
-            halo = layout.halo(world.rank)
             padded = np.zeros(layout.padded_shape(world.rank), block.dtype)
-            padded[
-                tuple([slice(a, a + n) for (a, _), n in zip(halo, block.shape, strict=True)])
-            ] = block
+            padded[layout.inside(world.rank)] = block
         made = self._from_block(padded, layout, world)
         made._cell.pins = 0
         made._cell.node.value.pinned = False
@@ -176,9 +164,7 @@ def _block_of_view(block: Array, place: Place, view: Any) -> Array:
         return block.transpose(order)
     rank = place.world.rank
     layout = place.layout.unpadded()
-    halo = place.layout.halo(rank)
-    counts = place.layout.local_shape(rank)
-    inner = block[tuple([slice(a, a + n) for (a, _), n in zip(halo, counts, strict=True)])]
+    inner = block[place.layout.inside(rank)]
     if axes is None or any(len(steps) > 1 for _, steps in axes):
         raise ValueError(
             "local: this view of a distributed array selects no block of it; copy the view first"

@@ -463,23 +463,12 @@ def _put_masked(handle: Any, mask: Any, value: Any, world: World) -> bool:
             value._array() if isinstance(value, Handle) else value
         ).reshape(())
         return True
-    numbers = numbered(base.with_block(chosen), world)
-    total = int(
-        allgather(world.communicator, np.array([_count(base, chosen)]), "how many are picked").sum()
-    )
+    numbers, total = numbered(base.with_block(chosen), world)
     if value.shape != (total,):
         _refuse(value, total)
     found = fetch(section_of(value, world), (numbers.block[chosen],))
     base.block[chosen] = found
     return True
-
-
-def _count(base: Section, chosen: Array) -> int:
-    """How many elements are chosen, those of copies counted once."""
-    layout = base.layout
-    place = layout.coordinates(base.rank)
-    first = place is not None and layout.ranks_at(place)[0] == base.rank
-    return int(np.count_nonzero(chosen)) if first else 0
 
 
 def _refuse(value: Any, count: int) -> None:
@@ -494,8 +483,8 @@ def _refuse(value: Any, count: int) -> None:
     )
 
 
-def numbered(mask: Section, world: World) -> Section:
-    """For each true element of a mask, how many true elements come before it in C order."""
+def numbered(mask: Section, world: World) -> tuple[Section, int]:
+    """For each true element of a mask, how many true ones come before it in C order; how many there are."""
     line = mask if is_line(mask.layout) else reshaped(mask, even_line(mask.layout.size, world.size))
     counts = allgather(
         world.communicator, np.array([np.count_nonzero(line.block)]), "how many are chosen"
@@ -504,4 +493,4 @@ def numbered(mask: Section, world: World) -> Section:
     numbers = np.cumsum(line.block.reshape(-1), dtype=np.int64).reshape(line.block.shape)
     numbers += before - 1
     made = line.with_block(numbers)
-    return made if line is mask else reshaped(made, mask.layout)
+    return made if line is mask else reshaped(made, mask.layout), int(counts.sum())

@@ -45,8 +45,7 @@ def section_of(value: Any, world: World) -> Section:
     block = cell.settle().array
     layout = cell.node.place.layout
     if layout.is_padded:
-        halo = layout.halo(world.rank)
-        block = block[tuple([slice(a, n - b) for (a, b), n in zip(halo, block.shape, strict=True)])]
+        block = block[layout.inside(world.rank)]
         layout = layout.unpadded()
     made = Section(block, layout, communicator)
     if geometry is None or geometry.is_base:
@@ -89,6 +88,5 @@ def block_of(cell: Cell, world: World) -> Section:
     layout: Layout = place.layout
     block = value.array
     if layout.is_padded:
-        halo = layout.halo(world.rank)
-        block = block[tuple([slice(a, n - b) for (a, b), n in zip(halo, block.shape, strict=True)])]
+        block = block[layout.inside(world.rank)]
     return Section(block, layout.unpadded(), world.communicator)

@@ -212,7 +212,7 @@ def place(handle: Any, mask: Any, values: Any) -> bool:
     given = section_of(values, world)
     base = block_of(handle._cell, world)
     chosen = redistributed(truth, base.layout).block
-    numbers = numbered(base.with_block(chosen), world).block[chosen]
+    numbers = numbered(base.with_block(chosen), world)[0].block[chosen]
     base.block[chosen] = fetch(given, (numbers % values.size,))
     return True
 

@@ -99,10 +99,7 @@ class ReadAcross:
         """Exchange."""
         value = state.registers[self.source]
         assert value is not None
-        halo = self.layout.halo(self.communicator.rank)
-        block = value.array[
-            tuple([slice(a, n - b) for (a, b), n in zip(halo, value.array.shape, strict=True)])
-        ]
+        block = value.array[self.layout.inside(self.communicator.rank)]
         section = Section(block, self.layout.unpadded(), self.communicator)
         made = read_across(section, self.view, self.target)
         state.registers[self.register] = Value(np.ascontiguousarray(made.block))

@@ -102,7 +102,7 @@ class StartExchange:
         incoming: list[Incoming],
         outgoing: list[Outgoing],
         inside: list[Inside],
-        halos: Mapping[int, Any],
+        cuts: Mapping[int, Key],
         dtypes: Mapping[int, np.dtype[Any]],
         *,
         lasting: bool,
@@ -114,11 +114,7 @@ class StartExchange:
         self.incoming = incoming
         self.outgoing = outgoing
         self.inside = inside
-        self.cuts = {
-            register: tuple([slice(a, -b if b else None) for a, b in widths])
-            for register, widths in halos.items()
-            if any(map(any, widths))
-        }
+        self.cuts = cuts
         """For arrays with communication padding, what cuts it off."""
         self.arriving, coming = _messages(
             [
@@ -403,28 +399,32 @@ class AcrossRanks:
 class Localise:
     """Keep this rank's share of a value that every rank has computed."""
 
-    __slots__ = ("geometry", "key", "register")
+    __slots__ = ("geometry", "inside", "key", "register")
 
     def __init__(self, register: int, place: Any, geometry: Geometry) -> None:
         self.register = register
         self.geometry = geometry
-        self.key = np.ix_(*[part.array() for part in place.layout.region(place.world.rank)])
+        rank = place.world.rank
+        self.key = np.ix_(*[part.array() for part in place.layout.region(rank)])
+        self.inside = place.layout.inside(rank)
 
     def run(self, state: State) -> None:
         """Keep the share."""
         value = allocate_array(self.geometry)
-        value.array[...] = _array(state, self.register)[self.key]
+        value.array[self.inside] = _array(state, self.register)[self.key]
         state.registers[self.register] = value
 
 
 class AssignedPart:
     """One rank's part of a region of a scattered array: where it is in the block, and in the region."""
 
-    __slots__ = ("order", "rows", "targets")
+    __slots__ = ("inside", "order", "rows", "targets")
 
     def __init__(self, place: Any, region: Geometry, rank: int) -> None:
         axes = region.axes
         assert axes is not None
+        self.inside = place.layout.inside(rank)
+        """What cuts the padding off the block."""
         self.targets: list[np.ndarray[Any, Any]] = []
         """For each axis of the array, local indices in the order of ``rows``."""
         self.rows: list[np.ndarray[Any, Any]] = [np.zeros(1, np.int64)] * region.ndim
@@ -488,9 +488,10 @@ class AssignLocally:
 
     def run(self, state: State) -> None:
         """Write; the value is as wide as the region, or broadcasts to it."""
-        array, part = _array(state, self.register), self.part
+        part = self.part
         if part.is_empty:
             return
+        array = _array(state, self.register)[part.inside]
         value: Any
         if self.source is None:
             value = state.scalars[self.number]  # type: ignore[index]

@@ -191,7 +191,7 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     first = starts(values)
     found, places = compressed(values, first), compressed(origin, first)
     del values
-    numbers, whence = numbered(first, world).block, origin.block
+    numbers, whence = numbered(first, world)[0].block, origin.block
     made = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
     bounds = np.linspace(0, numbers.size, _PIECES + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):

@@ -8,6 +8,7 @@ trailing axes that are not distributed travel as rows: a request is then one pla
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -94,24 +95,22 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
 
 
 def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any = None) -> None:
-    """Write ``values`` at global indices, which must be in range, into the blocks of the owners.
+    """Write ``values`` at global indices, which must be in range, into the blocks of all that hold them.
 
     Axes as for :func:`fetch`. What is written to one element twice: the later rank wins, and on
     one rank the later place, so that index arrays in a line give NumPy's answer. With a ``ufunc``
     values are joined with what is there (``ufunc.at``). Collective.
     """
-    communicator, rank, layout = section.communicator, section.rank, section.layout
+    communicator, rank = section.communicator, section.rank
     count = len(indices)
     wide = prod(section.shape[count:])
-    owners, rows = _located(section, indices)
     values = np.broadcast_to(values, (*indices[0].shape, *section.shape[count:]))
-    flat = values.reshape(owners.size, wide)
+    flat = values.reshape(indices[0].size, wide)
     places: dict[int, Array] = {}
     pieces: dict[int, Array] = {}
-    for peer, chosen in by_parts(owners):
-        for holder in _copies(layout, peer):
-            places[holder] = rows[chosen]
-            pieces[holder] = flat[chosen].astype(section.dtype, copy=False)
+    for holder, chosen, rows in _held(section, indices):
+        places[holder] = rows
+        pieces[holder] = flat[chosen].astype(section.dtype, copy=False)
     arrived = uneven(communicator, places, _PLACES, "where elements go")
     outgoing = {p: np.ascontiguousarray(piece) for p, piece in pieces.items() if p != rank}
     incoming = {
@@ -133,10 +132,32 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
         section.block[...] = table.reshape(section.block.shape)
 
 
-def _copies(layout: Layout, owner: int) -> tuple[int, ...]:
-    place = layout.coordinates(owner)
-    assert place is not None
-    return layout.ranks_at(place)
+def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, Array, Array]]:
+    """Each rank that holds some of the elements, with their places among the indices, and its rows."""
+    layout = section.layout
+    if not layout.overlaps:
+        owners, rows = _located(section, indices)
+        for peer, chosen in by_parts(owners):
+            place = layout.coordinates(peer)
+            assert place is not None
+            for holder in layout.ranks_at(place):
+                yield holder, chosen, rows[chosen]
+        return
+    # lists that name an element several times: every cell is asked what it has
+    flat = [np.ascontiguousarray(part, np.int64).reshape(-1) for part in indices]
+    axes, rest = layout.axes[: len(flat)], (0,) * (layout.ndim - len(flat))
+    for cell in np.ndindex(*layout.grid[: len(flat)]):
+        sets = [axis.owned(c) for axis, c in zip(axes, cell)]
+        there = [part.contains(line) for part, line in zip(sets, flat)]
+        chosen = np.flatnonzero(np.logical_and.reduce(there))
+        if not chosen.size:
+            continue
+        rows = np.zeros(chosen.size, np.int64)
+        for part, line in zip(sets, flat):
+            rows *= len(part)
+            rows += part.local_of(line[chosen])
+        for holder in layout.ranks_at((*cell, *rest)):
+            yield holder, chosen, rows
 
 
 def _in_line(section: Section) -> Section:

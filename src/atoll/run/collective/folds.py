@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...comm.communicator import Communicator
-from ...layout import IndexSet, Layout
+from ...layout import EMPTY, Axis, IndexSet, Layout
 from ...layout.index_set import listed
 from .messages import exchange
 from .section import Section
@@ -49,7 +49,8 @@ def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) 
     counts = [layout.axes[k].count(place[k]) for k in axes] if place is not None else [0]
     if place is not None and layout.ranks_at(place)[0] == rank and 0 not in counts:
         held = layout.region(rank)
-        pieces = [list(one.holders_of(held[k])) for one, k in zip(target.axes, kept, strict=True)]
+        own = [_owned(layout.axes[k], place[k]) for k in kept]
+        pieces = [list(one.holders_of(part)) for one, part in zip(target.axes, own, strict=True)]
         for cell in product(*pieces):
             key = _key([held[k].positions(part) for k, (_, part) in zip(kept, cell, strict=True)])
             shape = tuple([len(part) for _, part in cell])
@@ -73,6 +74,14 @@ def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) 
                 sources.append(layout.ranks_at(full)[0])
             joins.append((key, tuple(map(len, parts)), tuple(sources)))
     return FoldPlan(tuple(sends), tuple(joins), target.local_shape(rank))
+
+
+def _owned(axis: Axis, coordinate: int) -> IndexSet:
+    """What a process holds on an axis, without what another one answers for."""
+    held = axis.owned(coordinate)
+    if not axis.overlaps:
+        return held
+    return dict(axis.owners_of(held)).get(coordinate, EMPTY)
 
 
 def folded(

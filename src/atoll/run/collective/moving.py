@@ -84,6 +84,8 @@ def reshaped(section: Section, target: Layout) -> Section:
     by_rows = _by_rows(section, target)
     if by_rows is not None:
         return by_rows
+    if target.overlaps:  # a transfer finds all who want an element
+        return redistributed(reshaped(section, even_rows(target.shape, target.processes)), target)
     made = empty(target, section.dtype, communicator)
     into = made.block.reshape(-1)
     if source.is_replicated:

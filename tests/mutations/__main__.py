@@ -1,0 +1,73 @@
+"""Break one rule after the other in a copy of the source, and run its tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .rules import MUTATIONS, Mutation
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 300
+
+
+def broken(copy: Path, mutation: Mutation) -> str:
+    """Break the rule in the copy; what is wrong with the mutation, or nothing."""
+    for path, before, after in mutation.edits:
+        file = copy / "src/atoll" / path
+        text = file.read_text()
+        if text.count(before) != 1:
+            return f"{path} has {text.count(before)} times: {before.strip()}"
+        file.write_text(text.replace(before, after))
+    return ""
+
+
+def failing(copy: Path, tests: tuple[str, ...]) -> tuple[int, str]:
+    """The exit status of pytest, and the line that sums up."""
+    settings = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=copy, env=settings, capture_output=True, text=True, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return 1, f"did not end in {SECONDS} seconds"
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return done.returncode, (lines or done.stdout.splitlines() or [done.stderr])[-1][:160]
+
+
+def survives(mutation: Mutation) -> bool:
+    """Try one mutation, and say what became of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in ("src", "tests", "examples", "docs"):
+            if (ROOT / name).exists():
+                shutil.copytree(
+                    ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__")
+                )
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        trouble = broken(copy, mutation)
+        if trouble:
+            print(f"{mutation.rule}\n    STALE: {trouble}", flush=True)
+            return True
+        code, line = failing(copy, mutation.tests)
+    print(f"{mutation.rule}\n    {'killed by ' + line if code == 1 else f'SURVIVES ({line})'}")
+    sys.stdout.flush()
+    return code != 1
+
+
+def main() -> int:
+    """Try all mutations, or those whose rules have one of the words."""
+    words = sys.argv[1:]
+    chosen = [m for m in MUTATIONS if not words or any(word in m.rule for word in words)]
+    alive = [mutation for mutation in chosen if survives(mutation)]
+    print(f"{len(chosen)} mutations, {len(alive)} survive")
+    return len(alive)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

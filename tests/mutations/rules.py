@@ -1,0 +1,152 @@
+"""The rules that keep ranks in step and numbers right, and an edit that breaks each."""
+
+# fmt: off
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Edit = tuple[str, str, str]
+"""A file under ``src/atoll``, a text that it has once, and what stands there instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A rule that is broken on purpose, and who must notice."""
+
+    rule: str
+    edits: tuple[Edit, ...]
+    tests: tuple[str, ...]
+
+
+KNOWN = "tests/engine/test_known_traps.py"
+
+TRAPS = [
+    Mutation(
+        "trap 1: a neighbour reads what was there before",
+        (("plan/statements.py", "entangled = id(base) in reads.found and not reads_safely(value, region, base, stored, set())", "entangled = False"),),
+        (f"{KNOWN}::test_neighbours_read_what_was_there_before",),
+    ),
+    Mutation(
+        "trap 2a: a parcel is written again only when it has gone",
+        (("run/exchange.py", "                communicator.wait_all(requests)\n", "                communicator.wait_all(requests[: len(arriving)])\n"),
+         ("run/messages.py", "        parcel.wait()\n        for piece, view in self._moved:\n            view[...] = _region", "        for piece, view in self._moved:\n            view[...] = _region")),
+        (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
+    ),
+    Mutation(
+        "trap 2b: a message that lies in an array's memory is waited for",
+        (("run/exchange.py", "                waiting = list(range(len(requests)))\n", "                waiting = list(range(len(arriving)))\n"),),
+        (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
+    ),
+    Mutation(
+        "trap 2c: a register lives until what was sent of it has gone",
+        (("run/exchange.py", "            | {one.register for one in self.outgoing}\n            | {one.source for one in self.inside}\n", ""),),
+        (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
+    ),
+    Mutation(
+        "trap 3 and rule 2: what is alive decides nothing that ranks do together (buffers)",
+        (("plan/statements.py", "needed = base.holders > 1 or id(base) in roots if trace.together else seen", "needed = seen"),),
+        ("tests/instep/test_garbage.py",),
+    ),
+    Mutation(
+        "rule 3: where ranks compute together, every assigned value is stored",
+        (("plan/statements.py", "(trace.together or id(node) in trace.alive)", "id(node) in trace.alive"),),
+        ("tests/instep/test_garbage.py",),
+    ),
+    Mutation(
+        "trap 4: the dtype of a result is its loop's",
+        (("ops/elementwise.py", "geometry = result_geometry(geometries, loop.output)", "geometry = result_geometry(geometries, np.result_type(*loop.inputs))"),),
+        (f"{KNOWN}::test_dtypes_of_results_are_not_those_of_operands",),
+    ),
+    Mutation(
+        "trap 5: a slice of one element is an array",
+        (("recording/indexing.py", "    if geometry.ndim == 0 and Ellipsis not in items:\n", "    if geometry.size == 1 and Ellipsis not in items:\n"),),
+        (f"{KNOWN}::test_slices_of_one_element_stay_arrays",),
+    ),
+    Mutation(
+        "trap 6: no index array of global size on a rank",
+        (("run/collective/elements.py", "    owners, rows = _located(section, indices)\n    table = _as_rows(section, count)\n    result", "    everything = np.arange(section.layout.size)\n    owners, rows = _located(section, indices)\n    table = _as_rows(section, count)\n    result"),
+         ("run/collective/elements.py", "    return result.reshape(shape)\n", "    return result.reshape(shape) if everything.size else result\n")),
+        ("tests/collective/test_memory.py",),
+    ),
+    Mutation(
+        "trap 7a: ranges run backwards",
+        (("recording/creation.py", "length = max(ceil((stop - start) / step), 0)", "length = max(ceil((stop - start) / abs(step)), 0)"),),
+        (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
+    ),
+    Mutation(
+        "trap 7b: an imaginary part is no real one",
+        (("run/across.py", "    return parts[..., place].copy()\n", "    return parts[..., 0 * place].copy()\n"),),
+        (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
+    ),
+    Mutation(
+        "trap 7c: a reshape takes elements in C order",
+        (("run/collective/moving.py", "    values = section.block.reshape(-1)\n    outgoing = dict(_cut(", "    values = section.block.T.reshape(-1)\n    outgoing = dict(_cut("),),
+        (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
+    ),
+    Mutation(
+        "trap 8: text does not depend on the rank",
+        (("recording/printing.py", "    ends = _ends(handle)\n", "    ends = _ends(handle)\n    if __import__('atoll').world.rank:\n        return ''\n"),),
+        (f"{KNOWN}::test_text_is_the_same_on_every_rank",),
+    ),
+    Mutation(
+        "trap 9: a rank that fails ends all",
+        (("startup.py", "        if self.ending or os.getpid() != self.process:\n", "        if self.rank >= 0:\n"),),
+        ("tests/cli/test_run.py", "tests/cli/test_mpiexec.py"),
+    ),
+    Mutation(
+        "trap 10: nobody has to be inside for others to go on",
+        (("recording/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", "        value.pinned = True\n        cell.pins += 1\n        self.world.communicator.barrier()\n"),),
+        (f"{KNOWN}::test_a_rank_goes_on_while_the_others_are_outside",),
+    ),
+    Mutation(
+        "trap 11: random streams do not depend on the rank",
+        (("recording/drawing.py", "self.copy.jumped(number) if number else self.copy", "self.copy.jumped(number + 1 + current_world().rank)"),),
+        ("tests/collective/test_random.py",),
+    ),
+    Mutation(
+        "trap 12: no public name of NumPy's is missing",
+        (("functions/public.py", "def publish(name: str, value: Any, kind: str, original: Any = None) -> None:\n", "def publish(name: str, value: Any, kind: str, original: Any = None) -> None:\n    if name == 'vander':\n        return\n"),),
+        ("tests/functions/test_namespace.py",),
+    ),
+]
+
+RULES = [
+    Mutation(
+        "rule 1b: the next operation closes the window of a sum",
+        (("ops/windows.py", "            if trail.window is not None:\n                _close(trail)\n                weigh(node)\n        return place\n", "        return place\n"),),
+        ("tests/instep/test_windows.py",),
+    ),
+    Mutation(
+        "rule 1a: a loop that comes round closes a window",
+        (("recording/cells.py", "return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0", "return False"),
+         ("recording/cells.py", "            elif place in sites and node.weight >= 0:  # the loop has come round\n", "            elif not sites:\n")),
+        ("tests/instep/test_windows.py",),
+    ),
+    Mutation(
+        "rule 6: a block that was handed out stays where it is",
+        (("recording/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", ""),),
+        ("tests/instep/test_pinned.py",),
+    ),
+    Mutation(
+        "rule 6: operations on what was handed out run at the call",
+        (("recording/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", "        value.pinned = True\n"),),
+        ("tests/instep/test_pinned.py",),
+    ),
+    Mutation(
+        "rule 13: what ranks do is told apart",
+        (("comm/trail.py", "self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK", "self.hash = rolled = ((self.hash ^ 1) + number) * _ODD & _MASK"),),
+        ("tests/instep/test_parted.py",),
+    ),
+    Mutation(
+        "rule 13: a parcel of another step is not used",
+        (("comm/parcels.py", "if self._mark[0] != self._communicator.trail.hash:", "if self._mark[0] == 1:"),),
+        ("tests/instep/test_parcels.py",),
+    ),
+    Mutation(
+        "rule 13: ranks that have parted stay parted",
+        (("comm/trail.py", "        if self.parted:\n            raise self._still_parted(what)\n        if self.window", "        if self.window"),),
+        ("tests/instep/test_after_parting.py",),
+    ),
+]
+
+MUTATIONS = TRAPS + RULES
