@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from atoll.graph import pattern as pattern_module
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
 from atoll.graph.pattern import Pattern, Patterns
@@ -80,10 +81,15 @@ def sums():
     }
 
 
+@pytest.mark.parametrize("often", [False, True])
 @pytest.mark.parametrize("name", sums())
-def test_a_trace_is_like_itself_alone(name):
+def test_a_trace_is_like_itself_alone(name, often):
     made = sums()
     pattern, leaves, order = pattern_of(made[name]())
+    if often:  # then it is compiled
+        for _ in range(pattern_module._OFTEN):
+            assert pattern.match([made[name]()]) is not None
+        assert pattern._compiled is not None
     for other, make in made.items():
         assert (pattern.match([make()]) is not None) == (other == name), other
     root = made[name]()
@@ -93,6 +99,20 @@ def test_a_trace_is_like_itself_alone(name):
     assert [nodes[place] for place in pattern.order] == again[2]
     assert len(leaves) == len(again[1])
     assert len(order) == len(again[2])
+
+
+def test_many_nodes_of_one_kind_are_told_apart():
+    def make(*leaves):
+        total = leaves[0]
+        for one in leaves[1:]:
+            total = node(np.add, total, one)
+        return total
+
+    pattern, _, _ = pattern_of(make(*[leaf() for _ in range(5)]))
+    for _ in range(2 * pattern_module._OFTEN):
+        assert pattern.match([make(*[leaf() for _ in range(5)])]) is not None
+        again = leaf()
+        assert pattern.match([make(again, leaf(), leaf(), again, leaf())]) is None
 
 
 def test_numbers_come_in_the_order_of_the_walk():

@@ -168,6 +168,19 @@ class Geometry:
         found = self._memo[key] = Geometry._intern(shadow, self.base)
         return found
 
+    def met(self, key: Any) -> Geometry | None:
+        """The view ``a[key]``, if it is remembered, and the key one of the two commonest: slices."""
+        if type(key) is tuple:
+            if len(key) == 2:
+                one, two = key
+                if type(one) is slice is type(two):
+                    return self._memo.get(
+                        (one.start, one.stop, one.step, two.start, two.stop, two.step, slice)
+                    )
+        elif type(key) is slice:
+            return self._memo.get(((key.start, key.stop, key.step),))
+        return None
+
     def index(self, key: tuple[Any, ...]) -> Geometry:
         """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
         remembered: object

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..comm.trail import bcast, user_site
 from ..graph.geometry import Geometry
-from ..graph.node import view_of
+from ..graph.node import new, view_of
 from ..kernels.rules import free
 from ..ops.elementwise import is_native
 from ..ops.placement import crosses, placed_view
@@ -19,7 +19,7 @@ from .cells import Cell, Handle
 from .elementwise import FAST_SCALARS, assign
 from .fallback import Given, by_numpy
 from .late import picking
-from .making import SHORT, is_alone, of_small, of_view, plain, present
+from .making import SHORT, is_alone, of_small, plain, present
 from .masks import compressed, put_masked
 
 _BASIC = frozenset({int, slice, type(None), EllipsisType})
@@ -64,20 +64,28 @@ def get(handle: Handle, key: Any) -> Any:
             return of_small(small[key])
         found = picking.picked(handle, key)
         return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
-    items = basic_key(key)
-    if items is None:
-        found = compressed(handle, key)
-        if found is None:
-            found = picking.picked(handle, key)
-        return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
-    geometry = handle._geometry.index(items)
-    if geometry.ndim == 0 and Ellipsis not in items:
-        return element(handle, geometry)
-    place = handle._cell.node.place
+    geometry = handle._geometry.met(key)
+    if geometry is None:
+        items = basic_key(key)
+        if items is None:
+            found = compressed(handle, key)
+            if found is None:
+                found = picking.picked(handle, key)
+            return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
+        geometry = handle._geometry.index(items)
+        if geometry.ndim == 0 and Ellipsis not in items:
+            return element(handle, geometry)
+    cell = handle._cell
+    place = cell.node.place
     if place is not None and geometry.number not in place.read:
         placed_view(place, geometry)  # refuses what no layout can say, by name
-    handle._cell.viewed_from(handle)
-    return of_view(handle._cell, geometry)
+    if cell._first is None:
+        cell.viewed_from(handle)
+    made = new(Handle.array_type)
+    made._np = None
+    made._cell = cell
+    made._geometry = geometry
+    return made
 
 
 _PLAIN = _BASIC | {np.int64, np.intp, np.bool_}
@@ -132,33 +140,28 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         return
     if not (handle._cell.writeable and handle._geometry.writeable):
         raise ValueError("assignment destination is read-only")
-    items = basic_key(key)
-    if items is not None:
-        region = handle._geometry.index(items)
-        if (
-            isinstance(value, Handle)
-            and value._np is None
-            and value._cell is handle._cell
-            and value._geometry.number == region.number
-        ):
-            return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
+    region = handle._geometry.met(key)
+    if region is None:
+        items = basic_key(key)
+        region = None if items is None else handle._geometry.index(items)
+    if region is not None:
         cell = handle._cell
+        large = isinstance(value, Handle) and value._np is None
+        if large and value._cell is cell and value._geometry.number == region.number:
+            return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
         if cell.node.place is not None and crosses(region):
             if picking.put_across(cell, region, value):
                 return
         elif region.size <= SHORT and _put_now(cell, region, value):
             return
-        elif (
-            type(value) is Handle.array_type
-            and value._np is None
-            and not (cell.pins or value._cell.pins or not free())
-        ):
+        elif large and not (cell.pins or value._cell.pins) and free():
             theirs = value._geometry
             fits = theirs.shape == region.shape and theirs.dtype is region.dtype
             if fits and theirs.size and not region.is_base and is_native(theirs.dtype):
-                cell.write(region, value._node(), None, user_site())
-                return
-        if assign(handle._cell, region, value):
+                if type(value) is Handle.array_type:
+                    cell.write(region, value._node(), None, user_site())
+                    return
+        if assign(cell, region, value):
             return
     elif _put_through(handle, key, value):
         return

@@ -16,7 +16,7 @@ from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from ..run import statistics
-from .cells import Cell, Handle
+from .cells import Cell, Handle, boxed
 
 _BROADCAST = 1 << 16
 """From how many elements on a result of small arrays is looked at again."""
@@ -44,11 +44,13 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
         return None
     cell = handle._cell
     node = cell.node
+    value = node.value
+    if value is None and (node.weight < 0 or not geometry.ndim):
+        return None
     if node.place is not None or not is_alone(geometry.size):
         return None
-    value = node.value
     if value is None:
-        if node.weight < 0 or not geometry.ndim or not cell.is_used_by_pieces():
+        if not cell.is_used_by_pieces():
             return None
         value = cell.settle()
     return view_of(value.array, geometry)
@@ -176,7 +178,7 @@ def of_node(node: Node) -> Any:
     geometry = node.geometry
     made = new(Handle.array_type if geometry.ndim else Handle.scalar_type)
     made._np = None
-    made._cell = Cell(node)
+    made._cell = boxed(new(Cell), node)
     made._geometry = geometry
     return made
 
