@@ -124,7 +124,19 @@ class ClusterError(AtollError, RuntimeError):
 
 
 class OutOfMemoryError(AtollError, MemoryError):
-    """A buffer does not fit into the memory that is left; the message says who asked for it."""
+    """A buffer does not fit into the memory that is left; the message says who asked for it.
+
+    ``wanted`` is what it was asked for, an object whose text is in the message.
+    """
+
+    def __init__(self, message: str = "", wanted: object = "") -> None:
+        super().__init__(message)
+        self.wanted = wanted
+
+    def asked_by(self, wanted: object) -> None:
+        """Say that it was wanted for something else: for the line that runs now what another one planned."""
+        self.args = (str(self).replace(str(self.wanted), str(wanted)),)
+        self.wanted = wanted
 
 
 class FallbackWarning(UserWarning):

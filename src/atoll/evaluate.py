@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .comm.trail import opened, site_text
 from .config import Settings, config
-from .errors import DeferredValueError
+from .errors import DeferredValueError, OutOfMemoryError
 from .graph.geometry import Geometry
 from .graph.node import Node, Site, Value
 from .graph.pattern import Pattern, Patterns
@@ -33,7 +33,7 @@ from .ops import windows
 from .ops.fingerprint import of_trace
 from .run import statistics
 from .run.parts import State
-from .run.program import Program
+from .run.program import Program, Wanted
 from .run.replicated import compare_replicated
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def fingerprint_of(pending: Sequence[Node]) -> int:
     found = _programs.patterns.find(pending)
     if found is None:
         return of_trace(look_up(pending).order, pending)
-    pattern, nodes = found
+    pattern, (nodes, *_) = found
     if pattern.fingerprint is None:
         pattern.fingerprint = of_trace([nodes[place] for place in pattern.order], pending)
     return pattern.fingerprint
@@ -203,10 +203,12 @@ def deferred_error(node: Node) -> DeferredValueError:
 
 def evaluate(roots: Sequence[Node]) -> None:
     """Give each root its value, and each assigned array that was met on the way."""
-    pending = [node for node in roots if node.value is None]
-    for node in pending:
-        if node.weight < 0:
-            raise deferred_error(node)
+    pending = []
+    for node in roots:
+        if node.value is None:
+            if node.weight < 0:
+                raise deferred_error(node)
+            pending.append(node)
     if opened.trails:
         pending = windows.closing(pending)
     if not pending:
@@ -229,32 +231,22 @@ class _Fit(NamedTuple):
 _FITS_KEPT = 64
 
 
-def _recognised(pending: Sequence[Node]) -> tuple[Pattern, list[Node], Any] | None:
-    """The pattern of a trace, its nodes, and what else decides about its program."""
-    found = _programs.patterns.find(pending)
-    if found is None:
-        return None
-    pattern, nodes = found
-    del found
-    pinned = tuple([nodes[place].value.pinned for place in pattern.leaves])  # type: ignore[union-attr]
-    settings = config.settings()
-    counts = tuple(map(getrefcount, nodes))
-    return pattern, nodes, (counts, pinned, settings.fusion, settings.small)
-
-
 def _compute(pending: list[Node]) -> None:
     """One program for these nodes: one that was used for such a trace before, or else looked up or made."""
-    recognised = _recognised(pending)
+    recognised = _programs.patterns.find(pending)
     pattern = form = None
     if recognised is not None:
-        pattern, nodes, form = recognised
+        pattern, (nodes, values, pinned, scalars) = recognised
+        del recognised
+        settings = config.settings()
+        # what is alive beside the trace itself shows in the counts of references
+        form = tuple(map(getrefcount, nodes)), pinned, settings.fusion, settings.small
         fit: _Fit | None = pattern.known.get(form)
         if fit is not None:
-            values = [nodes[place].value for place in pattern.leaves]
-            state = State(values, pattern.scalars(nodes), 1)
+            state = State(values, scalars, 1)
             _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept)
             return
-        del nodes, recognised  # which would count as alive what is not
+        del nodes, values, scalars  # which would count as alive what is not
     found = look_up(pending)
     leaves, order, program = found.leaves, found.order, found.program
     state = State([leaf.value for leaf in leaves], found.scalars, int(program is not None))
@@ -293,9 +285,11 @@ def _run(
             del shown
     try:
         results, flags = program.run(state)
-    except BaseException:
+    except BaseException as error:
         for place, value in program.completed(state):
             nodes[order[place]].settle(value)
+        if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
+            error.asked_by(error.wanted.at(_sites(program, [nodes[place] for place in order])))
         raise
     for place, value in zip(kept, results, strict=True):
         value.program = program

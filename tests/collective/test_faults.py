@@ -163,12 +163,12 @@ def test_one_rank_alone_has_no_memory(name, monkeypatch):
     lend, expected = memory.Pool.lend, PROGRAMS[name](np, ROWS.copy())
     counted, seen = [0, 0], []
 
-    def some(pool, nbytes, what=""):
+    def some(pool, nbytes, what="", *form):
         if atoll.world.rank == 1:
             counted[0] += 1
             if counted[0] == counted[1]:
                 raise MemoryError("there is none")
-        return lend(pool, nbytes, what)
+        return lend(pool, nbytes, what, *form)
 
     def work():
         try:

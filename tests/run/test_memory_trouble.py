@@ -163,10 +163,10 @@ def test_what_was_assigned_in_place_before_a_failure_is_assigned_once(stepwise: 
         allowed = 200_000
         usual = memory.pool.lend
 
-        def lend(nbytes: int, what: object = "") -> tuple[Any, int]:
+        def lend(nbytes: int, what: object = "", *form: Any) -> tuple[Any, int]:
             if nbytes > allowed:
                 raise OutOfMemoryError(f"no {nbytes} bytes for {what}")
-            return usual(nbytes, what)
+            return usual(nbytes, what, *form)
 
         patch.setattr(memory.pool, "lend", lend)
         with pytest.raises(MemoryError, match=r"shape \(100, 100, 100\)"):
@@ -178,6 +178,37 @@ def test_what_was_assigned_in_place_before_a_failure_is_assigned_once(stepwise: 
         patch.undo()
         expected = plain[:, None, :] + plain[:, :, None]
         np.testing.assert_array_equal(np.asarray(large), expected)
+
+
+def test_a_refusal_names_the_line_that_runs_though_the_plan_was_made_for_another() -> None:
+    def one(x: Any) -> Any:
+        return (x + 1.0)[:, None, :] * x[:, :, None]
+
+    def other(x: Any) -> Any:
+        return (x + 1.0)[:, None, :] * x[:, :, None]
+
+    with config(small=0), pytest.MonkeyPatch.context() as patch:
+        a = atoll.ones((40, 50))
+        atoll.sync()
+        made = atoll.stats().plans_made
+        for _ in range(3):
+            np.asarray(one(a))
+        assert atoll.stats().plans_made == made + 1
+        for again in (other, one, other):
+            large = again(a)
+            with pytest.raises(MemoryError) as caught:  # which lets go of what the last one held
+                memory.pool.trim()
+                patch.setattr(memory.pool, "limit", memory.pool.usage().used + 100_000)
+                np.asarray(large)
+            line = again.__code__.co_firstlineno + 1
+            assert (
+                f"for an array of shape (40, 50, 50) and dtype float64, at test_memory_trouble.py:{line},"
+                in str(caught.value)
+            )
+            patch.undo()
+            expected = (np.full((40, 50), 2.0))[:, None, :] * np.ones((40, 50, 1))
+            np.testing.assert_array_equal(np.asarray(large), expected)
+        assert atoll.stats().plans_made == made + 1
 
 
 # -- threads, processes, the end

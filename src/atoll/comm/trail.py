@@ -81,6 +81,10 @@ def user_site() -> Site | None:
 def site_from(frame: FrameType | None) -> Site | None:
     """The first line outside atoll, from a frame outwards."""
     known = _ours.get
+    if frame is not None:
+        code = frame.f_code
+        if known(code.co_filename) is False:
+            return code, frame.f_lasti
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
@@ -182,7 +186,7 @@ class Trail:
         """Where the ranks have parted, once that is known: from then on nothing is done together."""
         self.window: Any = None
         """What every rank will have and has yet to compute; see ``ops.windows``."""
-        self.cuts: set[int] = set()
+        self.cuts: dict[int, None] = {}
         """Where pending work has grown too heavy, so that it was computed: the same lines on all ranks."""
         self.windows = True
         """Whether there are windows at all: a rank that is imagined can compute nothing."""

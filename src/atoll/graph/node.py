@@ -79,13 +79,19 @@ class Value:
 
     __slots__ = ("_address", "array", "count", "pinned", "program")
 
+    array: np.ndarray[Any, Any]
+    pinned: bool
+    program: Any
+    count: int
+    _address: int | None
+
     def __init__(
         self, array: np.ndarray[Any, Any], address: int | None = None, *, pinned: bool = False
     ) -> None:
         self.array = array
         self._address = address
         self.pinned = pinned
-        self.program: Any = None
+        self.program = None
         self.count = -1
 
     @property

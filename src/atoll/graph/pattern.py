@@ -12,7 +12,7 @@ steps, one after the other, and three comparisons tell whether they are what the
 Which pattern to try is told by the marks of the roots, and where in the program they were made.
 
 A pattern that is met over and over is written down as a Python function, in which each step is a line
-(:func:`_compiled`): that is three times quicker, once it has been compiled.
+(:meth:`Pattern._as_code`): that is three times quicker, once it has been compiled.
 """
 
 from __future__ import annotations
@@ -27,17 +27,22 @@ _OFTEN = 128
 """How often a pattern is met before it is compiled, which takes as long as so many matches."""
 
 
+Match = tuple[list[Node], list[Any], tuple[bool, ...], list[Any]]
+"""The nodes of a trace; the values of its leaves, and whether they are pinned; the numbers among the
+operands. Both in the order of the walk."""
+
+
 class Pattern:
     """One form of trace; ``known`` is for whoever uses it to keep what belongs to the form."""
 
     __slots__ = (
-        "_compiled",
         "_count",
         "_crossings",
         "_marks",
         "_roots",
         "_scalars",
         "_steps",
+        "compiled",
         "fingerprint",
         "known",
         "leaves",
@@ -50,7 +55,8 @@ class Pattern:
         nodes = list(roots)
         self._roots = len(nodes)
         self._count = 0
-        self._compiled: Callable[[Sequence[Node]], list[Node] | None] | None = None
+        self.compiled: Callable[[Sequence[Node]], Match | None] | None = None
+        """Does what :meth:`match` does, once it has been done often."""
         place = {node: k for k, node in enumerate(nodes)}
         steps: list[tuple[int, int]] = []
         crossings: list[tuple[int, int, int]] = []
@@ -82,13 +88,21 @@ class Pattern:
         self.fingerprint: int | None = None
         """What ranks tell such a trace by, once somebody has asked."""
 
-    def match(self, roots: Sequence[Node]) -> list[Node] | None:
-        """The nodes of a trace, if it is one of these."""
-        if self._compiled is not None:
-            return self._compiled(roots)
+    def match(self, roots: Sequence[Node]) -> Match | None:
+        """The nodes of a trace, if it is one of these, and what is in them."""
+        if self.compiled is not None:
+            return self.compiled(roots)
         self._count += 1
         if self._count == _OFTEN:
-            self._compiled = _compiled(self._roots, self._steps, self._crossings, self._marks)
+            self.compiled = self._as_code()
+        nodes = self._nodes(roots)
+        if nodes is None:
+            return None
+        values: list[Any] = [nodes[place].value for place in self.leaves]
+        pinned = tuple([value.pinned for value in values])
+        return nodes, values, pinned, [nodes[reader].args[slot] for reader, slot in self._scalars]
+
+    def _nodes(self, roots: Sequence[Node]) -> list[Node] | None:
         nodes = list(roots)
         append = nodes.append
         try:
@@ -103,45 +117,42 @@ class Pattern:
             return None
         return nodes if len(set(nodes)) == len(nodes) else None
 
-    def scalars(self, nodes: Sequence[Node]) -> list[Any]:
-        """The numbers among the operands, in the order of the walk."""
-        return [nodes[reader].args[slot] for reader, slot in self._scalars]
+    def _as_code(self) -> Callable[[Sequence[Node]], Match | None]:
+        """:meth:`match` as code without loops.
 
-
-def _compiled(
-    roots: int,
-    steps: Sequence[tuple[int, int]],
-    crossings: Sequence[tuple[int, int, int]],
-    marks: Sequence[int],
-) -> Callable[[Sequence[Node]], list[Node] | None]:
-    """:meth:`Pattern.match` for one pattern, as code without loops.
-
-    A node can only be another one again if both have the same mark, so few have to be told apart.
-    """
-    names = [f"n{k}" for k in range(len(marks))]
-    readers = {reader for reader, _ in steps} | {reader for reader, _, _ in crossings}
-    lines = ["def match(roots):", " try:", f"  {', '.join(names[:roots])}, = roots"]
-    for k, mark in enumerate(marks):
-        if k >= roots:
-            reader, slot = steps[k - roots]
-            lines.append(f"  n{k} = a{reader}[{slot}]")
-        lines.append(f"  if (n{k}.mark or n{k}.marked()) != {mark}: return None")
-        if k in readers:
-            lines.append(f"  a{k} = n{k}.args")
-    lines += [f"  if a{reader}[{slot}] is not n{k}: return None" for reader, slot, k in crossings]
-    alike: dict[int, list[str]] = {}
-    for name, mark in zip(names, marks, strict=True):
-        alike.setdefault(mark, []).append(name)
-    for group in alike.values():
-        if len(group) == 2:
-            lines.append(f"  if {group[0]} is {group[1]}: return None")
-        elif len(group) > 2:
-            lines.append(f"  if len({{{', '.join(group)}}}) < {len(group)}: return None")
-    lines += [" except (AttributeError, IndexError): return None", f" return [{', '.join(names)}]"]
-    space: dict[str, Any] = {}
-    exec("\n".join(lines), space)
-    made: Callable[[Sequence[Node]], list[Node] | None] = space["match"]
-    return made
+        A node can only be another one again if both have the same mark, so few have to be told apart.
+        """
+        marks, roots, crossings = self._marks, self._roots, self._crossings
+        names = [f"n{k}" for k in range(len(marks))]
+        readers = {one[0] for one in (*self._steps, *crossings, *self._scalars)}
+        lines = ["def match(roots):", " try:", f"  {', '.join(names[:roots])}, = roots"]
+        for k, mark in enumerate(marks):
+            if k >= roots:
+                reader, slot = self._steps[k - roots]
+                lines.append(f"  n{k} = a{reader}[{slot}]")
+            lines.append(f"  if (n{k}.mark or n{k}.marked()) != {mark}: return None")
+            if k in readers:
+                lines.append(f"  a{k} = n{k}.args")
+        for reader, slot, k in crossings:
+            lines.append(f"  if a{reader}[{slot}] is not n{k}: return None")
+        alike: dict[int, list[str]] = {}
+        for name, mark in zip(names, marks, strict=True):
+            alike.setdefault(mark, []).append(name)
+        for group in alike.values():
+            if len(group) == 2:
+                lines.append(f"  if {group[0]} is {group[1]}: return None")
+            elif len(group) > 2:
+                lines.append(f"  if len({{{', '.join(group)}}}) < {len(group)}: return None")
+        lines.append(" except (AttributeError, IndexError): return None")
+        lines += [f" v{k} = n{k}.value" for k in self.leaves]
+        pinned = "".join([f"v{k}.pinned, " for k in self.leaves])
+        values = ", ".join([f"v{k}" for k in self.leaves])
+        scalars = ", ".join([f"a{reader}[{slot}]" for reader, slot in self._scalars])
+        lines.append(f" return [{', '.join(names)}], [{values}], ({pinned}), [{scalars}]")
+        space: dict[str, Any] = {}
+        exec("\n".join(lines), space)
+        made: Callable[[Sequence[Node]], Match | None] = space["match"]
+        return made
 
 
 class Patterns:
@@ -155,17 +166,17 @@ class Patterns:
         self._by_roots: dict[Any, list[Pattern]] = {}
         self._count = 0
 
-    def find(self, roots: Sequence[Node]) -> tuple[Pattern, list[Node]] | None:
-        """The pattern of a trace and its nodes."""
+    def find(self, roots: Sequence[Node]) -> tuple[Pattern, Match] | None:
+        """The pattern of a trace, and how the trace matches it."""
         candidates = self._by_roots.get(_looks(roots))
         if candidates is not None:
             for pattern in candidates:
-                nodes = pattern.match(roots)
-                if nodes is not None:
+                match = (pattern.compiled or pattern.match)(roots)
+                if match is not None:
                     if pattern is not candidates[0]:  # the one to try first next time
                         candidates.remove(pattern)
                         candidates.insert(0, pattern)
-                    return pattern, nodes
+                    return pattern, match
         return None
 
     def add(

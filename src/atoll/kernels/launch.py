@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
@@ -200,19 +201,21 @@ class KernelSteps:
         for step, shared in zip(steps, shares, strict=True):
             table += step.address, step.pointer, step.chunks, shared
         words: Any = (ctypes.c_int64 * len(table))(*table)
-        starts: Any = (ctypes.c_int64 * len(registers))()
-        self._registers = registers
+        starts = array("q", bytes(8 * len(registers)))
+        self._registers = tuple(enumerate(registers))
         self._table, self._starts = words, starts
         self._pointer: int = ctypes.addressof(words)
-        self._start: int = ctypes.addressof(starts)
+        self._start: int = starts.buffer_info()[0]
         self._numbers = [pair for step in steps for pair in step.scalars]
         self.shared = any(shares)
         """Whether threads may take part."""
 
     def run(self, state: State) -> None:
         """Say where the registers are, and go."""
-        registers = state.registers
-        self._starts[:] = [registers[number].address for number in self._registers]  # type: ignore[union-attr]
+        registers, starts = state.registers, self._starts
+        for place, number in self._registers:
+            value: Any = registers[number]
+            starts[place] = value._address or value.address
         numbers = state.scalars
         for view, number in self._numbers:
             view[0] = numbers[number]

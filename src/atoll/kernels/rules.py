@@ -130,7 +130,7 @@ def differing() -> Rules | None:
     if held is None:
         return None
     filters = warnings.filters
-    if state() is held.state and filters is calm.filters and filters[:1] == [calm.first]:
+    if state() is held.state and filters is calm.filters and filters and filters[0] is calm.first:
         return None
     calm.state = calm  # so that the next operation notices
     return None if held == _current() else held

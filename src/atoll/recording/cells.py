@@ -37,11 +37,15 @@ reference = weakref.ref
 MOST_PIECES = 8
 
 
+MOST_CUTS = 1024
+"""How many lines are remembered."""
+
+
 class _Cuts(threading.local):
     """The lines at which this thread found something too heavy that it computes by itself."""
 
     def __init__(self) -> None:
-        self.places: set[int] = set()
+        self.places: dict[int, None] = {}
 
 
 _cuts = _Cuts()
@@ -63,7 +67,9 @@ def too_heavy(node: Node) -> bool:
     if node.weight <= WEIGHT_LIMIT:
         return bool(places) and site_number(node.site) in places
     if node.site is not None:
-        places.add(site_number(node.site))
+        if len(places) >= MOST_CUTS:  # the one that was added first; the same on all ranks
+            del places[next(iter(places))]
+        places[site_number(node.site)] = None
     return True
 
 

@@ -422,14 +422,14 @@ def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
     _, name, params, geometry, code, mark, _ = found
     site = site_from(sys._getframe(2))
     node = filled(new(Node), "call", args, geometry, params, name, site, code, mark)
-    if now and node.weight < 0:
-        Handle.captured(node)
-    elif now:
+    if now or node.weight > NEAR_LIMIT:
         del args
-        evaluate((node,))
-    elif node.weight > NEAR_LIMIT and too_heavy(node):
-        del args
-        cut((node,))
+        if now and node.weight < 0:
+            Handle.captured(node)
+        elif now:
+            evaluate((node,))
+        elif too_heavy(node):
+            cut((node,))
     return of_node(node)
 
 

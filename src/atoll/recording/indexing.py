@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from operator import getitem
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
-from ..comm.trail import bcast, user_site
+from ..comm.trail import bcast, site_from, user_site
 from ..graph.geometry import Geometry
 from ..graph.node import new, view_of
 from ..kernels.rules import free
@@ -159,7 +160,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
             fits = theirs.shape == region.shape and theirs.dtype is region.dtype
             if fits and theirs.size and not region.is_base and is_native(theirs.dtype):
                 if type(value) is Handle.array_type:
-                    cell.write(region, value._node(), None, user_site())
+                    cell.write(region, value._node(), None, site_from(sys._getframe(2)))
                     return
         if assign(cell, region, value):
             return

@@ -8,6 +8,7 @@ a dtype that NumPy would choose or that was asked for. ``initial`` joins the res
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.trail import user_site
+from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
 from ..graph.node import Node, filled, mark_of, new
@@ -452,7 +453,7 @@ def known_product_sum(a: Handle, b: Handle) -> Any:
     first = a._node()
     args = first, first if b is a else b._node()
     del first
-    site = user_site()
+    site = site_from(sys._getframe(2))
     name, code, mark = times.name, times.code, times.mark
     product = filled(new(Node), "call", args, times.geometry, times.params, name, site, code, mark)
     del args

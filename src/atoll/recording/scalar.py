@@ -53,7 +53,7 @@ class Scalar(Operators):
         return format(self.number, spec)
 
     def __float__(self) -> float:
-        return float(self.number)
+        return float(self._array()[()])
 
     def __int__(self) -> int:
         return int(self.number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Value
+from ..graph.node import Value, new
 from .memory import pool
 
 _TINY = 1024  # below this many bytes NumPy's own allocator is quicker
@@ -20,5 +20,9 @@ def allocate_array(geometry: Geometry, what: object = "") -> Value:
             return Value(np.empty(geometry.shape, dtype))
         memory = np.empty(geometry.size, dtype)
         return Value(np.ndarray(geometry.shape, dtype, memory, 0, geometry.strides))
-    owner, address = pool.lend(nbytes, what)
-    return Value(np.ndarray(geometry.shape, dtype, owner, 0, geometry.strides), address)
+    value: Value = new(Value)
+    value.array, value._address = pool.lend(nbytes, what, geometry.shape, dtype, geometry.strides)
+    value.pinned = False
+    value.program = None
+    value.count = -1
+    return value

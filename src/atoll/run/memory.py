@@ -84,7 +84,7 @@ class _Block:
         self.address = start + self.offset
 
 
-class _Lease(weakref.ref["npt.NDArray[np.uint8]"]):
+class _Lease(weakref.ref["npt.NDArray[Any]"]):
     """Watches the array that all arrays over a buffer lead back to; knows whose block it was."""
 
     __slots__ = ("block", "nbytes", "pool")
@@ -93,11 +93,18 @@ class _Lease(weakref.ref["npt.NDArray[np.uint8]"]):
     pool: Pool
 
 
+_LARGE = 1 << 20
+_WAITING = 8
+"""How many smaller buffers may wait to be put away, until one is asked for or others end."""
+
+
 def _lease_ended(lease: _Lease) -> None:
     """The last array is gone. This may run anywhere, inside the pool's own work as well."""
     pool = lease.pool
     ended = pool._ended
     ended.append(lease)
+    if lease.nbytes < _LARGE and len(ended) < _WAITING:
+        return
     lock = pool._lock
     while ended and pool._open and lock.acquire(False):
         try:
@@ -198,24 +205,45 @@ class Pool:
         """
         return Buffer(self, *self.lend(nbytes, what), nbytes)
 
-    def lend(self, nbytes: int, what: object = "") -> tuple[npt.NDArray[np.uint8], int]:
-        """The memory of a buffer, as the array that all arrays over it have to lead back to, and its address."""
+    def lend(
+        self,
+        nbytes: int,
+        what: object = "",
+        shape: tuple[int, ...] | None = None,
+        dtype: np.dtype[Any] = _BYTE,
+        strides: tuple[int, ...] | None = None,
+    ) -> tuple[npt.NDArray[Any], int]:
+        """The memory of a buffer, as the array that all arrays over it have to lead back to, and its address.
+
+        It is one of bytes, unless a shape is given.
+        """
         capacity = rounded(nbytes)
+        ended = self._ended
         block = None
         with self._lock:
-            if self._ended:
-                self._put_away()
-            blocks = self._free.get(capacity)
-            if blocks and self._used + nbytes <= self.limit:
-                block = blocks.pop()
-                self._cached -= capacity
-                self._used += nbytes
+            if ended:
+                latest, settings = ended.pop(), config.settings()
+                keeps = settings.cache_depth and capacity <= settings.cache_bytes
+                if latest.nbytes == nbytes and self._used <= self.limit and keeps:
+                    block = latest.block  # one goes, one comes
+                else:
+                    ended.append(latest)
+                if ended:
+                    self._put_away()
+            if block is None:
+                blocks = self._free.get(capacity)
+                if blocks and self._used + nbytes <= self.limit:
+                    block = blocks.pop()
+                    self._cached -= capacity
+                    self._used += nbytes
         if block is None:
             block = self._fresh(nbytes, capacity, what)
             statistics.allocated("created", self._used)
         else:
-            statistics.allocated("reused", self._used)
-        owner: npt.NDArray[np.uint8] = np.ndarray(nbytes, _BYTE, block.memory, block.offset)
+            statistics.counters().allocated("reused", self._used)
+        owner: npt.NDArray[Any] = np.ndarray(
+            nbytes if shape is None else shape, dtype, block.memory, block.offset, strides
+        )
         lease = _Lease(owner, _lease_ended)
         lease.pool = self
         lease.block = block
@@ -250,7 +278,8 @@ class Pool:
             raise OutOfMemoryError(
                 f"out of memory: {in_words(nbytes)} for {str(what) or 'a buffer'}, while {now.buffers} buffers "
                 f"hold {in_words(now.used)}, {in_words(now.cached)} are kept for reuse, "
-                f"and the limit is {in_words(self.limit)}"
+                f"and the limit is {in_words(self.limit)}",
+                what,
             )
         return block
 

@@ -8,7 +8,7 @@ buffer can serve again within the same run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,10 @@ class Wanted:
     def __init__(self, geometry: Geometry, site: Site | None) -> None:
         self.geometry = geometry
         self.site = site
+
+    def at(self, sites: Mapping[Site | None, Site | None]) -> Wanted:
+        """The same for the lines of another run."""
+        return Wanted(self.geometry, sites.get(self.site, self.site))
 
     def __str__(self) -> str:
         form = self.geometry
@@ -347,7 +351,7 @@ class Program:
                 state.step = step
                 step.run(state)
         finally:
-            statistics.ran(state.kernels, state.reused, state.messages, state.moved)
+            statistics.counters().ran(state.kernels, state.reused, state.messages, state.moved)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 

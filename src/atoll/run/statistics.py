@@ -106,6 +106,10 @@ _process = Counters()
 _separate: ContextVar[Counters] = ContextVar("atoll_statistics", default=_process)
 
 
+counters = _separate.get
+"""The counters in force here: to count what happens at every step without another call."""
+
+
 def add(name: str, amount: int = 1) -> None:
     """Count ``amount`` more of ``name``, a field of :class:`Statistics`."""
     _separate.get().add(name, amount)
