@@ -25,7 +25,7 @@ from .config import Settings, config
 from .errors import DeferredValueError, OutOfMemoryError
 from .graph.geometry import Geometry
 from .graph.node import Node, Site, Value
-from .graph.pattern import Pattern, Patterns
+from .graph.pattern import Patterns
 from .kernels import rules, telling
 from .kernels.flags import report
 from .kernels.launch import KernelStep, supported

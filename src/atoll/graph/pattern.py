@@ -22,7 +22,6 @@ from typing import Any
 
 from .node import Node
 
-
 _OFTEN = 128
 """How often a pattern is met before it is compiled, which takes as long as so many matches."""
 

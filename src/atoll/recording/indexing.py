@@ -158,10 +158,10 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         elif large and not (cell.pins or value._cell.pins) and free():
             theirs = value._geometry
             fits = theirs.shape == region.shape and theirs.dtype is region.dtype
-            if fits and theirs.size and not region.is_base and is_native(theirs.dtype):
-                if type(value) is Handle.array_type:
-                    cell.write(region, value._node(), None, site_from(sys._getframe(2)))
-                    return
+            simple = type(value) is Handle.array_type and not region.is_base
+            if fits and simple and theirs.size and is_native(theirs.dtype):
+                cell.write(region, value._node(), None, site_from(sys._getframe(2)))
+                return
         if assign(cell, region, value):
             return
     elif _put_through(handle, key, value):
