@@ -89,7 +89,7 @@ def differences(found: Any, expected: Any, tolerance: float) -> str:
         return f"shape {found.shape} instead of {expected.shape}"
     if found.dtype != expected.dtype:
         return f"dtype {found.dtype} instead of {expected.dtype}"
-    if tolerance == 0:
+    if tolerance == 0 or expected.dtype == bool:
         wrong = ~((found == expected) | ((found != found) & (expected != expected)))
         count = int(np.count_nonzero(wrong))
         return f"{count} of {wrong.size} elements differ" if count else ""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DeferredValueError
-from .graph.node import Site
+from .graph.node import Site, new
 from .recording import (
     creation,
     deferred,
@@ -28,15 +28,18 @@ from .recording import (
 from .recording.calling import call
 from .recording.cells import Handle
 from .recording.distributed import Distributed
-from .recording.elementwise import general, in_place, in_place_operator
+from .recording.elementwise import FAST_SCALARS, general, in_place, in_place_operator
 from .recording.fallback import by_numpy, implementations, user_frame
 from .recording.flags import Flags
 from .recording.flat import flatiter
-from .recording.making import from_numpy, of_array
+from .recording.indexing import BASIC
+from .recording.making import from_numpy, of_array, of_small
 from .recording.operators import Operators
 from .recording.printing import text_of
 from .recording.reductions import NOTHING
 from .recording.scalar import Scalar
+
+_Array = np.ndarray
 
 
 class ndarray(Operators, Distributed):
@@ -179,6 +182,9 @@ class ndarray(Operators, Distributed):
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
+        small = self._np
+        if small is not None and type(self) is ndarray:
+            return iter(small) if small.ndim == 1 else map(of_small, small)
         return (self[k] for k in range(self.shape[0]))
 
     def item(self, *args: Any) -> Any:
@@ -226,12 +232,24 @@ class ndarray(Operators, Distributed):
     # -- indexing
 
     def __getitem__(self, key: Any) -> Any:
+        small = self._np
+        if small is not None and type(key) in BASIC:
+            found = small[key]
+            if type(found) is not _Array:
+                return found
+            made = new(Handle.array_type)
+            made._np = found
+            return made
         try:
             return indexing.get(self, key)
         except DeferredValueError:
             return by_numpy(getitem, (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        small = self._np
+        if small is not None and type(key) in BASIC and type(value) in FAST_SCALARS:
+            small[key] = value
+            return
         try:
             indexing.put(self, key, value)
         except DeferredValueError as error:

@@ -184,6 +184,8 @@ class Geometry:
     def index(self, key: tuple[Any, ...]) -> Geometry:
         """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
         remembered: object
+        if len(key) == 1 and type(key[0]) is int and self.ndim > 1:
+            return self._row(key[0])
         if len(key) == 2 and type(key[0]) is slice is type(key[1]):
             one, two = key
             remembered = (one.start, one.stop, one.step, two.start, two.stop, two.step, slice)
@@ -194,6 +196,50 @@ class Geometry:
             whole = key if any(k is Ellipsis for k in key) else (*key, Ellipsis)
             found = self._remember(remembered, self.shadow[whole])
         return found
+
+    def _row(self, k: int) -> Geometry:
+        """The view ``a[k]``. Programs go along rows: those after the first one differ from it in where they lie."""
+        length = self.shape[0]
+        if not (-length <= k < length and self.size):
+            return self._remember((k,), self.shadow[k, ...])
+        offset = self.offset + (k if k >= 0 else k + length) * self.strides[0]
+        base = self.base
+        key = (self.shape[1:], self.strides[1:], self.dtype, self.writeable, offset, base.number)
+        found = Geometry._table.get(key)
+        if found is None:
+            first = self._memo.get("row")
+            if first is None:
+                first = self._remember("row", self.shadow[k, ...])
+                if first.offset == offset:
+                    return first
+            if len(Geometry._table) >= _REMEMBERED:
+                Geometry._table.clear()
+            found = Geometry._table.setdefault(key, first._moved(self.shadow[k, ...], offset))
+        return found
+
+    def _moved(self, shadow: np.ndarray[Any, Any], offset: int) -> Geometry:
+        """A view of the same base that differs from this one in its offset only."""
+        made: Geometry = object.__new__(Geometry)
+        made.shadow = shadow
+        made.shape = self.shape
+        made.strides = self.strides
+        made.dtype = self.dtype
+        made.size = self.size
+        made.ndim = self.ndim
+        made.offset = offset
+        made.base = self.base
+        made.is_base = False
+        made.c_contiguous = self.c_contiguous
+        made.writeable = self.writeable
+        made.number = next(_numbers)
+        made.through = None
+        made._memo = {}
+        made._axes = False
+        made.integers = (*self.integers[:-1], offset)
+        made.address = self.address
+        made.dense = False
+        made.form = self.form
+        return made
 
     def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
         """The view of another shape, or ``None`` where NumPy would have to copy."""

@@ -284,9 +284,10 @@ def view_of(base: np.ndarray[Any, Any], view: Geometry) -> np.ndarray[Any, Any]:
     if view.is_base:
         return base
     if view.size and base.flags.c_contiguous:
-        low = view.offset + sum(
-            min(0, (n - 1) * s) for n, s in zip(view.shape, view.strides, strict=True)
-        )
+        strides = view.strides
+        low = view.offset
+        if not view.c_contiguous and min(strides) < 0:
+            low += sum([min(0, (n - 1) * s) for n, s in zip(view.shape, strides, strict=True)])
         if low >= 0:
             return np.ndarray(view.shape, view.dtype, base, view.offset, view.strides)
     address = base.__array_interface__["data"][0] + (view.offset if view.size else 0)

@@ -315,7 +315,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     args = node, second.node if theirs.is_base else read(second.node, theirs)
                     del node
                     return _recorded(found, args, cell.pins or second.pins)
-        elif kind is float or kind is int:
+        elif kind in FAST_SCALARS:
             found = known.get((self._geometry.number, kind))
             if found is not None and (
                 (state() is calm.state and warnings.filters is calm.filters) or free()
@@ -335,7 +335,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
         if small is not None:
             if kind in FAST_SCALARS:
                 return of_small(ufunc(other, small))
-        elif kind is float or kind is int:
+        elif kind in FAST_SCALARS:
             found = known.get((kind, self._geometry.number))
             if found is not None and (
                 (state() is calm.state and warnings.filters is calm.filters) or free()
@@ -407,8 +407,8 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     for operand, dtype in zip(operands, loop.inputs, strict=True):
         if operand.geometry is not None:
             key.append(operand.geometry.number)
-        elif operand.kind is float or operand.kind is int:
-            key.append(operand.kind)
+        elif operand.kind is float or operand.kind is int or type(operand.node) in FAST_SCALARS:
+            key.append(type(operand.node))
             convert = dtype.type
         else:
             return
@@ -491,7 +491,7 @@ def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:
     if kind is Handle.array_type and other._np is None:
         found = known.get((geometry.number, other._geometry.number))
         pins = cell.pins or other._cell.pins
-    elif kind is float or kind is int:
+    elif kind in FAST_SCALARS:
         found = known.get((geometry.number, kind))
         pins = cell.pins
     else:

@@ -197,7 +197,7 @@ def by_numpy(
     ``writes`` has the places or names of the arguments that the function writes into; ``out``
     is always one, by name or by place. With an array that waits for its value the call waits, too.
     """
-    result = at_once(function, args, options)
+    result = at_once(function, args, options, reads=not writes)
     if result is not GENERAL:
         return result
     if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):

@@ -23,21 +23,21 @@ from .late import picking
 from .making import SHORT, is_alone, of_small, plain, present
 from .masks import compressed, put_masked
 
-_BASIC = frozenset({int, slice, type(None), EllipsisType})
+BASIC = frozenset({int, slice, type(None), EllipsisType})
 
 
 def basic_key(key: Any) -> tuple[Any, ...] | None:
     """The index as a tuple of ints, slices, None and Ellipsis, or ``None`` if it is advanced."""
     items = key if type(key) is tuple else (key,)
     for item in items:
-        if type(item) not in _BASIC:
+        if type(item) not in BASIC:
             break
     else:
         return items
     made = []
     for item in items:
         kind = type(item)
-        if kind in _BASIC:
+        if kind in BASIC:
             made.append(item)
         elif isinstance(item, np.integer) or (
             kind is not bool and kind is not np.bool_ and _is_index(item)
@@ -56,7 +56,7 @@ def get(handle: Handle, key: Any) -> Any:
     """``handle[key]``."""
     small = handle._np
     if small is not None:
-        if type(key) in _BASIC:
+        if type(key) in BASIC:
             return of_small(small[key])
         short = _short_key(key)
         if short is not None:
@@ -67,9 +67,14 @@ def get(handle: Handle, key: Any) -> Any:
         return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
     geometry = handle._geometry.met(key)
     if geometry is None:
+        found = _element_there(handle, key)
+        if found is not None:
+            return found
         items = basic_key(key)
         if items is None:
-            found = compressed(handle, key)
+            found = _picked_there(handle, key)
+            if found is None:
+                found = compressed(handle, key)
             if found is None:
                 found = picking.picked(handle, key)
             return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
@@ -89,7 +94,131 @@ def get(handle: Handle, key: Any) -> Any:
     return made
 
 
-_PLAIN = _BASIC | {np.int64, np.intp, np.bool_}
+_INTEGERS = frozenset({int, np.int64, np.intp})
+
+
+def _names_element(key: Any, ndim: int) -> bool:
+    """Whether a key has one integer for each axis."""
+    if type(key) is not tuple:
+        return ndim == 1 and type(key) in _INTEGERS
+    return len(key) == ndim and _INTEGERS.issuperset(map(type, key))
+
+
+def _element_there(handle: Handle, key: Any) -> Any:
+    """One element of a base whose value is there, without any geometry; else ``None``."""
+    geometry = handle._geometry
+    if not geometry.is_base or not _names_element(key, geometry.ndim) or not geometry.ndim:
+        return None
+    node = handle._cell.node
+    if node.place is not None or node.value is None:
+        return None
+    return node.value.array[key]
+
+
+def _put_there(handle: Handle, key: Any, value: Any) -> bool:
+    """Write a few numbers into a base whose value is there and nobody else's, without any geometry; whether it
+    was done."""
+    geometry = handle._geometry
+    if not geometry.is_base or not geometry.ndim:
+        return False
+    cell = handle._cell
+    node = cell.node
+    there = node.value
+    if node.place is not None or there is None:
+        return False
+    del node
+    if type(value) is Handle.array_type:
+        value = value._np
+        if value is None or value.size > SHORT:
+            return False
+    elif type(value) not in FAST_SCALARS:
+        return False
+    if not is_alone(1):
+        return False
+    array = there.array
+    if _names_element(key, geometry.ndim):
+        if not cell.is_unshared():
+            return False
+        array[key] = value
+    else:
+        if not BASIC.issuperset(map(type, key if type(key) is tuple else (key,))):
+            return False
+        region = array[key]
+        if region.size > SHORT or not cell.is_unshared():
+            return False
+        region[...] = value
+    there.count = -1
+    return True
+
+
+def _there(handle: Handle, key: Any) -> Any:
+    """A key of small arrays, integers and slices that picks few elements of a value that is there; else ``None``.
+
+    Then NumPy is done before a loop of ours has begun.
+    """
+    cell = handle._cell
+    node = cell.node
+    if node.place is not None or node.value is None or not is_alone(1):
+        return None
+    short = _short_key(key)
+    if short is None:
+        return None
+    shape = handle._geometry.shape
+    items = short if type(short) is tuple else (short,)
+    count, axis = 1, 0
+    arrays = []
+    for item in items:
+        kind = type(item)
+        if kind is np.ndarray:
+            if item.ndim != 1 and (item.ndim == 0 or item.dtype.kind == "b"):
+                return None
+            arrays.append(item)
+        elif kind is slice:
+            if axis < len(shape):
+                count *= shape[axis]
+        elif kind not in _INTEGERS:
+            return None
+        axis += 1
+    if not arrays:
+        return None
+    try:
+        picked = arrays[0].size if len(arrays) == 1 else np.broadcast(*arrays).size
+    except ValueError:
+        return None
+    for length in shape[axis:]:
+        count *= length
+    return short if picked * count <= SHORT else None
+
+
+def _picked_there(handle: Handle, key: Any) -> Any:
+    """Few elements that index arrays pick, by NumPy; ``None`` where the general way is due."""
+    short = _there(handle, key)
+    if short is None:
+        return None
+    value = handle._cell.node.value
+    assert value is not None
+    return of_small(view_of(value.array, handle._geometry)[short])
+
+
+def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
+    """Assign to few elements that index arrays pick, by NumPy; whether it was done."""
+    if type(value) is Handle.array_type:
+        if value._np is None:
+            return False
+        value = value._np
+    elif type(value) not in FAST_SCALARS:
+        return False
+    short = _there(handle, key)
+    if short is None:
+        return False
+    cell = handle._cell
+    if not (cell.is_unshared() or cell.is_used_by_pieces()):
+        return False
+    view_of(cell.own().array, handle._geometry)[short] = value
+    return True
+
+
+_PLAIN = BASIC | {np.int64, np.intp, np.bool_}
 
 
 def _short_key(key: Any) -> Any:
@@ -141,6 +270,8 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         return
     if not (handle._cell.writeable and handle._geometry.writeable):
         raise ValueError("assignment destination is read-only")
+    if _put_there(handle, key, value):
+        return
     region = handle._geometry.met(key)
     if region is None:
         items = basic_key(key)
@@ -164,7 +295,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
                 return
         if assign(cell, region, value):
             return
-    elif _put_through(handle, key, value):
+    elif _put_picked_there(handle, key, value) or _put_through(handle, key, value):
         return
     given = Given()
     key = given.give(key)

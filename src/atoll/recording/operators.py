@@ -12,6 +12,7 @@ from .cells import Handle
 from .elementwise import FAST_SCALARS, binary, general, unary
 from .fallback import by_numpy
 from .making import of_small, present
+from .small import GENERAL, at_once
 
 
 class Operators(Handle):
@@ -120,7 +121,8 @@ class Operators(Handle):
         small = self._np
         if small is not None and type(other) is Handle.array_type and other._np is not None:
             return of_small(small @ other._np)
-        return general(np.matmul, self, other)
+        result = at_once(np.matmul, (self, other), {})
+        return general(np.matmul, self, other) if result is GENERAL else result
 
     def __rmatmul__(self, other: Any) -> Any:
         return general(np.matmul, other, self)
@@ -194,6 +196,12 @@ def ufunc_called(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     """What NumPy's ufuncs ask of our arrays."""
+    if method == "__call__" and isinstance(
+        ufunc, np.ufunc
+    ):  # a number of NumPy's and a small array
+        result = at_once(ufunc, inputs, options)
+        if result is not GENERAL:
+            return result
     if not isinstance(ufunc, np.ufunc) or not hasattr(ufunc, method):
         raise TypeError("__array_ufunc__ needs a ufunc and the name of one of its methods")
     if takes_over(inputs, options):

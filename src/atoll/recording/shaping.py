@@ -19,8 +19,8 @@ from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..ops.elementwise import result_geometry
 from .cells import Handle
+from .making import SHORT, from_numpy, of_node, of_small, of_view, present
 from .making import in_class as in_class
-from .making import of_node, of_small, of_view
 
 Array = np.ndarray[Any, Any]
 
@@ -74,6 +74,9 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     if small is not None or order not in ("C", "F", "A", "K"):
         return like(handle, of_small(handle._array().copy(order)))
     cell, geometry = handle._cell, handle._geometry
+    short = None if geometry.is_base or geometry.size > SHORT else present(handle)
+    if short is not None:
+        return like(handle, from_numpy(short.copy(order)))
     if order == "C" and geometry.dense and geometry.c_contiguous and not cell.pins:
         return like(handle, of_view(type(cell)(cell.node), geometry))
     target = _dense_for(geometry, order)
