@@ -38,8 +38,8 @@ TEAM = 16
 SPIN = 8
 """Where the number of pauses stands that a worker makes before it sleeps (i64)."""
 
-BITES = 8
-"""How many bites a segment is worth: one thread that is put aside then delays little."""
+BITE = 3
+"""A bite is what is left of a segment, shifted by so much: the last ones are small, so all end together."""
 
 _PAUSE = {
     "x86_64": "call void @llvm.x86.sse2.pause()",
@@ -53,7 +53,7 @@ _DECLARE_PAUSE = {
 # The block that all threads share, at byte offsets:
 #     0 busy (i32)         4 the caller sleeps (i32)    8 pauses before a worker sleeps (i64)
 #    16 participants (i64): how many there are
-#   128 function (ptr)  136 argument (ptr)  144 participants of this job (i64)  152 bite (i64)
+#   128 function (ptr)  136 argument (ptr)  144 participants of this job (i64)
 #   256 + 128*p: next (i64), end (i64); + 64: state (i32), + 68: asleep (i32)
 _IR = r"""
 declare i64 @syscall(i64, ...)
@@ -130,11 +130,9 @@ entry:
   %function.at = getelementptr i8, ptr %block, i64 128
   %argument.at = getelementptr i8, ptr %block, i64 136
   %participants.at = getelementptr i8, ptr %block, i64 144
-  %bite.at = getelementptr i8, ptr %block, i64 152
   %function = load ptr, ptr %function.at
   %argument = load ptr, ptr %argument.at
   %participants = load i64, ptr %participants.at
-  %bite = load i64, ptr %bite.at
   br label %segment
 segment:
   %k = phi i64 [ 0, %entry ], [ %k1, %exhausted ]
@@ -147,17 +145,18 @@ segment:
   %end = load i64, ptr %end.at
   br label %look
 look:
-  %seen = load atomic i64, ptr %next.at monotonic, align 8
-  %left = icmp slt i64 %seen, %end
-  br i1 %left, label %take, label %exhausted
+  %low = load atomic i64, ptr %next.at monotonic, align 8
+  %left = sub i64 %end, %low
+  %some = icmp sgt i64 %left, 0
+  br i1 %some, label %take, label %exhausted
 take:
-  %low = atomicrmw add ptr %next.at, i64 %bite monotonic
-  %got = icmp slt i64 %low, %end
-  br i1 %got, label %run, label %exhausted
+  %part = lshr i64 %left, @BITE@
+  %bite = call i64 @llvm.smax.i64(i64 %part, i64 1)
+  %high = add i64 %low, %bite
+  %pair = cmpxchg ptr %next.at, i64 %low, i64 %high monotonic monotonic
+  %mine = extractvalue { i64, i1 } %pair, 1
+  br i1 %mine, label %run, label %look
 run:
-  %high0 = add i64 %low, %bite
-  %beyond = icmp sgt i64 %high0, %end
-  %high = select i1 %beyond, i64 %end, i64 %high0
   call void %function(ptr %argument, i64 %low, i64 %high)
   br label %look
 exhausted:
@@ -237,14 +236,9 @@ share:
   %function.at = getelementptr i8, ptr %block, i64 128
   %argument.at = getelementptr i8, ptr %block, i64 136
   %participants.at = getelementptr i8, ptr %block, i64 144
-  %bite.at = getelementptr i8, ptr %block, i64 152
   store ptr %function, ptr %function.at
   store ptr %argument, ptr %argument.at
   store i64 %participants, ptr %participants.at
-  %bites = mul i64 %participants, @BITES@
-  %bite0 = udiv i64 %count, %bites
-  %bite = call i64 @llvm.smax.i64(i64 %bite0, i64 1)
-  store i64 %bite, ptr %bite.at
   %quotient = udiv i64 %count, %participants
   %remainder = urem i64 %count, %participants
   br label %cut
@@ -413,7 +407,7 @@ def source(machine: str) -> str:
     """The LLVM text of the loops for ``machine``, ``'x86_64'`` or ``'aarch64'``."""
     text = _IR.replace("@DECLARE_PAUSE@", _DECLARE_PAUSE[machine])
     text = text.replace("@PAUSE@", _PAUSE[machine])
-    numbers = {"FUTEX": FUTEX[machine], "LINE": LINE, "HEADER": HEADER, "BITES": BITES}
+    numbers = {"FUTEX": FUTEX[machine], "LINE": LINE, "HEADER": HEADER, "BITE": BITE}
     for name, number in numbers.items():
         text = text.replace(f"@{name}@", str(number))
     return text

@@ -1,8 +1,8 @@
 """A parallel loop for compiled kernels: hand ``f(argument, low, high)`` to all cores in about a microsecond.
 
 The loop ``range(count)`` is cut into one *segment* per participant: the caller is participant
-0, worker threads are the others. Everybody takes small bites from the segment that is its own
-(so a thread meets the same memory at every call), and then helps with the segments of the
+0, worker threads are the others. Everybody takes bites from the segment that is its own
+(so a thread meets the same memory at every call), smaller and smaller ones, and then helps with the segments of the
 others. Nobody waits for a thread that the operating system has put aside: what it has not
 begun is done by those who run.
 
@@ -50,6 +50,7 @@ SPIN_MICROSECONDS = 50.0
 """How long an idle worker watches before it sleeps, where there is a core for it."""
 
 _LONGEST_SPIN = 10_000.0
+_BITES = 8
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
@@ -271,7 +272,7 @@ class PortableTeam:
             self._busy.release()
 
     def _run(self, kernel: Any, argument: int, count: int, participants: int) -> None:
-        pieces = min(count, participants * waiting.BITES)
+        pieces = min(count, participants * _BITES)
         bites = deque((count * k // pieces, count * (k + 1) // pieces) for k in range(pieces))
 
         def work() -> None:
