@@ -53,7 +53,7 @@ def test_reductions(line: str, name: str, small: int) -> None:
 def test_columns_are_shared_out_in_strips(columns):
     """Whatever the number of columns: each is folded once, and hardly any are left over."""
     width = strip_width(columns)
-    assert 0 < width <= max(1024, columns if columns < 32 else 0)
+    assert 0 < width <= max(2048, columns if columns < 32 else 0)
     assert columns % width < 8
     a = numpy.random.default_rng(columns).integers(-9, 9, (140_000 // columns, columns))
     with config(threads=2):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from atoll.plan.lower import Launch
+from atoll.plan.launches import Launch
 from atoll.run.program import State
 
 

@@ -18,7 +18,7 @@ from ..graph.words import key_text, scalar_text, slice_text
 from ..kernels.spec import KernelSpec
 from ..layout import IndexSet
 from ..plan.description import RegisterNote
-from ..plan.lower import Launch
+from ..plan.launches import Launch
 
 _INFIX = {
     "add": ("+", 6), "subtract": ("-", 6), "multiply": ("*", 7), "divide": ("/", 7), "floor_divide": ("//", 7),

@@ -13,7 +13,7 @@ from ..graph.picture import letters
 from ..graph.words import key_text, slice_text
 from ..kernels.compile import is_compiled
 from ..kernels.launch import threads_of
-from ..plan import lower
+from ..plan import launches
 from ..plan.description import Description, GroupNote, StatementNote
 from ..run.across import CountLocally, FoldAcross, ReadAcross
 from ..run.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
@@ -36,7 +36,7 @@ class Planned:
 
     __slots__ = ("launch",)
 
-    def __init__(self, launch: lower.Launch, parts: Any) -> None:
+    def __init__(self, launch: launches.Launch, parts: Any) -> None:
         self.launch = launch
 
     def run(self, state: State) -> None:
@@ -224,7 +224,7 @@ class Reader:
             return Collective(self.names[step.register], step.ufunc.__name__, _nbytes(note.local))
         return Collective(self.names[step.register], step.name, 2 * note.dtype.itemsize)
 
-    def _launch(self, launch: lower.Launch, events: _Events) -> Launch:
+    def _launch(self, launch: launches.Launch, events: _Events) -> Launch:
         spec, extents = launch.spec, launch.extents
         regions = []
         for m, operand in zip(launch.memories, spec.operands, strict=True):

@@ -41,7 +41,7 @@ class Memory(Protocol):
 
 
 class LaunchLike(Protocol):
-    """What the planner says of one launch; see ``plan.lower.Launch``."""
+    """What the planner says of one launch; see ``plan.launches.Launch``."""
 
     spec: KernelSpec
     extents: tuple[int, ...]

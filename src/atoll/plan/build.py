@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,25 +33,13 @@ from .body import Patch, intervals_of
 from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import plan_exchange
 from .groups import Group, make_groups
-from .lower import Launch, bodies_of, launches_of
+from .identities import identity
+from .launches import Launch
+from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
 from .readers import readers_of
 from .statements import Trace, make_statements
 from .unknown import dense_shape
-
-_IDENTITIES: dict[str, Callable[[np.dtype[Any]], Any]] = {
-    "add": lambda d: d.type(0),
-    "multiply": lambda d: d.type(1),
-    "logical_and": lambda d: np.True_,
-    "logical_or": lambda d: np.False_,
-    "bitwise_and": lambda d: d.type(-1) if d.kind == "i" else ~d.type(0),
-    "bitwise_or": lambda d: d.type(0),
-    "bitwise_xor": lambda d: d.type(0),
-    "minimum": lambda d: _extreme(d, largest=True),
-    "maximum": lambda d: _extreme(d, largest=False),
-    "fmin": lambda d: d.type(np.nan) if d.kind in "fc" else _extreme(d, largest=True),
-    "fmax": lambda d: d.type(np.nan) if d.kind in "fc" else _extreme(d, largest=False),
-}
 
 
 def _site_of(node: Node) -> Site | None:
@@ -64,15 +51,6 @@ def _site_of(node: Node) -> Site | None:
                 return one.site  # type: ignore[no-any-return]
         level = [arg for one in level for arg in one.args if type(arg) is Node]
     return None
-
-
-def _extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
-    if dtype.kind == "b":
-        return dtype.type(largest)
-    if dtype.kind == "f":
-        return dtype.type(np.inf if largest else -np.inf)
-    limits = np.iinfo(dtype)
-    return dtype.type(limits.max if largest else limits.min)
 
 
 class LaunchMaker(Protocol):
@@ -212,7 +190,7 @@ class Planner(StepsByNumpy):
                 if statement.node.kind == "arg":
                     initial = self._extremes(statement.node)
                 elif statement.style == "fold":
-                    initial = _IDENTITIES[statement.node.name](statement.node.geometry.dtype)
+                    initial = identity(statement.node.name, statement.node.geometry.dtype)
                 site = _site_of(statement.node)
                 allocate = Allocate(register, registers.geometry[register], initial, site)
                 self._add(allocate, {register})
@@ -236,14 +214,20 @@ class Planner(StepsByNumpy):
                 )
             else:
                 dtype = node.geometry.dtype
-                identity = _IDENTITIES[node.name](dtype)
                 combines[register] = Combine(
-                    register, getattr(np, node.name), number, dtype, node.geometry, identity
+                    register,
+                    getattr(np, node.name),
+                    number,
+                    dtype,
+                    node.geometry,
+                    identity(node.name, dtype),
                 )
         for k, launch in enumerate(launches):
             if k == count and finish is not None:
                 self._add(*finish)
                 finish = None
+            for register, initial in launch.begins:
+                self._add(Allocate(register, registers.geometry[register], initial), {register})
             parts = [(combines[register], start) for register, start in launch.partials]
             self._add(self.make(launch, parts), {m.register for m in launch.memories})
         if finish is not None:
@@ -261,7 +245,7 @@ class Planner(StepsByNumpy):
         """
         register = self.registers.extremes[id(node)]
         dtype = node.args[0].geometry.dtype
-        initial = _extreme(dtype, largest=node.name == "argmin")
+        initial = identity(node.name, dtype)
         self._add(Allocate(register, self.registers.geometry[register], initial), {register})
         return np.iinfo(node.geometry.dtype).max
 

@@ -10,58 +10,25 @@ the interior and the frame of a stencil become different loops.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Operation
+from ..graph.node import Node
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
 from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, intervals_of
 from .groups import Group
+from .launches import Launch, Loop, alias_groups
 from .maps import identity, through_view
 from .patches import join_patches
+from .slabs import Cut, cut_into_slabs
 from .statements import Statement
 from .unknown import function, greatest, least
 
 CHUNK_ELEMENTS = 1 << 15
 _LONGEST_RUN = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """One loop of a nest: over ``axes`` of the domain that were merged, stepping along ``axis``.
-
-    Its index counts ``scale`` elements each, from ``start`` on. ``axis`` -1 steps nowhere.
-    """
-
-    extent: int
-    axis: int
-    axes: tuple[int, ...]
-    scale: int = 1
-    start: int = 0
-
-
-@dataclass(slots=True)
-class Launch:
-    """One kernel over one box, with everything that is bound when it runs."""
-
-    spec: KernelSpec
-    extents: tuple[int, ...]
-    chunk: int
-    chunks: int
-    memories: list[Memory]
-    scalars: list[tuple[int, np.dtype[Any], int]]
-    """Number of each run-time scalar of the program (or -1 and a literal), and its dtype."""
-    origins: tuple[int, ...]
-    """For each loop axis, the first index along it."""
-    partials: list[tuple[int, int]]
-    """For each full reduction: its register of partials, and the first one that this launch writes."""
-    operations: list[Operation] = field(default_factory=list)
-    axes: tuple[tuple[int, ...], ...] = ()
-    """For each loop, the axes of the domain that it runs along."""
 
 
 def bodies_of(
@@ -286,6 +253,14 @@ def _launches(
     run = _run(loops, memories, body)
     if run > 1:
         loops.pop()
+    slabs = cut_into_slabs(body, loops, memories, registers) if partial else None
+    if slabs is not None:
+        found = [
+            _assemble(body, cut.loops, slabs.memories, registers, scratch, ndim, run, cut)
+            for cut in slabs.nests
+        ]
+        found[0].begins = tuple(slabs.begins)
+        return found + slabs.ends
     return [
         _assemble(body, nest, memories, registers, scratch, ndim, run)
         for nest in _for_threads(
@@ -355,16 +330,16 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
 
 
 def strip_width(extent: int) -> int:
-    """How wide a strip of an axis is: a half, or at most a thousand elements, of which hardly any are left
-    over: what is left is a nest of its own, that no other thread shares."""
+    """How wide a strip of an axis is: a half, or at most two thousand elements, of which hardly any are
+    left over: what is left is a nest of its own, that no other thread shares."""
     if extent < 32:
         return extent
-    if extent < 2048:
+    if extent < 4096:
         return extent // 2
-    for width in range(1024, 511, -8):
+    for width in range(2048, 1023, -8):
         if extent % width == 0:
             return width
-    return extent // -(-extent // 1024)
+    return extent // -(-extent // 2048)
 
 
 def _fold_strides(
@@ -388,6 +363,7 @@ def _assemble(
     scratch: dict[int, int],
     ndim: int,
     run: int,
+    cut: Cut | None = None,
 ) -> Launch:
     place_of = {axis: place for place, loop in enumerate(loops) for axis in loop.axes}
     depth = len(loops)
@@ -410,11 +386,13 @@ def _assemble(
         scratch[reduction.operand] = start + chunks
     operands = []
     final: list[Memory] = []
-    groups = _alias_groups(memories)
-    for memory, group in zip(memories, groups, strict=True):
+    groups = alias_groups(memories)
+    for number, (memory, group) in enumerate(zip(memories, groups, strict=True)):
         strides = tuple(
             [memory.strides[loop.axis] * loop.scale if loop.axis >= 0 else 0 for loop in loops]
         )
+        if cut is not None and number in cut.strides:
+            strides = (cut.strides[number], *strides[1:])
         shift = sum(memory.strides[loop.axis] * loop.start for loop in loops if loop.axis >= 0)
         last = strides[-1]
         kind = "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
@@ -446,7 +424,9 @@ def _assemble(
         Instruction("index", "i8", (place_of[int(i.args[0].real)],)) if i.op == "index" else i
         for i in body.instructions
     ]
-    origins = tuple([body.box[loop.axis][0] if loop.axis >= 0 else 0 for loop in loops])
+    origins = [body.box[loop.axis][0] if loop.axis >= 0 else 0 for loop in loops]
+    if cut is not None:
+        origins[cut.place] = cut.origin
     spec = KernelSpec(
         depth,
         tuple(operands),
@@ -456,15 +436,14 @@ def _assemble(
     )
     along = tuple([loop.axes for loop in loops])
     return Launch(
-        spec, extents, chunk, chunks, final, body.scalars, origins, partials, body.operations, along
+        spec,
+        extents,
+        chunk,
+        chunks,
+        final,
+        body.scalars,
+        tuple(origins),
+        partials,
+        body.operations,
+        along,
     )
-
-
-def _alias_groups(memories: list[Memory]) -> list[int]:
-    """Operands of one register may overlap if one of them is written; all others do not."""
-    written = {m.register for m in memories if m.access != "r"}
-    numbers: dict[int, int] = {}
-    return [
-        numbers.setdefault(m.register if m.register in written else -1, len(numbers))
-        for m in memories
-    ]

@@ -34,7 +34,7 @@ from ..run.program import (
     Release,
     Share,
 )
-from .lower import Launch
+from .launches import Launch
 from .numpy_nodes import numpy_function
 from .unknown import Number, Shape, Sheet, Unknown, text_of
 

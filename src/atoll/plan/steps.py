@@ -9,7 +9,7 @@ from ..run.parts import Step
 from ..run.program import Allocate, Release
 from .body import Patch, Registers
 from .exchange import plan_exchange
-from .lower import Launch
+from .launches import Launch
 from .statements import Trace
 
 

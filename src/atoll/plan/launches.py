@@ -1,0 +1,58 @@
+"""What planning gives to the kernels: loops, and launches of kernels over boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..graph.node import Operation
+from ..kernels.spec import KernelSpec
+from .body import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop of a nest: over ``axes`` of the domain that were merged, stepping along ``axis``.
+
+    Its index counts ``scale`` elements each, from ``start`` on. ``axis`` -1 steps nowhere.
+    """
+
+    extent: int
+    axis: int
+    axes: tuple[int, ...]
+    scale: int = 1
+    start: int = 0
+
+
+@dataclass(slots=True)
+class Launch:
+    """One kernel over one box, with everything that is bound when it runs."""
+
+    spec: KernelSpec
+    extents: tuple[int, ...]
+    chunk: int
+    chunks: int
+    memories: list[Memory]
+    scalars: list[tuple[int, np.dtype[Any], int]]
+    """Number of each run-time scalar of the program (or -1 and a literal), and its dtype."""
+    origins: tuple[int, ...]
+    """For each loop axis, the first index along it."""
+    partials: list[tuple[int, int]]
+    """For each full reduction: its register of partials, and the first one that this launch writes."""
+    operations: list[Operation] = field(default_factory=list)
+    axes: tuple[tuple[int, ...], ...] = ()
+    """For each loop, the axes of the domain that it runs along."""
+    begins: tuple[tuple[int, Any], ...] = ()
+    """Registers for what it folds, with what they hold to begin with; it is the first launch that needs them."""
+
+
+def alias_groups(memories: list[Memory]) -> list[int]:
+    """Operands of one register may overlap if one of them is written; all others do not."""
+    written = {m.register for m in memories if m.access != "r"}
+    numbers: dict[int, int] = {}
+    return [
+        numbers.setdefault(m.register if m.register in written else -1, len(numbers))
+        for m in memories
+    ]
