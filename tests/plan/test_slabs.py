@@ -31,7 +31,8 @@ def numbers(shape, dtype):
 
 def close(found, expected):
     found = numpy.asarray(found)
-    assert found.dtype == expected.dtype and found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
     assert numpy.allclose(found, expected, 1e-3 if expected.dtype.itemsize < 8 else 1e-9, 0, True)
 
 
