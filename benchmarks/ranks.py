@@ -16,7 +16,7 @@ piece of Python in twice the time, for milliseconds on end, and a step of ranks 
 their cores. So ten steps are measured in turns with a *calibration*: a fixed piece of pure Python, about as long
 as they are, which all ranks do at the same time, and which ends when the last one is done, as steps do.
 What a step takes *where the machine is as quick as it ever was in this run* is the median of steps in
-calibrations, ten steps in the mean of the two around them, times the best calibration. The best and
+calibrations, ten steps in the mean of the two around them, times the best calibration of all. The best and
 the plain median are reported beside it, and so is the median of the calibration in its own best: by so much
 the machine alone makes a median larger. (``one process`` is measured alike: the same calibration, on rank 0.)
 """
@@ -170,14 +170,12 @@ def calibrated(
         found.append(time_of(action))
         fixed.append(time_of(fixed_work))
     around = [(before + after) / 2 for before, after in pairwise(fixed)]
-    best = min(fixed) or 1.0  # 0 on ranks that sleep
-    relative = [one / (near or 1.0) for one, near in zip(found, around, strict=True)]
     each = 1e6 / STEPS
     return {
         "best": min(found) * each,
         "median": median(found) * each,
-        "at_best_speed": median(relative) * best * each,
-        "calibration_best": best * each,
+        "in_calibrations": median(one / near for one, near in zip(found, around, strict=True)),
+        "calibration_best": min(fixed) * each,
         "calibration_median": median(fixed) * each,
     }
 
@@ -220,6 +218,10 @@ def step(turns: Turns, n: int, seconds: float) -> dict[str, Any]:
         with mine:
             expected = snapshot(last[1], contestant("atoll", "laplace"))
         wrong = differences(whole, expected, max(program.tolerance, 1e-12))
+    measured = [ranks, one] if one else [ranks]
+    best = min(times["calibration_best"] for times in measured)
+    for times in measured:
+        times["at_best_speed"] = times["in_calibrations"] * best
     return {
         "ranks_ms": ranks["at_best_speed"] / 1e3,
         "other_ms": one.get("at_best_speed", 0.0) / 1e3,
