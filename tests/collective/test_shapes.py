@@ -75,3 +75,17 @@ def test_joins_under_rules_that_raise(size):
         same(atoll.roll(ours, 1, 0), np.roll(a, 1, 0))
         narrow = ours.astype(np.float32)
         same(atoll.concatenate([ours, narrow]), np.concatenate([a, a.astype(np.float32)]))
+
+
+@pytest.mark.simulated(1, 4)
+@pytest.mark.ranks(3)
+def test_arrays_of_numpys_keep_their_memory_order(size):
+    whole = np.arange(60.0).reshape(5, 3, 4)
+    for a in (np.asfortranarray(whole), whole.transpose(1, 0, 2).copy("K"), whole[:, ::2].T, whole):
+        for options in ({}, {"order": "C"}, {"order": "F"}, {"dtype": np.float32}):
+            mine, theirs = atoll.array(a, **options), np.array(a, **options)
+            assert mine.strides == theirs.strides
+            same(mine.ravel("K"), theirs.ravel("K"), 0)
+            same(mine.reshape(-1, order="A") * 2, theirs.reshape(-1, order="A") * 2, 0)
+            same((mine + 1).ravel("K"), (theirs + 1).ravel("K"), 0)
+            same(mine, theirs, 0)

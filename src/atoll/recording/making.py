@@ -9,7 +9,7 @@ import numpy as np
 from ..comm.world import current_world
 from ..config import config
 from ..errors import LayoutError
-from ..graph.geometry import Geometry, dense, strided
+from ..graph.geometry import Geometry, dense, kept_order, strided
 from ..graph.node import Node, coded, new, source, view_of
 from ..layout import Layout
 from ..layout.transfer import region_key
@@ -144,7 +144,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         node = source(array, strided(array.shape, array.dtype, array.strides))
     else:
         block = array[region_key(place.layout.region(place.world.rank))]
-        node = source(np.ascontiguousarray(block), dense(array.shape, array.dtype), place=place)
+        order = kept_order(array.shape, (strided(array.shape, array.dtype, array.strides),))
+        seen = dense(array.shape, array.dtype, order)
+        node = source(np.ascontiguousarray(block), seen, place=place)
         statistics.add("distributed")
     made._cell = Cell(node)
     made._geometry = made._cell.geometry
