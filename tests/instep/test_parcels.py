@@ -99,3 +99,54 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
         communicator.trail.step(rank, "a step that differs")
         with pytest.raises(CommunicationError, match=r"differs at test_parcels.py|deadlock"):
             exchange()
+
+
+@pytest.mark.ranks(2, distributes=False)
+@pytest.mark.simulated(2, distributes=False)
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_what_a_failed_run_left_is_ended_before_the_next(rank, left):
+    """The messages of a run that began and did not end are not taken for those of a later one."""
+    with np.world.split(0) as world:
+        communicator = world.communicator
+        leaving, arriving = (Parcel(1 - rank, 8, "a test") for _ in range(2))
+        parcels = Parcels(communicator, [arriving], [leaving])
+        for turn in range(6):
+            communicator.trail.step(turn, "a step of the test")
+            if parcels.under_way:
+                parcels.ready()
+            leaving.buffer[HEAD:] = 10 * rank + turn
+            parcels.begin()
+            if turn == left:
+                continue
+            parcels.end()
+            assert (arriving.buffer[HEAD:] == 10 * (1 - rank) + turn).all()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(3)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "complex128"])
+def test_sums_of_ranks_that_are_no_plain_numbers(size, dtype):
+    """Infinities that meet, what is too large, zeros with a sign, integers that wrap round."""
+    big = 2**62 if dtype == "int64" else numpy.finfo(dtype).max
+    for ends in ((0, 0), (big, big), (big, 1), (-big, -big)):
+        whole = numpy.zeros(24, dtype)
+        whole[0], whole[-1] = ends
+        with numpy.errstate(all="ignore"):
+            expected = whole.sum(), whole.max(), whole.prod()
+            a = np.array(whole)
+            for _ in range(2):
+                found = np.sum(a), np.max(a), np.prod(a)
+                assert [one.item() for one in found] == [one.item() for one in expected]
+                np.sync()
+    if dtype == "int64":
+        return
+    for ends in ((numpy.inf, -numpy.inf), (numpy.nan, 1)):
+        whole[0], whole[-1] = ends
+        with numpy.errstate(all="ignore"):
+            a = np.array(whole)
+            for _ in range(2):
+                assert numpy.isnan(np.sum(a).item())
+                np.sync()
+    whole[...] = -0.0
+    a = np.array(whole)
+    assert numpy.signbit(np.sum(a).item().real) == numpy.signbit(whole.sum().real)
