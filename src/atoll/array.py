@@ -250,6 +250,7 @@ class ndarray(Operators, Distributed):
         if small is not None and type(key) in BASIC and type(value) in FAST_SCALARS:
             small[key] = value
             return
+        del small  # whoever else refers to the memory is counted
         try:
             indexing.put(self, key, value)
         except DeferredValueError as error:
