@@ -23,6 +23,10 @@ import numpy as np
 
 from ..errors import OutOfMemoryError
 
+SHORT = 4096
+"""Up to how many elements NumPy is done with a view before a loop of ours has begun."""
+MODEST = 30_000
+"""From how many elements on an array is recorded, unless another setting is made."""
 _RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
 _REMEMBERED = 1 << 16
 _REMEMBERED_VIEWS = 1 << 10
@@ -84,6 +88,7 @@ class Geometry:
         "offset",
         "shadow",
         "shape",
+        "short",
         "size",
         "strides",
         "through",
@@ -103,6 +108,8 @@ class Geometry:
         self.ndim: int = shadow.ndim
         self.offset = offset
         self.base = self if base is None else base
+        self.short: bool = self.size <= SHORT or self.base.size < MODEST
+        """Whether NumPy may be quicker than a loop of ours: few elements, or a part of what would count as small."""
         self.is_base = base is None
         """Whether this is all of its base, unchanged."""
         self.c_contiguous: bool = shadow.flags.c_contiguous
@@ -225,6 +232,7 @@ class Geometry:
         made.strides = self.strides
         made.dtype = self.dtype
         made.size = self.size
+        made.short = self.short
         made.ndim = self.ndim
         made.offset = offset
         made.base = self.base

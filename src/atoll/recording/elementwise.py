@@ -18,12 +18,12 @@ import numpy as np
 from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Node, Site, filled, mark_of, new, source
+from ..graph.node import Node, Site, filled, mark_of, new, source, view_of
 from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
-from .making import SHORT, is_small, of_node, of_protocol, of_small, plain, present
+from .making import is_alone, is_small, of_node, of_protocol, of_small, plain, present
 
 FAST_SCALARS = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
@@ -286,12 +286,6 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
     def forward(self: Handle, other: Any) -> Any:
         small = self._np
         kind = type(other)
-        if (
-            small is None
-            and self._geometry.size <= SHORT
-            and (kind in FAST_SCALARS or (kind is Handle.array_type and _is_short(other)))
-        ):
-            small = present(self)
         if small is not None:
             if kind in FAST_SCALARS:
                 return of_small(ufunc(small, other))
@@ -302,8 +296,18 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 if second is not None:
                     return of_small(ufunc(small, second))
         elif kind is Handle.array_type:
+            mine = self._geometry
+            if mine.short:
+                second = other._np
+                if second is not None or other._geometry.short:
+                    small = present(self)
+                    if small is not None:
+                        if second is None:
+                            second = present(other)
+                        if second is not None:
+                            return of_small(ufunc(small, second))
             if other._np is None:
-                mine, theirs = self._geometry, other._geometry
+                theirs = other._geometry
                 found = known.get((mine.number, theirs.number))
                 if found is not None and (
                     (state() is calm.state and warnings.filters is calm.filters) or free()
@@ -316,6 +320,10 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     del node
                     return _recorded(found, args, cell.pins or second.pins)
         elif kind in FAST_SCALARS:
+            if self._geometry.short:
+                small = present(self)
+                if small is not None:
+                    return of_small(ufunc(small, other))
             found = known.get((self._geometry.number, kind))
             if found is not None and (
                 (state() is calm.state and warnings.filters is calm.filters) or free()
@@ -329,7 +337,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
 
     def backward(self: Handle, other: Any) -> Any:
         small = self._np
-        if small is None and self._geometry.size <= SHORT and type(other) in FAST_SCALARS:
+        if small is None and self._geometry.short and type(other) in FAST_SCALARS:
             small = present(self)
         kind = type(other)
         if small is not None:
@@ -377,7 +385,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
 
     def forward(self: Handle) -> Any:
         geometry = self._geometry
-        if geometry.size <= SHORT:
+        if geometry.short:
             small = present(self)
             if small is not None:
                 return of_small(ufunc(small))
@@ -443,10 +451,6 @@ def general(ufunc: np.ufunc, *inputs: Any) -> Any:
     return result
 
 
-def _is_short(handle: Any) -> bool:
-    return handle._np is not None or handle._geometry.size <= SHORT
-
-
 def _defers(value: Any) -> bool:
     """Whether an operand wants to handle the operation itself, by NumPy's rules."""
     if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex)):
@@ -475,12 +479,40 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             if kind is Handle.array_type and other._np is not None:
                 ufunc(small, other._np, out=small)
                 return self
-        elif _met_in_place(known, self, other):
+        elif (self._geometry.short and _done_in_place(ufunc, self, other)) or _met_in_place(
+            known, self, other
+        ):
             return self
         del small  # nobody but the handle shall refer to the memory: see recording.deferred
         return in_place(ufunc, self, other, forward)
 
     return operate
+
+
+def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
+    """Let NumPy do ``target += other`` with a few numbers that are there, and nobody else's; whether it did."""
+    cell, geometry = target._cell, target._geometry
+    node = cell.node
+    if node.value is None or node.place is not None or not is_alone(geometry.size):
+        return False
+    if not (cell.writeable and geometry.writeable):
+        return False
+    del node
+    if type(other) is Handle.array_type:
+        second = other._np
+        if second is None:
+            second = present(other)
+        if second is None:
+            return False
+    elif type(other) in FAST_SCALARS:
+        second = other
+    else:
+        return False
+    if not cell.is_unshared():
+        return False
+    memory = view_of(cell.own().array, geometry)
+    ufunc(memory, second, out=memory)
+    return True
 
 
 def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.trail import bcast, site_from, user_site
-from ..graph.geometry import Geometry
+from ..graph.geometry import MODEST, SHORT, Geometry
 from ..graph.node import new, view_of
 from ..kernels.rules import free
 from ..ops.elementwise import is_native
@@ -20,7 +20,7 @@ from .cells import Cell, Handle
 from .elementwise import FAST_SCALARS, assign
 from .fallback import Given, by_numpy
 from .late import picking
-from .making import SHORT, is_alone, of_small, plain, present
+from .making import is_alone, of_small, plain, present
 from .masks import compressed, put_masked
 
 BASIC = frozenset({int, slice, type(None), EllipsisType})
@@ -129,7 +129,7 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
     del node
     if type(value) is Handle.array_type:
         value = value._np
-        if value is None or value.size > SHORT:
+        if value is None:
             return False
     elif type(value) not in FAST_SCALARS:
         return False
@@ -144,7 +144,7 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
         if not BASIC.issuperset(map(type, key if type(key) is tuple else (key,))):
             return False
         region = array[key]
-        if region.size > SHORT or not cell.is_unshared():
+        if not (region.size <= SHORT or geometry.short) or not cell.is_unshared():
             return False
         region[...] = value
     there.count = -1
@@ -187,7 +187,7 @@ def _there(handle: Handle, key: Any) -> Any:
         return None
     for length in shape[axis:]:
         count *= length
-    return short if picked * count <= SHORT else None
+    return short if handle._geometry.base.size < MODEST or picked * count <= SHORT else None
 
 
 def _picked_there(handle: Handle, key: Any) -> Any:
@@ -225,7 +225,7 @@ def _short_key(key: Any) -> Any:
     """A key of numbers, slices and small arrays for NumPy; ``None`` where it holds anything else."""
     kind = type(key)
     if kind is Handle.array_type:
-        return key._np
+        return key._np if key._np is not None else present(key)
     if kind is not tuple:
         return key if kind in _PLAIN and key is not None else None
     own = Handle.array_type
@@ -238,9 +238,10 @@ def _short_key(key: Any) -> Any:
     for item in key:
         kind = type(item)
         if kind is own:
-            if item._np is None:
+            small = item._np if item._np is not None else present(item)
+            if small is None:
                 return None
-            made.append(item._np)
+            made.append(small)
         elif kind in _PLAIN:
             made.append(item)
         else:
@@ -284,7 +285,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         if cell.node.place is not None and crosses(region):
             if picking.put_across(cell, region, value):
                 return
-        elif region.size <= SHORT and _put_now(cell, region, value):
+        elif region.short and _put_now(cell, region, value):
             return
         elif large and not (cell.pins or value._cell.pins) and free():
             theirs = value._geometry
@@ -346,7 +347,7 @@ def _few(handle: Any, turn: bool) -> Any:
     if handle._np is not None:
         return handle._np
     found = present(handle)
-    if found is None and turn and handle._geometry.size <= SHORT:
+    if found is None and turn and handle._geometry.short:
         node = handle._cell.node
         if node.place is None and node.weight >= 0:
             found = handle._array()

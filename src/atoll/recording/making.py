@@ -9,7 +9,7 @@ import numpy as np
 from ..comm.world import current_world
 from ..config import config
 from ..errors import LayoutError
-from ..graph.geometry import Geometry, dense, kept_order, strided
+from ..graph.geometry import SHORT, Geometry, dense, kept_order, strided
 from ..graph.node import Node, coded, new, source, view_of
 from ..layout import Layout
 from ..layout.transfer import region_key
@@ -30,17 +30,14 @@ def is_small(shape: tuple[int, ...]) -> bool:
     return size < config.small
 
 
-SHORT = 4096
-"""Up to how many elements NumPy is done with a view before a loop of ours has begun."""
-
-
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     """The memory of a short view whose value is there, in a process by itself: worth no recording.
 
     A program that goes along the rows of a large matrix, one after the other, would wait for each of them.
+    What would count as small, had it not come from something large, is as good as a short view.
     """
     geometry = handle._geometry
-    if geometry.size > SHORT:
+    if not geometry.short:
         return None
     cell = handle._cell
     node = cell.node
@@ -50,7 +47,7 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     if node.place is not None or not is_alone(geometry.size):
         return None
     if value is None:
-        if not cell.is_used_by_pieces():
+        if geometry.size > SHORT or not cell.is_used_by_pieces():
             return None
         value = cell.settle()
     return view_of(value.array, geometry)

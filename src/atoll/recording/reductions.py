@@ -31,7 +31,7 @@ from .creation import recorded
 from .elementwise import binary, general, met, operand_of
 from .fallback import by_numpy
 from .late import folding, scattering
-from .making import SHORT, from_numpy, of_node, of_small, plain, present
+from .making import from_numpy, of_node, of_small, plain, present
 from .spread import place_of, world_of
 
 NOTHING: Any = np._NoValue
@@ -484,7 +484,7 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         small = self._np
-        if small is None and not args and not options and self._geometry.size <= SHORT:
+        if small is None and not args and not options and self._geometry.short:
             small = present(self)
         if small is not None:
             if not args and not options:

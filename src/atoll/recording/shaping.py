@@ -19,7 +19,7 @@ from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..ops.elementwise import result_geometry
 from .cells import Handle
-from .making import SHORT, from_numpy, of_node, of_small, of_view, present
+from .making import from_numpy, of_node, of_small, of_view, present
 from .making import in_class as in_class
 
 Array = np.ndarray[Any, Any]
@@ -74,7 +74,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     if small is not None or order not in ("C", "F", "A", "K"):
         return like(handle, of_small(handle._array().copy(order)))
     cell, geometry = handle._cell, handle._geometry
-    short = None if geometry.is_base or geometry.size > SHORT else present(handle)
+    short = present(handle) if geometry.short and not geometry.is_base else None
     if short is not None:
         return like(handle, from_numpy(short.copy(order)))
     if order == "C" and geometry.dense and geometry.c_contiguous and not cell.pins:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .cells import Handle
-from .making import SHORT, from_numpy, of_small, present
+from .making import from_numpy, of_small, present
 
 GENERAL = object()
 """What is answered where the call has to take the general way."""
@@ -87,7 +87,7 @@ def at_once(
 
 def _shown(handle: Handle) -> Array | None:
     """The memory of a short view whose value is there, for reading; ``None`` where there is no such thing."""
-    if handle._geometry.size > SHORT:
+    if not handle._geometry.short:
         return None
     there = present(handle)
     if there is not None:
