@@ -108,3 +108,41 @@ def test_ising(rank, size):
         assert found[0].dtype == np.int8
         np.testing.assert_array_equal(np.asarray(found[0]), expected[0])
         assert float(ours.energy(found[0])) == theirs.energy(expected[0])
+
+
+def test_gray_scott(rank, size):
+    theirs, ours = both("gray_scott")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        u, v, history = theirs.simulate(24, 100)
+        found_u, found_v, means = ours.simulate(24, 100)
+    assert spread(found_v, size)
+    np.testing.assert_allclose(np.asarray(found_u), u, rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(found_v), v, rtol=1e-12, atol=1e-15)
+    assert means == pytest.approx(history, rel=1e-12)
+
+
+def test_fractal(rank, size):
+    theirs, ours = both("fractal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = theirs.escape(theirs.plane(20), 12)
+        found = ours.escape(ours.plane(20), 12)
+    assert spread(found, size)
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    assert 0 < int((found == 12).sum()) < found.size
+
+
+def test_options(rank, size):
+    theirs, ours = both("options")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = theirs.prices(*theirs.market(60))
+        found = ours.prices(*ours.market(60))
+        value, error = theirs.asian(80, steps=5)
+        our_value, our_error = ours.asian(80, steps=5)
+    for one, other in zip(found, expected, strict=True):
+        assert spread(one, size)
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-11, atol=1e-11)
+    assert float(our_value) == pytest.approx(float(value), rel=1e-12)
+    assert float(our_error) == pytest.approx(float(error), rel=1e-10)

@@ -86,7 +86,9 @@ class ndarray(Operators, Distributed):
         if not all(issubclass(kind, (Handle, np.ndarray)) or kind is Scalar for kind in types):
             return NotImplemented
         name = getattr(func, "__name__", "")
-        return by_numpy(func, args, kwargs, name=f"numpy.{name}")
+        # modules of NumPy's, such as numpy.fft, work on the data by design
+        missing = f"numpy.{name}" if getattr(func, "__module__", "") == "numpy" else ""
+        return by_numpy(func, args, kwargs, name=missing)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return namespace[0]

@@ -444,11 +444,30 @@ def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:
     """A ufunc on arrays of any kind."""
     if any(_defers(value) for value in inputs):
-        return NotImplemented
+        return _left_to(ufunc, inputs)
     result = apply(ufunc, inputs)
     if result is NotImplemented:
         return by_numpy(ufunc, inputs, {})
     return result
+
+
+_REFLECTED = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.true_divide: "__rtruediv__",
+    np.matmul: "__rmatmul__", np.power: "__rpow__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+}  # fmt: skip
+
+
+def _left_to(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """What a right operand makes of an operation that is left to it.
+
+    A sparse matrix of SciPy's, say, may know arrays of NumPy's only: then it is given one.
+    """
+    name = _REFLECTED.get(ufunc)
+    method = None if name is None else getattr(type(inputs[-1]), name, None)
+    if method is None or not isinstance(inputs[0], Handle) or not _defers(inputs[-1]):
+        return NotImplemented
+    result = method(inputs[-1], inputs[0])
+    return method(inputs[-1], plain(inputs[0])) if result is NotImplemented else result
 
 
 def _defers(value: Any) -> bool:
