@@ -64,7 +64,9 @@ def main():
     seconds = time.perf_counter() - began
     print(f"{np.__name__}: {n} x {n} points, 300 steps in {seconds:.2f} s")
     print("  mean of v:", ", ".join(f"{mean:.6f}" for mean in history))
-    print(f"  v is largest at {float(v.max()):.6f}; {int((v > 0.1).sum())} points have more than 0.1")
+    print(
+        f"  v is largest at {float(v.max()):.6f}; {int((v > 0.1).sum())} points have more than 0.1"
+    )
 
 
 if __name__ == "__main__":

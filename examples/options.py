@@ -73,8 +73,12 @@ def main():
     value, error = asian(n // 4)
     value, error = float(value), float(error)
     ended = time.perf_counter()
-    print(f"{np.__name__}: {n} options in {middle - began:.3f} s, {n // 4} walks in {ended - middle:.2f} s")
-    print(f"  on average a call costs {means[0]:.4f}, a put {means[1]:.4f}; the dearest {means[2]:.4f}")
+    print(
+        f"{np.__name__}: {n} options in {middle - began:.3f} s, {n // 4} walks in {ended - middle:.2f} s"
+    )
+    print(
+        f"  on average a call costs {means[0]:.4f}, a put {means[1]:.4f}; the dearest {means[2]:.4f}"
+    )
     print(f"  a call on the mean of a year costs {value:.3f}, give or take {error:.3f}")
 
 

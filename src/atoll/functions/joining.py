@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..array import ndarray
 from ..comm.trail import user_site
-from ..graph.geometry import dense, kept_order
+from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..kernels.rules import free
-from ..ops.elementwise import cast, is_native, update
+from ..ops.elementwise import cast, is_native, read, update
 from ..recording import creation, shaping
 from ..recording.cells import Handle
 from ..recording.fallback import by_numpy
-from ..recording.making import at_place, default_place, plain
+from ..recording.making import at_place, default_place, from_numpy, plain, present
 from ..recording.spread import place_of
-from .public import array_of, is_large, names, native, on_data, publish
+from .public import array_of, declare, is_large, names, native, on_data, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
 MOST_PARTS = 8
@@ -163,13 +164,86 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate((arr, values), axis)
 
 
-@native
+class _Turn(NamedTuple):
+    """What rolling an array of some geometry by some steps consists of."""
+
+    shape: Geometry
+    """Of the result."""
+    late: Geometry
+    early: Geometry
+    """The two parts of the array,"""
+    first: Geometry
+    second: Geometry
+    """and where they come to lie."""
+
+
+_turns: dict[tuple[int, int, int], _Turn] = {}
+
+
+def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
+    key = (geometry.number, along, by)
+    found = _turns.get(key)
+    if found is None:
+        before = (slice(None),) * along
+        late = geometry.index((*before, slice(-by, None)))
+        early = geometry.index((*before, slice(None, -by)))
+        order = kept_order(geometry.shape, [late, early])
+        shape = dense(geometry.shape, geometry.dtype, order)
+        first = shape.index((*before, slice(0, by)))
+        second = shape.index((*before, slice(by, geometry.shape[along])))
+        if len(_turns) > 4096:
+            _turns.clear()
+        found = _turns[key] = _Turn(shape, late, early, first, second)
+    return found
+
+
+def _rolled_here(a: Any, shift: int, along: int) -> Any:
+    """An array of one process, rolled along one axis; ``None`` where there is more to it.
+
+    Programs with periodic borders consist of this, so few questions are asked.
+    """
+    small = a._np
+    if small is None and a._geometry.short:
+        small = present(a)
+    if small is not None:
+        if not -small.ndim <= along < small.ndim:
+            return None
+        n = small.shape[along]
+        by = shift % n if n else 0
+        before = (slice(None),) * (along % small.ndim)
+        result = np.empty_like(small)
+        result[(*before, slice(None, by))] = small[(*before, slice(n - by, None))]
+        result[(*before, slice(by, None))] = small[(*before, slice(None, n - by))]
+        return from_numpy(result)
+    geometry = a._geometry
+    cell = a._cell
+    if cell.pins or cell.node.place is not None or cell.node.weight < 0 or not geometry.size:
+        return None
+    if not (-geometry.ndim <= along < geometry.ndim and is_native(geometry.dtype)):
+        return None
+    n = geometry.shape[along]
+    by = shift % n if n else 0
+    if not by:
+        return None
+    turn = _turn(geometry, along % geometry.ndim, by)
+    site = user_site()
+    node = Node("fill", (geometry.dtype.type(0),), turn.shape, site=site)
+    node = update(node, turn.first, read(cell.node, turn.late), None, site)
+    node = update(node, turn.second, read(cell.node, turn.early), None, site)
+    return creation.recorded(node)
+
+
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = array_of(a)
+    if type(shift) is int and type(a) is ndarray:
+        along = axis if axis is not None or a.ndim != 1 else 0
+        result = _rolled_here(a, shift, along) if type(along) is int else None
+        if result is not None:
+            return result
     if not is_large(a):
         return shaping.like(a, by_numpy(np.roll, (a, shift, axis), {}))
     if axis is None:
-        return shaping.reshape(roll(a.ravel(), shift, 0), a.shape)
+        return shaping.reshape(names["roll"](a.ravel(), shift, 0), a.shape)
     axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
     shifts = np.broadcast_arrays(np.asarray(plain(shift)), axes)[0]
     if np.ndim(shifts) > 1:
@@ -186,6 +260,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
                 [result[(*before, slice(-by, None))], result[(*before, slice(None, -by))]], along
             )
     return shaping.copied(result) if result is a else result
+
+
+declare(roll, np.roll, "roll", short=False)
 
 
 @native
