@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 
 import atoll
@@ -77,3 +78,33 @@ def test_a_new_array_is_put_together_in_one_pass(join) -> None:
         after = atoll.stats()
     assert after.created + after.reused - before.created - before.reused == 1
     assert b.shape[-1] == 300
+
+
+@pytest.mark.parametrize("small", [0, 30_000])
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (200, 201), (2, 3, 4)])
+def test_rolls_along_one_axis(small, shape):
+    plain = numpy.arange(float(numpy.prod(shape))).reshape(shape)
+    with config(small=small):
+        a = atoll.arange(float(numpy.prod(shape))).reshape(shape)
+        for by in (0, 1, -1, 3, 1000, -1001):
+            for axis in range(-len(shape), len(shape)):
+                found = atoll.roll(a, by, axis)
+                numpy.testing.assert_array_equal(numpy.array(found), numpy.roll(plain, by, axis))
+                view = atoll.roll(a[..., ::-1], by, axis)
+                expected = numpy.roll(plain[..., ::-1], by, axis)
+                numpy.testing.assert_array_equal(numpy.array(view), expected)
+        numpy.testing.assert_array_equal(numpy.array(atoll.roll(a, 2)), numpy.roll(plain, 2))
+        with pytest.raises(ValueError, match="out of bounds"):
+            atoll.roll(a, 1, len(shape))
+
+
+def test_rolls_are_recorded_without_numpy_and_fuse_with_what_reads_them():
+    a = atoll.ones((300, 300))
+    atoll.sync()
+    before = atoll.stats()
+    b = atoll.roll(a, 1, 0) + atoll.roll(a, -1, 1) - a
+    float(b.sum())
+    after = atoll.stats()
+    assert after.plans_made - before.plans_made <= 1
+    atoll.roll(b, 1, 0)[0] = 5  # a copy
+    assert float(b[0, 0]) == 1.0

@@ -198,3 +198,31 @@ def test_modules_can_be_imported_by_name():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.split() == ["5.0", "atoll.array"]
+
+
+class Sparse:
+    """An object that wants operators for itself, but knows arrays of NumPy's only, as SciPy's matrices do."""
+
+    __array_priority__ = 10.1
+
+    def __radd__(self, other):
+        return ("sum", other.sum()) if type(other) is numpy.ndarray else NotImplemented
+
+    def __rmatmul__(self, other):
+        return ("product", other.sum()) if type(other) is numpy.ndarray else NotImplemented
+
+
+@pytest.mark.parametrize("n", [4, 40_000])
+def test_who_wants_operators_but_knows_numpy_only_is_given_its_arrays(n):
+    a = atoll.ones(n)
+    assert a + Sparse() == ("sum", n)
+    assert a @ Sparse() == ("product", n)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        a - Sparse()
+
+
+def test_functions_of_numpys_modules_give_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = numpy.fft.fftshift(atoll.arange(40_000))
+    assert int(found[0]) == 20_000
