@@ -31,6 +31,7 @@ from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
 from .ops import windows
 from .ops.fingerprint import of_trace
+from .ops.placement import placed_view
 from .run import statistics
 from .run.parts import State
 from .run.program import Program, Wanted
@@ -38,7 +39,7 @@ from .run.replicated import compare_replicated
 
 if TYPE_CHECKING:
     from .plan.build import LaunchMaker
-    from .plan.moving import Family
+    from .plan.moving import Family, Sample, Twins
 
 _PROGRAMS_KEPT = 1024
 _MOVED_KEPT = 256
@@ -325,15 +326,15 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     structure = found.key[: found.structure]
     families = _programs.families
     family = families.get(structure)
-    moving = hasattr(make_launch, "moving") and not any(node.place for node in (*leaves, *order))
+    moving = hasattr(make_launch, "moving") and _is_simple(leaves, order)
     if family is not None and moving:
-        geometries = geometries_of(leaves, order)
-        program = family.bound(geometries, order)
+        sample = _sample_of(leaves, order)
+        program = family.bound(sample, order)
         if program is not None:
             statistics.add("plans_reused")
             statistics.add("plans_moved")
         else:
-            program = _extended(family, found, roots, geometries)
+            program = _extended(family, found, roots, sample)
         if program is not None:
             _keep(_programs.moved, _MOVED_KEPT, found.key, program)
             return program
@@ -343,8 +344,37 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     if family is None and moving:
         from .plan.moving import Family
 
-        _keep(families, _FAMILIES_KEPT, structure, Family(geometries_of(leaves, order)))
+        _keep(families, _FAMILIES_KEPT, structure, Family(_sample_of(leaves, order)))
     return program
+
+
+_MOST_RANKS = 16
+"""Up to how many ranks plans serve slices that move: all bounds of all blocks are compared."""
+
+
+def _is_simple(leaves: Sequence[Node], order: Sequence[Node]) -> bool:
+    """Whether a trace lies in blocks on few ranks, as far as it lies on any."""
+    for node in (*leaves, *order):
+        place = node.place
+        if place is not None and not (place.is_boxes and place.world.size <= _MOST_RANKS):
+            return False
+    return True
+
+
+def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
+    """What may differ between a trace and others of its family."""
+    from .plan.moving import Sample
+
+    places = [node.place for node in (*leaves, *order)]
+    if any(places):
+        places += [
+            None if node.place is None else placed_view(node.place, node.params[0])
+            for node in order
+            if node.kind == "update"
+        ]
+    else:
+        places = []
+    return Sample(geometries_of(leaves, order), places)
 
 
 def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any) -> None:
@@ -364,21 +394,19 @@ def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometr
     return found
 
 
-def _extended(
-    family: Family, found: Found, roots: list[Node], geometries: list[Geometry]
-) -> Program | None:
+def _extended(family: Family, found: Found, roots: list[Node], sample: Sample) -> Program | None:
     """The program of a trace from a new template of its family; ``None`` if there can be none."""
-    from .plan.moving import LooseLaunch, Skeleton
+    from .plan.moving import LooseLaunch
 
     alive_leaves, alive_nodes = found.alive_leaves, found.alive_nodes
     settings = config.settings()
 
-    def plan(leaves: list[Node], order: list[Node], roots: list[Node], make: Any) -> Program:
+    def plan(twins: Twins, make: Any) -> Program:
+        leaves, order, roots, regions = twins
         trace = Found((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
-        return make_program(trace, roots, make, settings, make is not LooseLaunch)
+        return make_program(trace, roots, make, settings, make is not LooseLaunch, regions)
 
-    skeleton = Skeleton(found.leaves, found.order, roots)
-    program = family.extended(geometries, found.order, skeleton, plan, make_launch)
+    program = family.extended(sample, found.leaves, found.order, roots, plan, make_launch)
     if program is not None:
         statistics.add("plans_made")
     return program
@@ -390,8 +418,9 @@ def make_program(
     make: LaunchMaker,
     settings: Settings | None = None,
     describe: bool = True,
+    regions: dict[int, Any] | None = None,
 ) -> Program:
-    """The program of a trace; ``make`` turns its launches into steps."""
+    """The program of a trace; ``make`` turns its launches into steps. One that is not to be described is a template."""
     # The planner is imported with the first large array, so that small programs start quickly.
     from .plan.build import Planner
     from .plan.statements import Trace
@@ -407,7 +436,9 @@ def make_program(
     alive |= {id(n) for n in roots}
     settings = settings or config.settings()
     below = min(256, settings.small)
-    trace = Trace(list(order), roots, frozenset(alive), _kernels_can, below, scalar_of)
+    trace = Trace(
+        list(order), roots, frozenset(alive), _kernels_can, below, scalar_of, regions or {}
+    )
     planner = Planner(trace, leaves, make)
     sites = tuple([node.site for node in order])
     trace.together = planner.world is not None and planner.world.size > 1
@@ -415,10 +446,10 @@ def make_program(
         program = planner.plan(settings.fusion, describe)
         program.sites = sites
         return program
-    fingerprint = of_trace(order, roots)
+    fingerprint = of_trace(order, roots) if describe else 0
     opened.still = True
     try:
-        program = planner.plan(settings.fusion)
+        program = planner.plan(settings.fusion, describe)
     finally:
         opened.still = False
     program.communicator = planner.world.communicator

@@ -106,6 +106,11 @@ class Axis(ABC):
         """Whether one process holds the whole axis in order."""
         return False
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is no padding, and no end that meets the other."""
+        return True
+
     def padding(self, coordinate: int) -> Widths:
         """The communication widths before and after the owned block."""
         return (0, 0)
@@ -280,6 +285,10 @@ class BlockAxis(Axis):
     @property
     def is_undistributed(self) -> bool:
         return self.processes == 1
+
+    @property
+    def is_plain(self) -> bool:
+        return self.halos is None and not self.periodic and self.ends == (0, 0)
 
     def padding(self, coordinate: int) -> Widths:
         return (0, 0) if self.halos is None else self.halos[coordinate]

@@ -19,6 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
 
+_MASK = (1 << 64) - 1
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -38,8 +39,44 @@ def of_move(shape: Sequence[int], layout: Layout) -> int:
     return hash((*shape, of_layout(layout)))
 
 
-def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
-    """The fingerprint of what is computed together: pending nodes, operands first."""
+class Outline:
+    """What ranks compare of a trace: words for what is computed, and where its extents are."""
+
+    __slots__ = ("_homes", "_leaves", "_nodes", "_words")
+
+    def __init__(
+        self, words: int, nodes: list[int], leaves: list[tuple[int, int]], homes: list[int]
+    ) -> None:
+        self._words = words
+        self._nodes = nodes
+        self._leaves = leaves
+        """Leaves, by a node that reads each, and as which operand."""
+        self._homes = homes
+        """Nodes whose places do not follow from those of what they read."""
+
+    def of(self, order: Sequence[Node]) -> int:
+        """The fingerprint of a trace of this outline."""
+        found: list[Any] = [self._words]
+        for k in self._nodes:
+            node = order[k]
+            found.append(node.geometry.shape)
+            for part in node.params:
+                if type(part) is Geometry:
+                    found.append(
+                        (part.shape, part.base.shape, part.axes or (part.strides, part.offset))
+                    )
+        for k, slot in self._leaves:
+            leaf = order[k].args[slot]
+            found.append(leaf.geometry.shape)
+            if leaf.place is not None:
+                found.append(of_layout(leaf.place.layout))
+        for k in self._homes:
+            found.append(of_layout(order[k].place.layout))
+        return hash(tuple(found)) & _MASK
+
+
+def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
+    """The outline of what is computed together: pending nodes, operands first."""
     alone: dict[int, bool] = {}
     for node in order:
         alone[id(node)] = node.place is None and all(
@@ -54,39 +91,38 @@ def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
     wanted = {id(root) for root in roots if root.place is not None}
     number: dict[int, int] = {}
     words: list[str] = []
-
-    def leaf(arg: Node) -> int:
-        if id(arg) not in number:
-            number[id(arg)] = len(number)
-            words.append(f"leaf {_form(arg.geometry)} {_place(arg)}")
-        return number[id(arg)]
-
-    for node in order:
+    nodes: list[int] = []
+    leaves: list[tuple[int, int]] = []
+    homes: list[int] = []
+    for k, node in enumerate(order):
         if alone[id(node)] or id(node) not in leads:
             continue
-        operands = [
-            number[id(arg)] if id(arg) in number else leaf(arg)
-            for arg in node.args
-            if type(arg) is Node
-        ]
-        params = [_form(p) if type(p) is Geometry else repr(p) for p in node.params]
-        form = f"{node.geometry.shape} {_dtype(node.geometry.dtype)}"
+        operands = []
+        follows = False
+        for slot, arg in enumerate(node.args):
+            if type(arg) is not Node:
+                continue
+            if id(arg) not in number:
+                number[id(arg)] = len(number)
+                leaves.append((k, slot))
+                words.append(f"leaf {_dtype(arg.geometry.dtype)} {arg.place is None}")
+            operands.append(number[id(arg)])
+            follows = follows or arg.place is not None
+        if node.place is not None and not follows:
+            homes.append(k)
+        params = [_dtype(p.dtype) if type(p) is Geometry else repr(p) for p in node.params]
         want = "wanted" if id(node) in wanted else ""
-        words.append(f"{node.kind} {node.name} {operands} {params} {form} {_place(node)} {want}")
+        form = f"{_dtype(node.geometry.dtype)} {node.place is None}"
+        words.append(f"{node.kind} {node.name} {operands} {params} {form} {want}")
+        nodes.append(k)
         number[id(node)] = len(number)
-    return of_text(_ADDRESS.sub("", "\n".join(words)))
+    return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes)
+
+
+def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
+    """The fingerprint of what is computed together."""
+    return outlined(order, roots).of(order)
 
 
 _dtype = lru_cache(256)(str)
 """A dtype in words, which NumPy finds anew at each asking."""
-
-
-def _form(geometry: Geometry) -> str:
-    form = f"{geometry.shape} {_dtype(geometry.dtype)}"
-    if geometry.is_base:
-        return form
-    return f"{form} of {geometry.base.shape} {geometry.axes or geometry}"
-
-
-def _place(node: Node) -> Any:
-    return None if node.place is None else of_layout(node.place.layout)

@@ -25,7 +25,9 @@ _places: dict[Any, Place] = {}
 class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
-    __slots__ = ("folds_whole", "held_once", "layout", "number", "padded", "read", "world")
+    __slots__ = (
+        "_form", "bounds", "folds_whole", "held_once", "is_boxes", "layout", "number", "padded", "read", "world",
+    )  # fmt: skip
 
     def __init__(self, layout: Layout, world: World) -> None:
         self.layout = layout
@@ -38,6 +40,23 @@ class Place:
         """Whether no two ranks hold the same element."""
         self.read: dict[int, Place | None] = {}
         """Where views that were read lie, by their numbers."""
+        self.is_boxes = layout.is_block and not self.padded
+        """Whether there are but blocks, without padding."""
+        self.bounds: list[int] = []
+        """The bounds of the blocks, axis by axis: all that places of one form differ in."""
+        if self.is_boxes:
+            for axis in layout.axes:
+                self.bounds += axis.bounds  # type: ignore[attr-defined]
+        self._form: Any = None
+
+    @property
+    def form(self) -> Any:
+        """What places of boxes have in common that differ in the bounds of their blocks alone."""
+        if self._form is None:
+            layout = self.layout
+            seats = None if layout.is_row_major else layout.table.tobytes()
+            self._form = (self.world, layout.processes, layout.copies, layout.grid, seats)
+        return self._form
 
     @classmethod
     def of(cls, layout: Layout, world: World) -> Place | None:
@@ -119,19 +138,18 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
             order[steps[0][0]] = k
         return layout.transposed(order)
     layout = layout.unpadded()
-    key: list[Any] = []
+    parts: list[range | int] = []
     taken: list[int] = []
     for first, steps in axes:
         if not steps:
-            key.append(first)
+            parts.append(first)
             continue
         if len(steps) > 1 or steps[0][0] in taken:
             raise _NoRuleError
         axis, step = steps[0]
-        stop = first + step * view.shape[axis]
-        key.append(slice(first, None if stop < 0 else stop, step))
+        parts.append(range(first, first + step * view.shape[axis], step))
         taken.append(axis)
-    cut = layout.sliced(tuple(key))
+    cut = layout.cut(parts)
     order = sorted(range(len(taken)), key=taken.__getitem__)
     if order != list(range(len(order))):
         cut = cut.transposed(order)
@@ -171,14 +189,15 @@ def goes_across(node: Node) -> bool:
 
 def crosses(view: Geometry) -> bool:
     """Whether a view is no choice along axes: a reshape, or a diagonal."""
-    known = _crossing.get(view.number)
+    known = _crossing.get(view.number) if view.number >= 0 else None
     if known is None:
         if len(_crossing) > 16384:
             _crossing.clear()
         axes = view.axes
         used = [axis for _, steps in axes or () for axis, _ in steps]
         known = axes is None or len(used) > len(set(used)) or any(len(s) > 1 for _, s in axes)
-        _crossing[view.number] = known
+        if view.number >= 0:  # of one whose numbers are unknown, nothing is to be remembered
+            _crossing[view.number] = known
     return known
 
 

@@ -24,9 +24,10 @@ from ..kernels.spec import Instruction, Reduction
 from ..layout import IndexSet, Range
 from ..ops.placement import Place
 from .maps import AxisMap, box_of, broadcast_map, inside_region, through_view
+from .shares import Intervals, intervals_of
+from .unknown import dense_shape
 
 Box = tuple[tuple[int, int], ...]
-Intervals = tuple[tuple[int, int], ...]
 
 
 _DEEP = 40
@@ -61,29 +62,6 @@ class Memory:
     access: str = "r"
     outer: AxisMap | None = None
     """For a patch, the map under which it is read; with it, a larger patch can be read as well."""
-
-
-def intervals_of(place: Place, rank: int) -> Intervals | None:
-    """What a rank owns, as one interval per axis; ``None`` where it is not that simple."""
-    key = (place.number, rank)
-    if key not in _intervals:
-        if len(_intervals) > 16384:
-            _intervals.clear()
-        found: list[tuple[int, int]] = []
-        contiguous = True
-        for part in place.layout.region(rank):
-            if not len(part):
-                found.append((0, 0))
-            elif part.is_contiguous:
-                found.append((part.lowest, part.highest + 1))
-            else:
-                contiguous = False
-                break
-        _intervals[key] = tuple(found) if contiguous else None
-    return _intervals[key]
-
-
-_intervals: dict[tuple[int, int], Intervals | None] = {}
 
 
 @dataclass(slots=True)
@@ -147,16 +125,35 @@ def local_geometry(node: Node, rank: int) -> Geometry:
     place: Place = node.place
     layout = place.layout
     shape = layout.padded_shape(rank) if place.padded else layout.local_shape(rank)
-    return dense(shape, node.geometry.dtype)
+    local: Geometry = dense_shape(shape, node.geometry.dtype)
+    return local
 
 
 @dataclass(slots=True)
 class Patch:
-    """A region of a placed node, brought together on this rank in a register of its own."""
+    """A region of a node, brought together on this rank in a register of its own.
+
+    Loops over boxes need boxes; others need sets of indices.
+    """
 
     register: int
     node: Node
-    region: tuple[IndexSet, ...]
+    sets: tuple[IndexSet, ...] = ()
+    box: Intervals | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the region."""
+        if self.box is None:
+            return tuple(map(len, self.sets))
+        return tuple([high - low for low, high in self.box])
+
+    @property
+    def region(self) -> tuple[IndexSet, ...]:
+        """The indices along each axis."""
+        if self.box is None:
+            return self.sets
+        return tuple([Range(low, high) for low, high in self.box])
 
 
 @dataclass(slots=True)
@@ -174,6 +171,17 @@ class Needs:
         if found is None:
             found = self._known[key] = Patch(self.registers.extra(geometry), node, region)
             self.patches.append(found)
+        return found
+
+    def boxed(self, node: Node, box: Intervals) -> Patch:
+        """The patch of a box."""
+        for known in self.patches:
+            if known.node is node and known.box is not None and known.box == box:
+                return known
+        shape = tuple([high - low for low, high in box])
+        register = self.registers.extra(dense_shape(shape, node.geometry.dtype))
+        found = Patch(register, node, box=box)
+        self.patches.append(found)
         return found
 
 
@@ -300,10 +308,9 @@ class Body:
             return self.load(register, offset, strides, dtype)
         if owned is not None:
             self._cut(outer, wanted, owned)
-        region = tuple([Range(low, high) for low, high in wanted])
-        geometry = dense(tuple([high - low for low, high in wanted]), dtype)
-        patch = self.needs.patch(node, region, geometry)
-        offset, strides = self.strided(geometry.strides, outer, [low for low, _ in wanted])
+        patch = self.needs.boxed(node, wanted)
+        lies = self.registers.geometry[patch.register].strides
+        offset, strides = self.strided(lies, outer, [low for low, _ in wanted])
         number = self.load(patch.register, offset, strides, dtype)
         self.memories[int(self.instructions[number].args[0].real)].outer = outer
         return number

@@ -19,6 +19,7 @@ from ..run.exchange import (
     FinishExchange,
     Fold,
     Position,
+    StartExchange,
 )
 from ..run.parts import Step
 from ..run.program import (
@@ -29,7 +30,7 @@ from ..run.program import (
     Program,
     Share,
 )
-from .body import Patch, intervals_of
+from .body import Patch
 from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import plan_exchange
 from .groups import Group, make_groups
@@ -38,6 +39,7 @@ from .launches import Launch
 from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
 from .readers import readers_of
+from .shares import intervals_of
 from .statements import Trace, make_statements
 from .unknown import dense_shape
 
@@ -67,6 +69,7 @@ class Planner(StepsByNumpy):
     def __init__(self, trace: Trace, leaves: list[Node], make: LaunchMaker) -> None:
         super().__init__(trace, leaves)
         self.make = make
+        self.start_exchange = getattr(make, "start_exchange", StartExchange)
         self.available: set[int] = set()
         self.groups: list[Group] = []
         self.made: list[list[Step]] = []
@@ -349,7 +352,7 @@ class Planner(StepsByNumpy):
 
         world = self.world
         readers = readers_of(group, registers, self.available, world.rank, world.size)
-        start = plan_exchange(of_rank, registers, world, readers)
+        start = plan_exchange(of_rank, registers, world, readers, make=self.start_exchange)
         if start is None:
             return None
         self._begin(start)

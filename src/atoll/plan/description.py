@@ -14,7 +14,7 @@ from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Layout
 from ..run.parts import Step
-from .body import Registers
+from .body import Patch, Registers
 from .groups import Group
 
 
@@ -82,7 +82,7 @@ def describe_registers(
     registers: Registers,
     leaves: int,
     alive: frozenset[int],
-    patches: dict[int, tuple[int, tuple[IndexSet, ...]]],
+    patches: dict[int, tuple[int, Patch]],
 ) -> tuple[RegisterNote, ...]:
     """A note for each register."""
     notes = []
@@ -90,7 +90,7 @@ def describe_registers(
         local = registers.geometry[number]
         corner, padding = registers.corner[number], registers.padding[number]
         if node is None:
-            source, region = patches.get(number, (-1, ()))
+            source, patch = patches.get(number, (-1, None))
             notes.append(
                 RegisterNote(
                     "patch",
@@ -101,7 +101,7 @@ def describe_registers(
                     padding,
                     None,
                     source=source,
-                    region=region,
+                    region=() if patch is None else patch.region,
                 )
             )
             continue

@@ -31,6 +31,7 @@ from ..run.exchange import (
 )
 from ..run.parts import State
 from .maps import identity
+from .shares import Intervals, common, intervals_of, key_of, pieces_of
 
 if TYPE_CHECKING:
     from .body import Patch, Registers
@@ -43,11 +44,12 @@ def plan_exchange(
     readers: Iterable[int],
     *,
     lasting: bool = True,
+    make: Any = StartExchange,
 ) -> StartExchange | None:
     """The step that begins this rank's share of an exchange, or ``None`` where it has none.
 
     ``readers`` are the ranks whose patches may show something of this rank's. The exchange of a program is
-    ``lasting``: its patches are nobody else's, and it will come again.
+    ``lasting``: its patches are nobody else's, and it will come again. ``make`` makes the step.
     """
     incoming: list[Incoming] = []
     outgoing: list[Outgoing] = []
@@ -61,10 +63,32 @@ def plan_exchange(
                 allocate.append((patch.register, registers.geometry[patch.register]))
             if node.place is None:  # everybody has it; the patch only puts it in order
                 if rank == world.rank:
-                    every = tuple([slice(None)] * len(patch.region))
-                    inside.append(Inside(source, region_key(patch.region), patch.register, every))
+                    if patch.box is not None:
+                        picked = key_of(patch.box, [0] * len(patch.box))
+                    else:
+                        picked = region_key(patch.sets)
+                    every = tuple([slice(None)] * len(picked))
+                    inside.append(Inside(source, picked, patch.register, every))
                 continue
             layout = node.place.layout
+            if patch.box is not None and layout.is_block:
+                box: Intervals | None = patch.box
+                if rank != world.rank:
+                    box = common(patch.box, intervals_of(node.place, world.rank) or ())
+                for peer, piece, corner in pieces_of(layout, box, rank) if box is not None else ():
+                    if peer != world.rank and rank != world.rank:
+                        continue
+                    shape = tuple([high - low for low, high in piece])
+                    there = key_of(piece, corner)
+                    if rank != world.rank:
+                        outgoing.append(Outgoing(source, there, shape, rank, tag))
+                        continue
+                    here = key_of(piece, [low for low, _ in patch.box])
+                    if peer == rank:
+                        inside.append(Inside(source, there, patch.register, here))
+                    else:
+                        incoming.append(Incoming(patch.register, here, shape, peer, tag))
+                continue
             region = patch.region
             if rank != world.rank:  # of what others ask for, only this rank's own matters
                 mine = layout.region(world.rank)
@@ -89,9 +113,10 @@ def plan_exchange(
     }
     moved = {one.register for one in incoming} | {one.register for one in outgoing}
     dtypes = {register: registers.geometry[register].dtype for register in moved}
-    return StartExchange(
+    start: StartExchange = make(
         world.communicator, allocate, incoming, outgoing, inside, cuts, dtypes, lasting=lasting
     )
+    return start
 
 
 def gather(node: Node) -> np.ndarray[Any, Any]:

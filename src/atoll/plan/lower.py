@@ -18,11 +18,12 @@ import numpy as np
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
-from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of, intervals_of
+from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
 from .maps import identity, through_view
 from .patches import join_patches
+from .shares import intervals_of
 from .slabs import Cut, cut_into_slabs
 from .statements import Statement
 from .unknown import function, greatest, least

@@ -11,8 +11,11 @@ become empty, or so short that NumPy is quicker) there is another template, and 
 What does not move is part of the template, and compared: which geometries stay, which are equal,
 and which integers among those that move stay or are equal.
 
-Programs of ranks that compute together have no templates: what a rank sends follows from
-layouts, with index sets in them.
+Where ranks compute together, each has templates of its own, for its own share. The places of slices, too, have
+integers that move: the bounds of their blocks. Patches and messages are boxes between such bounds (see
+``shares``), so who sends what to whom is checked and calculated like everything else; a rank whose share becomes
+empty, or that gets another neighbour, has another template then. Since a template says exactly what the planner would
+say, it does not matter which rank finds one and which has to plan.
 """
 
 from __future__ import annotations
@@ -22,8 +25,21 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Protocol
 
+from ..comm.communicator import Communicator
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
+from ..ops.fingerprint import outlined
+from ..ops.placement import Place
+from ..run.exchange import (
+    AcrossRanks,
+    CopyInside,
+    FinishExchange,
+    Incoming,
+    Inside,
+    Outgoing,
+    Position,
+    StartExchange,
+)
 from ..run.parts import State, Step
 from ..run.program import (
     Allocate,
@@ -36,6 +52,7 @@ from ..run.program import (
 )
 from .launches import Launch
 from .numpy_nodes import numpy_function
+from .shares import LoosePlace, NotMovingError
 from .unknown import Number, Shape, Sheet, Unknown, text_of
 
 MOST_TEMPLATES = 8
@@ -46,18 +63,47 @@ _CREDIT = 16 * _PRICE
 a family has, each trace that is served gives one back."""
 
 
-class NotMovingError(Exception):
-    """A program does something that no template can say."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What may differ between two traces of one family."""
+
+    geometries: list[Geometry]
+    places: list[Place | None]
+    """Of leaves, of nodes, and of the regions that are assigned to; empty where nothing lies on ranks."""
+
+    def numbers(self) -> list[int]:
+        """A number for each geometry."""
+        return [geometry.number for geometry in self.geometries]
+
+    def homes(self) -> list[int]:
+        """A number for each place, below zero for none."""
+        return [-1 if place is None else place.number for place in self.places]
+
+    def is_like(self, other: Sample) -> bool:
+        """Whether the places differ in their bounds alone."""
+        return all(
+            one is two or (one is not None and two is not None and one.form == two.form)
+            for one, two in zip(self.places, other.places, strict=True)
+        )
+
+
+Twins = tuple[list[Node], list[Node], list[Node], dict[int, Any]]
+"""Leaves, nodes and roots of a trace, and where the regions of its assignments lie, by the node."""
 
 
 class Skeleton:
-    """A trace without its data: what the planner needs to know besides geometries."""
+    """A trace without its data: what the planner needs to know besides geometries and places."""
 
     def __init__(
         self, leaves: Sequence[Node], order: Sequence[Node], roots: Sequence[Node]
     ) -> None:
         number = {id(node): k for k, node in enumerate((*leaves, *order))}
         self.pinned = [leaf.value.pinned for leaf in leaves if leaf.value is not None]
+        self.lies = [
+            None if leaf.value is None or leaf.place is None else leaf.value.geometry
+            for leaf in leaves
+        ]
+        """How this rank's share of a leaf lies in memory, which is the same in all of a family."""
         self.holders = [node.holders for node in (*leaves, *order)]
         self.nodes = [
             (
@@ -70,14 +116,21 @@ class Skeleton:
             for node in order
         ]
         self.roots = [number[id(root)] - len(leaves) for root in roots]
+        count = len(leaves) + len(order)
+        self.views = (
+            count,
+            count + sum([node.kind == "read" or node.kind == "update" for node in order]),
+        )
+        """Where among the geometries those of views begin, and end."""
 
-    def dressed(self, geometries: Sequence[Any]) -> tuple[list[Node], list[Node], list[Node]]:
-        """Leaves, nodes and roots with these geometries, in the order of ``evaluate.geometries_of``."""
+    def dressed(self, geometries: Sequence[Any], places: Sequence[Any]) -> Twins:
+        """A trace with these geometries and places, in the order of ``evaluate.geometries_of`` and ``places_of``."""
         nodes: list[Node] = []
         views = iter(geometries[len(self.holders) :])
-        for pinned, geometry in zip(self.pinned, geometries, strict=False):
+        for pinned, lies, geometry in zip(self.pinned, self.lies, geometries, strict=False):
             leaf = Node("source", (), geometry)
-            leaf.value = Value(None, 0, pinned=pinned)  # type: ignore[arg-type]
+            array: Any = None if lies is None else lies.shadow
+            leaf.value = Value(array, 0, pinned=pinned)
             leaf.weight = 0
             nodes.append(leaf)
         for (kind, args, params, name, site), geometry in zip(
@@ -90,17 +143,53 @@ class Skeleton:
         for node, holders in zip(nodes, self.holders, strict=True):
             node.holders = holders
         leaves, order = nodes[: len(self.pinned)], nodes[len(self.pinned) :]
-        return leaves, order, [order[root] for root in self.roots]
+        regions: dict[int, Any] = {}
+        if places:  # they are not asked for again: geometries may be unknown
+            for node, place in zip(nodes, places, strict=False):
+                node.place = place
+            assigned = [node for node in order if node.kind == "update"]
+            of_regions = places[len(nodes) :]
+            regions = {id(node): at for node, at in zip(assigned, of_regions, strict=True)}
+        return leaves, order, [order[root] for root in self.roots], regions
 
 
-PlanOf = Callable[[list[Node], list[Node], list[Node], Any], Program]
-"""Plans leaves, nodes and roots, with a maker of steps for launches."""
+PlanOf = Callable[[Twins, Any], Program]
+"""Plans a trace, with a maker of steps for launches."""
+
+
+class LooseExchange:
+    """Stands where the step that begins an exchange will be."""
+
+    __slots__ = ("allocate", "communicator", "cuts", "dtypes", "incoming", "inside", "outgoing")
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        allocate: list[tuple[int, Any]],
+        incoming: list[Incoming],
+        outgoing: list[Outgoing],
+        inside: list[Inside],
+        cuts: Any,
+        dtypes: Any,
+        *,
+        lasting: bool,
+    ) -> None:
+        self.communicator = communicator
+        self.allocate, self.cuts, self.dtypes = allocate, cuts, dtypes
+        self.incoming, self.outgoing, self.inside = incoming, outgoing, inside
+
+    uses = StartExchange.uses
+
+    def run(self, state: State) -> None:
+        """A template does not run."""
+        raise AssertionError("a template cannot run")
 
 
 class LooseLaunch:
     """Stands where the step of a launch will be."""
 
     __slots__ = ("launch", "parts")
+    start_exchange = LooseExchange
 
     def __init__(self, launch: Launch, parts: list[tuple[Combine, Number]]) -> None:
         self.launch = launch
@@ -120,20 +209,20 @@ class MovingStep(Protocol):
 
 
 class Family:
-    """Traces that differ in the integers of their geometries alone, and their templates."""
+    """Traces that differ in the integers of their geometries and places alone, and their templates."""
 
     __slots__ = ("_credit", "_samples", "_templates")
 
-    def __init__(self, geometries: list[Geometry]) -> None:
-        self._samples = [geometries]
+    def __init__(self, sample: Sample) -> None:
+        self._samples = [sample]
         self._templates: list[Template] = []
         self._credit = _CREDIT
 
-    def bound(self, geometries: list[Geometry], order: Sequence[Node]) -> Program | None:
-        """The program for these geometries, from the first template that fits."""
+    def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
+        """The program for a trace, from the first template that fits."""
         templates = self._templates
         for place, template in enumerate(templates):
-            program = template.bound(geometries, order)
+            program = template.bound(sample, order)
             if program is not None:
                 self._credit = min(self._credit + 1, _CREDIT)
                 if place:
@@ -143,21 +232,33 @@ class Family:
 
     def extended(
         self,
-        geometries: list[Geometry],
+        sample: Sample,
+        leaves: Sequence[Node],
         order: Sequence[Node],
-        skeleton: Skeleton,
+        roots: Sequence[Node],
         plan: PlanOf,
         step: type[MovingStep],
     ) -> Program | None:
-        """The program for these geometries, from a new template; ``None`` where there cannot be one."""
+        """The program for a trace, from a new template; ``None`` where there cannot be one."""
         if self._credit < _PRICE:
             return None
+        self._samples = [*self._samples[-2:], sample]
+        alike = [one for one in self._samples if one.is_like(sample)]
+        if len(alike) < 2:  # it is not to be seen yet what moves
+            return None
         self._credit -= _PRICE
-        self._samples = [*self._samples[-2:], geometries]
-        try:
-            template = Template(self._samples, order, skeleton, plan, step)
-        except NotMovingError:
-            self._credit = 0
+        skeleton = Skeleton(leaves, order, roots)
+        template = None
+        for tied in (False, True):
+            try:
+                template = Template(alike, order, skeleton, plan, step, tied)
+                break
+            except CoincidenceError:
+                continue
+            except NotMovingError:
+                self._credit = 0
+                return None
+        if template is None:
             return None
         self._templates = [template, *self._templates[: MOST_TEMPLATES - 1]]
         return template.first
@@ -173,57 +274,122 @@ class Binding:
     order: Sequence[Node]
     folds: dict[int, Combine] = field(default_factory=dict)
     """Steps that fold partial results, by the step of the template: kernels write into them."""
+    exchanges: dict[int, StartExchange] = field(default_factory=dict)
+    """Steps that begin exchanges, by the step of the template."""
 
 
 Loose = Callable[[Binding], Step]
 
 
+class CoincidenceError(Exception):
+    """Things that move apart from each other are the same at this step."""
+
+
+class _Moving:
+    """Which of some numbered things move: those that lead, the others staying or following one of these.
+
+    If ``tied``, things that are the same now are taken to be the same always.
+    """
+
+    __slots__ = (
+        "_different",
+        "_follow",
+        "_lead",
+        "_stay",
+        "_stayed",
+        "_told_apart",
+        "leader",
+        "leads",
+    )
+
+    def __init__(self, samples: list[list[int]], told_apart: slice, tied: bool) -> None:
+        now = samples[-1]
+        self._told_apart = told_apart
+        self.leads: list[int] = []
+        seen = list(zip(*samples, strict=True))
+        staying = {one[-1] for one in seen if len(set(one)) == 1}
+        stay: list[int] = []
+        follow: list[tuple[int, int]] = []
+        first: dict[Any, int] = {}
+        for k, one in enumerate(seen):
+            key = one[-1] if tied else one
+            if len(set(one)) == 1 or (tied and one[-1] in staying):
+                stay.append(k)
+            elif key in first:
+                follow.append((k, first[key]))
+            else:
+                first[key] = k
+                self.leads.append(k)
+        self.leader = {**dict(zip(self.leads, self.leads, strict=True)), **dict(follow)}
+        """For each that moves, whom it follows: itself, perhaps."""
+        self._stay = _picked(stay)
+        self._stayed = self._stay(now)
+        self._follow, self._lead = _picked([a for a, _ in follow]), _picked([b for _, b in follow])
+        places = range(*told_apart.indices(len(now)))
+        self._different = len({now[k] for k in places if k not in self.leader}) + len(
+            {self.leader[k] for k in places if k in self.leader}
+        )
+
+    def fits(self, numbers: list[int]) -> bool:
+        """Whether in another sample the same ones stay, and follow."""
+        return bool(
+            self._stay(numbers) == self._stayed and self._follow(numbers) == self._lead(numbers)
+        )
+
+    def differs(self, numbers: list[int]) -> bool:
+        """Whether those that move are different ones, too, as the planner takes them to be."""
+        return len(set(numbers[self._told_apart])) == self._different
+
+
 class Template:
-    """A program that waits for geometries."""
+    """A program that waits for geometries, and for places."""
 
     def __init__(
         self,
-        samples: list[list[Geometry]],
+        samples: list[Sample],
         order: Sequence[Node],
         skeleton: Skeleton,
         plan: PlanOf,
         step: type[MovingStep],
+        tied: bool,
     ) -> None:
         self.skeleton = skeleton
         self.plan = plan
         now = samples[-1]
         self.sheet = Sheet()
-        numbers = list(zip(*[[g.number for g in sample] for sample in samples], strict=True))
-        leader: dict[tuple[int, ...], int] = {}
-        stay: list[int] = []
-        follow: list[tuple[int, int]] = []
-        self.moving: list[int] = []
-        for k, seen in enumerate(numbers):
-            if len(set(seen)) == 1:
-                stay.append(k)
-            elif seen in leader:
-                follow.append((k, leader[seen]))
-            else:
-                leader[seen] = k
-                self.moving.append(k)
-        self._stay = _picked(stay)
-        self._stayed = self._stay([g.number for g in now])
-        self._follow, self._lead = _picked([a for a, _ in follow]), _picked([b for _, b in follow])
+        numbers = [sample.numbers() for sample in samples]
+        homes = [sample.homes() for sample in samples]
+        first_view, first_base = skeleton.views
+        self._shapes = _Moving(numbers, slice(first_view, first_base), tied)
+        self._homes = _Moving(homes, slice(None), tied)
+        if not self._are_different(numbers[-1], homes[-1]):
+            raise CoincidenceError
+        self._forms = [now.places[k].form for k in self._homes.leads]  # type: ignore[union-attr]
         names, first = self._unknowns(samples)
-        _, nodes, _ = twins = skeleton.dressed(self._dressed(numbers, leader, names, now))
+        twins = skeleton.dressed(self._dressed(names, now.geometries), self._housed(names, now))
+        nodes = twins[1]
         before = [(node.args, node.params) for node in nodes]
-        self.program = plan(*twins, LooseLaunch)
+        self.program = plan(twins, LooseLaunch)
         changed = [(node.args, node.params) != old for node, old in zip(nodes, before, strict=True)]
         self._results: list[str] = []
         steps = self.program.steps
         self._folds = {id(one): self._loose_fold(one) for one in steps if isinstance(one, Combine)}
+        self._exchanges = {
+            id(one): self._loose_exchange(one) for one in steps if type(one) is LooseExchange
+        }
         self._steps = [self._loose(one, step, changed) for one in steps]
         given = "(" + "".join(f"v{k}, " for k in range(len(names))) + ")"
         self._function = self.sheet.compiled(given, self._results, first)
         self._place = {id(one): k for k, one in enumerate(steps)}
+        self._outline = outlined(order, [order[root] for root in skeleton.roots])
         self.first = self.bound(now, order)
 
-    def _unknowns(self, samples: list[list[Geometry]]) -> tuple[list[Number], str]:
+    def _are_different(self, numbers: list[int], homes: list[int]) -> bool:
+        """Whether what ranks would do alike follows from the numbers that are given: the planner tells
+        geometries and places apart, too. One process alone need not care."""
+        return not homes or (self._shapes.differs(numbers) and self._homes.differs(homes))
+
+    def _unknowns(self, samples: list[Sample]) -> tuple[list[Number], str]:
         """For each integer that is given, what the planner sees; and what would be against that."""
         given = [self._given(sample) for sample in samples]
         names: list[Number] = []
@@ -241,30 +407,42 @@ class Template:
                 names.append(leader[seen])
         return names, " or ".join(first)
 
-    def _given(self, geometries: Sequence[Geometry]) -> list[int]:
+    def _given(self, sample: Sample) -> list[int]:
         found: list[int] = []
-        for k in self.moving:
-            found += geometries[k].integers
+        for k in self._shapes.leads:
+            found += sample.geometries[k].integers
+        for k in self._homes.leads:
+            found += sample.places[k].bounds  # type: ignore[union-attr]
         return found
 
-    def _dressed(
-        self,
-        numbers: list[tuple[int, ...]],
-        leader: dict[tuple[int, ...], int],
-        names: list[Number],
-        now: list[Geometry],
-    ) -> list[Any]:
+    def _housed(self, names: list[Number], now: Sample) -> list[Any]:
+        """For each place what the planner sees: those that move have blocks of unknown bounds."""
+        start = sum([len(now.geometries[k].integers) for k in self._shapes.leads])
+        made: dict[int, LoosePlace] = {}
+        for k in self._homes.leads:
+            like = now.places[k]
+            assert like is not None
+            ends = []
+            for count in like.layout.grid:
+                ends.append(tuple(names[start : start + count + 1]))
+                start += count + 1
+            made[k] = LoosePlace(like, tuple(ends), -1 - k)
+        leader = self._homes.leader
+        return [made.get(leader.get(k, -1), place) for k, place in enumerate(now.places)]
+
+    def _dressed(self, names: list[Number], now: list[Geometry]) -> list[Any]:
         """For each geometry what the planner sees: those that move have unknown integers."""
+        leader = self._shapes.leader
         made: dict[int, Any] = {}
         at: dict[int, int] = {}
         start = 0
-        for k in self.moving:
+        for k in self._shapes.leads:
             at[k] = start
             start += len(now[k].integers)
         base_of = {g.number: k for k, g in enumerate(now) if g.is_base}
 
         def shape(k: int) -> Any:
-            k = leader.get(numbers[k], k)
+            k = leader.get(k, k)
             if k not in at:
                 return now[k]
             found = made.get(k)
@@ -279,32 +457,38 @@ class Template:
 
         return [shape(k) for k in range(len(now))]
 
-    def bound(self, geometries: list[Geometry], order: Sequence[Node]) -> Program | None:
-        """The program for these geometries, or ``None`` where the planner has to be asked."""
-        numbers = [g.number for g in geometries]
-        if self._stay(numbers) != self._stayed or self._follow(numbers) != self._lead(numbers):
+    def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
+        """The program for a trace, or ``None`` where the planner has to be asked."""
+        numbers, homes = sample.numbers(), sample.homes()
+        if not (self._shapes.fits(numbers) and self._homes.fits(homes)):
             return None
-        given: list[int] = []
-        for k in self.moving:
-            given += geometries[k].integers
+        if not self._are_different(numbers, homes):
+            return None
+        for k, form in zip(self._homes.leads, self._forms, strict=True):
+            place = sample.places[k]
+            if place is None or place.form != form:
+                return None
         try:
-            results = self._function(given)
+            results = self._function(self._given(sample))
         except ZeroDivisionError:  # a stride that planning divides by has become zero
             return None
         if results is None:
             return None
-        binding = Binding(results, geometries, order)
+        binding = Binding(results, sample.geometries, order)
         steps = [step(binding) for step in self._steps]
-        like, place = self.program, self._place
-        stored = tuple([(steps[place[id(one)]], node, reg) for one, node, reg in like.stored])
+        like, at = self.program, self._place
+        stored = tuple([(steps[at[id(one)]], node, reg) for one, node, reg in like.stored])
         program = Program(like.leaves, like.size, steps, like.outputs, like.kept, None, stored)
-        program.described = lambda make: self.described(geometries, make)
+        program.described = lambda make: self.described(sample, make)
         program.sites = like.sites
+        program.communicator = like.communicator
+        if program.communicator is not None:
+            program.fingerprint = self._outline.of(order)
         return program
 
-    def described(self, geometries: list[Geometry], make: Any) -> Program:
-        """The plan that these geometries would have alone, for people to read."""
-        return self.plan(*self.skeleton.dressed(geometries), make)
+    def described(self, sample: Sample, make: Any) -> Program:
+        """The plan that a trace would have alone, for people to read."""
+        return self.plan(self.skeleton.dressed(sample.geometries, sample.places), make)
 
     def result(self, numbers: Any) -> int:
         """The place of a number, or a list or tuple of numbers, among the results."""
@@ -328,6 +512,61 @@ class Template:
         place = self.result(shape.shape)
         return lambda binding: dense(binding.results[place], dtype)
 
+    def _exchange(self, one: Any, binding: Binding) -> StartExchange:
+        """The step of a program that begins the exchange of a template's."""
+        if id(one) not in self._exchanges:  # it is not of this program's own loops
+            raise NotMovingError
+        found = binding.exchanges.get(id(one))
+        if found is None:
+            found = binding.exchanges[id(one)] = self._exchanges[id(one)](binding)
+        return found
+
+    def _loose_exchange(self, one: LooseExchange) -> Callable[[Binding], StartExchange]:
+        """How an exchange is made when the bounds of its pieces are known."""
+        forms = [(register, self._geometry(shape)) for register, shape in one.allocate]
+        incoming = [
+            (self._key(piece.key), self.result(piece.shape), piece) for piece in one.incoming
+        ]
+        outgoing = [
+            (self._key(piece.key), self.result(piece.shape), piece) for piece in one.outgoing
+        ]
+        inside = [
+            (self._key(piece.source_key), self._key(piece.key), piece) for piece in one.inside
+        ]
+
+        def make(binding: Binding) -> StartExchange:
+            results = binding.results
+            return StartExchange(
+                one.communicator,
+                [(register, form(binding)) for register, form in forms],
+                [
+                    Incoming(piece.register, key(results), results[shape], piece.peer, piece.tag)
+                    for key, shape, piece in incoming
+                ],
+                [
+                    Outgoing(piece.register, key(results), results[shape], piece.peer, piece.tag)
+                    for key, shape, piece in outgoing
+                ],
+                [
+                    Inside(piece.source, source(results), piece.register, key(results))
+                    for source, key, piece in inside
+                ],
+                one.cuts,
+                one.dtypes,
+                lasting=True,
+            )
+
+        return make
+
+    def _key(self, key: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+        """How the index of a piece is made from the results."""
+        if not any(
+            type(part) is slice and Unknown in map(type, (part.start, part.stop)) for part in key
+        ):
+            return lambda results: key
+        place = self.result([(part.start, part.stop) for part in key])
+        return lambda results: tuple([slice(low, high, 1) for low, high in results[place]])
+
     def _loose_fold(self, one: Combine) -> Callable[[Binding], Combine]:
         geometry, place = self._geometry(one.geometry), self.result(one.count)
         return lambda binding: one.again(binding.results[place], geometry(binding))
@@ -340,6 +579,16 @@ class Template:
             return lambda binding: self.fold(one, binding)
         if isinstance(one, LooseLaunch):
             return step.moving(one.launch, one.parts, self)
+        if type(one) is LooseExchange:
+            return lambda binding: self._exchange(one, binding)
+        if isinstance(one, CopyInside):
+            return lambda binding: CopyInside(self._exchange(one.start, binding))
+        if isinstance(one, FinishExchange):
+            return lambda binding: FinishExchange(self._exchange(one.start, binding))
+        if isinstance(one, AcrossRanks) and not any(
+            type(join) is Position and type(join.geometry) is not Geometry for join in one.joins
+        ):
+            return lambda binding: one
         if isinstance(one, Allocate):
             return self._loose_allocate(one)
         if isinstance(one, Copy):

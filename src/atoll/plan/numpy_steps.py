@@ -8,7 +8,7 @@ from typing import Any
 from ..comm.world import World
 from ..graph.geometry import dense
 from ..graph.node import Node
-from ..layout import IndexSet, Layout, Range
+from ..layout import Layout, Range
 from ..ops.placement import Place, goes_across
 from ..run.across import CountLocally, ReadAcross, is_readable
 from ..run.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
@@ -17,8 +17,10 @@ from .body import Patch
 from .exchange import plan_exchange
 from .maps import broadcast_map, identity
 from .numpy_nodes import numpy_function
-from .readers import who_reads
+from .readers import who_reads_share
+from .shares import intervals_of
 from .steps import Steps
+from .unknown import dense_shape
 
 
 class StepsByNumpy(Steps):
@@ -64,15 +66,22 @@ class StepsByNumpy(Steps):
         registers = self.registers
         layout = node.place.layout
 
-        def region_of(arg: Node, rank: int) -> tuple[IndexSet, ...]:
+        def patch_of(arg: Node, rank: int, register: int) -> Patch:
             lead = node.geometry.ndim - arg.geometry.ndim
-            held = layout.region(rank)[lead:]
-            return tuple(
-                [
-                    (Range(0, 1 if len(part) else 0) if n == 1 else part)
-                    for n, part in zip(arg.geometry.shape, held, strict=True)
+            shape = arg.geometry.shape
+            owned = intervals_of(node.place, rank)
+            if owned is not None:
+                box = [
+                    ((0, 1 if low < high else 0) if n == 1 else (low, high))
+                    for n, (low, high) in zip(shape, owned[lead:], strict=True)
                 ]
-            )
+                return Patch(register, arg, box=tuple(box))
+            held = layout.region(rank)[lead:]
+            sets = [
+                (Range(0, 1 if len(part) else 0) if n == 1 else part)
+                for n, part in zip(shape, held, strict=True)
+            ]
+            return Patch(register, arg, tuple(sets))
 
         arguments: list[tuple[bool, int]] = []
         patches: dict[int, Patch] = {}
@@ -89,16 +98,13 @@ class StepsByNumpy(Steps):
                     uses.add(register)
                     continue
             if id(arg) not in patches:
-                region = region_of(arg, registers.rank)
-                geometry = dense(tuple(map(len, region)), arg.geometry.dtype)
-                patches[id(arg)] = Patch(registers.extra(geometry), arg, region)
+                patch = patch_of(arg, registers.rank, len(registers.geometry))
+                registers.extra(dense_shape(patch.shape, arg.geometry.dtype))
+                patches[id(arg)] = patch
             arguments.append((True, patches[id(arg)].register))
 
         def of_rank(rank: int) -> list[Patch]:
-            return [
-                Patch(patch.register, patch.node, region_of(patch.node, rank))
-                for patch in patches.values()
-            ]
+            return [patch_of(patch.node, rank, patch.register) for patch in patches.values()]
 
         self._note(list(patches.values()))
         readers: set[int] = set()
@@ -108,14 +114,17 @@ class StepsByNumpy(Steps):
                 continue
             shape = node.geometry.shape
             outer = broadcast_map(patch.node, len(shape), shape, identity(shape))
-            readers |= who_reads(home.layout.region(registers.rank), outer, layout)
-        start = plan_exchange(of_rank, registers, self.world, readers) if patches else None
+            readers |= who_reads_share(home, registers.rank, outer, layout)
+        start = None
+        if patches:
+            start = plan_exchange(of_rank, registers, self.world, readers, make=self.start_exchange)
         if start is not None:
             self._begin(start)
             self._add(FinishExchange(start), start.uses())
             uses |= {patch.register for patch in patches.values()}
         register = registers.of[id(node)]
-        step = ByNumpy(register, function, tuple(arguments), registers.geometry[register])
+        number = self.number.get(id(node), -1)
+        step = ByNumpy(register, function, tuple(arguments), registers.geometry[register], number)
         self._add(step, uses)
         self.launches.append([])
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..graph.geometry import dense
-from ..layout import IndexSet, Range
-from .body import Body, Intervals, Needs, Patch
+from .body import Body, Needs, Patch
+from .shares import Intervals
+from .unknown import dense_shape
 
 
 def join_patches(bodies: Sequence[Body], needs: Needs) -> None:
@@ -33,9 +33,9 @@ def join_patches(bodies: Sequence[Body], needs: Needs) -> None:
         for intervals, members in _joined(together):
             first = members[0]
             if len(members) > 1:
-                first.region = tuple([Range(low, high) for low, high in intervals])
+                first.box = intervals
                 shape = tuple([high - low for low, high in intervals])
-                geometry = dense(shape, first.node.geometry.dtype)
+                geometry = dense_shape(shape, first.node.geometry.dtype)
                 needs.registers.geometry[first.register] = geometry
                 moved.update((member.register, first) for member in members)
             kept.append(first)
@@ -49,7 +49,9 @@ def _joined(patches: list[Patch]) -> list[tuple[Intervals, list[Patch]]]:
     """Boxes around patches of one node, each with the patches in it."""
     found: list[tuple[Intervals, list[Patch]]] = []
     for patch in patches:
-        box, members = _intervals(patch.region), [patch]
+        box = patch.box
+        assert box is not None  # it is read under a map
+        members = [patch]
         again = True
         while again:
             again = False
@@ -66,10 +68,6 @@ def _joined(patches: list[Patch]) -> list[tuple[Intervals, list[Patch]]]:
     return found
 
 
-def _intervals(region: tuple[IndexSet, ...]) -> Intervals:
-    return tuple([(part.lowest, part.highest + 1) for part in region])
-
-
 def _volume(box: Intervals) -> int:
     return prod([high - low for low, high in box])
 
@@ -82,6 +80,7 @@ def _read_from(bodies: Sequence[Body], moved: dict[int, Patch], needs: Needs) ->
             if patch is None or memory.outer is None:
                 continue
             strides = needs.registers.geometry[patch.register].strides
-            corner = [part.lowest for part in patch.region]
+            assert patch.box is not None
+            corner = [low for low, _ in patch.box]
             memory.register = patch.register
             memory.offset, memory.strides = body.strided(strides, memory.outer, corner)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from typing import Any
 
 from ..graph.node import Node
 from ..layout import IndexSet, Layout, Range, Region
@@ -20,6 +21,8 @@ from ..ops.placement import Place
 from .body import Registers
 from .groups import Group
 from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
+from .shares import Intervals, bounds_of, intervals_of, owners_of
+from .unknown import greatest, least
 
 Found = tuple[Node, AxisMap | None]
 """A node in memory, and the map under which it is read; ``None`` where all of it is."""
@@ -43,13 +46,43 @@ def readers_of(
         own = home is place and node.geometry.shape == group.domain
         if own and outer == identity(group.domain):
             continue
-        mine = home.layout.region(rank)
         if place is None:
-            if _reaches(mine, outer, group.domain):
+            if _reaches(home.layout.region(rank), outer, group.domain):
                 return set(range(size))
             continue
-        ranks |= who_reads(mine, outer, place.layout)
+        ranks |= who_reads_share(home, rank, outer, place.layout)
     return ranks
+
+
+def who_reads_share(home: Place, rank: int, outer: AxisMap, layout: Layout) -> set[int]:
+    """The ranks of a loop's layout that reach what ``rank`` owns at ``home`` by an axis map."""
+    if home.layout.is_block and layout.is_block:
+        mine = intervals_of(home, rank)
+        assert mine is not None
+        return _who_reads_box(mine, outer, layout)
+    return who_reads(home.layout.region(rank), outer, layout)
+
+
+def _who_reads_box(mine: Intervals, outer: AxisMap, layout: Any) -> set[int]:
+    """:func:`who_reads`, where shares are boxes."""
+    coordinates: list[set[int] | None] = [None] * layout.ndim
+    ends = bounds_of(layout)
+    for (low, high), (start, steps) in zip(mine, outer, strict=True):
+        if not low < high or (not steps and not low <= start < high):
+            return set()
+        if len(steps) != 1:
+            continue
+        axis, step = steps[0]
+        # loops over boxes bring together all that lies between the first index and the last
+        least_index, most_index = low - abs(step) + 1 - start, high + abs(step) - 2 - start
+        if step < 0:
+            least_index, most_index = -most_index, -least_index
+        first = greatest(-(-least_index // abs(step)), 0)
+        last = least(most_index // abs(step) + 1, layout.shape[axis])
+        found = {coordinate for coordinate, _ in owners_of(ends[axis], (first, last))}
+        known = coordinates[axis]
+        coordinates[axis] = found if known is None else known & found
+    return _ranks_in(coordinates, layout)
 
 
 def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
@@ -68,6 +101,11 @@ def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
         found = {coordinate for coordinate, _ in layout.axes[axis].holders_of(leading)}
         known = coordinates[axis]
         coordinates[axis] = found if known is None else known & found
+    return _ranks_in(coordinates, layout)
+
+
+def _ranks_in(coordinates: list[set[int] | None], layout: Layout) -> set[int]:
+    """The ranks with these coordinates; ``None`` is any."""
     choices: list[Iterable[int]] = [
         range(count) if found is None else sorted(found)
         for found, count in zip(coordinates, layout.grid, strict=True)

@@ -41,6 +41,8 @@ class Trace:
     numpy_below: int
     scalar_of: dict[tuple[int, int], int]
     """Number of the run-time scalar that is an argument: by id of the node and place."""
+    regions: dict[int, Any] = field(default_factory=dict)
+    """Where the regions of assignments lie, by id of the node, as far as that is known already."""
     together: bool = False
     """Whether ranks compute it together. Then which loops there are, and so which messages, must
     not depend on what is alive: garbage is collected at different times on different ranks."""
@@ -99,7 +101,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     order = trace.order
     stored, by_numpy = Chosen(), Chosen()
     stored.add_all(map(id, trace.roots), reasons.WANTED)
-    modes: dict[int, set[Any]] = {}
+    modes: dict[int, list[Any]] = {}
     positions = {id(node): k for k, node in enumerate(order)}
     fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
     for node in order:
@@ -113,7 +115,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
         numpy = ""
         if not shape and size == 1:
             numpy = reasons.NUMBER
-        elif size < trace.numpy_below:
+        elif size < trace.numpy_below and not _lies_on_ranks(node):
             numpy = reasons.SMALL.format(elements=trace.numpy_below)
         elif not trace.supported(node):
             numpy = _what_is_missing(node)
@@ -160,7 +162,9 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                     stored.add(id(arg), reasons.REPEATED)
             else:
                 mode = "same"
-            modes.setdefault(id(arg), set()).add(mode)
+            seen_under = modes.setdefault(id(arg), [])
+            if mode not in seen_under:  # compared, not hashed: extents may be unknown
+                seen_under.append(mode)
         if node.kind == "update" and (box_of(node.params[0]) is None or len(node.args) == 3):
             stored.add(id(node), reasons.NO_BOX)
             if node.args[0].value is None:
@@ -170,6 +174,13 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             stored.add(id(node), reasons.SHIFTED)
     _bound_sizes(order, stored, positions)
     return stored, by_numpy
+
+
+def _lies_on_ranks(node: Node) -> bool:
+    """Whether NumPy would have to gather something: loops over shares need not."""
+    return node.place is not None or any(
+        type(arg) is Node and arg.place is not None for arg in node.args
+    )
 
 
 def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -> None:
@@ -422,7 +433,12 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
             continue
         statement.style = "place"
         statement.domain = region.shape
-        statement.place = None if node.place is None else placed_view(node.place, region)
+        if id(node) in trace.regions:
+            statement.place = trace.regions[id(node)]
+        elif node.place is not None:
+            statement.place = placed_view(node.place, region)
+        else:
+            statement.place = None
         statement.copies_base = seen or not mine
         if entangled and mine:
             for arg in node.args[1:]:

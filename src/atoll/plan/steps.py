@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..graph.node import Node
-from ..layout import IndexSet, Range
+from ..layout import Range
 from ..run.exchange import CopyInside, FinishExchange, StartExchange
 from ..run.parts import Step
 from ..run.program import Allocate, Release
@@ -28,10 +30,12 @@ class Steps:
         )
         for leaf in leaves:
             self.registers.add(leaf)
+        self.start_exchange: Any = StartExchange
+        """Makes the steps that begin exchanges."""
         self.steps: list[tuple[Step, set[int]]] = []
         self.launches: list[list[Launch]] = []
-        self.patches: dict[int, tuple[int, tuple[IndexSet, ...]]] = {}
-        """For the register of each patch, the register and the region that it shows."""
+        self.patches: dict[int, tuple[int, Patch]] = {}
+        """For the register of each patch, the register that it shows a region of."""
 
     def _add(self, step: Step, uses: set[int]) -> None:
         self.steps.append((step, uses))
@@ -44,7 +48,7 @@ class Steps:
 
     def _note(self, patches: list[Patch]) -> None:
         for patch in patches:
-            self.patches[patch.register] = (self.registers.of[id(patch.node)], patch.region)
+            self.patches[patch.register] = (self.registers.of[id(patch.node)], patch)
 
     def _gathered(self, node: Node) -> int:
         """A register with the whole of a placed node, on every rank."""

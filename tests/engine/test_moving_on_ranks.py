@@ -1,0 +1,126 @@
+"""Loops whose slices move, where ranks compute together: planned a few times, and as the planner would plan them."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import evaluate
+from atoll.layout import Block
+from atoll.run.exchange import StartExchange
+from tests.engine.test_moving_slices import Loop, blocks, eliminate, emptying, shrinking
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def pieces(program):
+    """What a program sends, receives, copies and allocates for it."""
+    return [
+        (one.incoming, one.outgoing, one.inside, [(k, form.shape) for k, form in one.allocate])
+        for one in program.steps
+        if type(one) is StartExchange
+    ]
+
+
+def check_moved():
+    """The programs that this rank has bound to other slices are those that it would have planned."""
+    moved = [one for one in evaluate._programs.moved.values() if one.communicator is not None]
+    for program in moved[:60]:
+        planned = program.described(evaluate.make_launch)
+        assert pieces(program) == pieces(planned)
+        assert list(map(type, program.steps)) == list(map(type, planned.steps))
+        assert program.fingerprint == planned.fingerprint
+    evaluate._programs.moved.clear()
+    evaluate._programs.families.clear()
+    evaluate._programs.kept.clear()
+    evaluate._programs.patterns = evaluate.Patterns()
+    return len(moved)
+
+
+def close(ours, expected):
+    scale = numpy.abs(expected).max()
+    numpy.testing.assert_allclose(numpy.asarray(ours), expected, rtol=1e-12, atol=1e-13 * scale)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(3)
+@pytest.mark.parametrize("program", [eliminate, blocks, shrinking], ids=lambda one: one.__name__)
+def test_the_number_of_plans_does_not_depend_on_the_number_of_steps(program):
+    for n, steps in ((60, 40), (100, 80)):
+        before = np.stats()
+        close(program(np, n, steps), program(numpy, n, steps))
+        after = np.stats()
+        assert after.plans_moved - before.plans_moved > steps // 2
+        assert after.plans_made - before.plans_made <= 24
+        check_moved()
+
+
+def on(layout, program, n, steps):
+    """The same program with its array in a layout."""
+
+    class Moved:
+        outer = staticmethod(np.outer)
+
+        @staticmethod
+        def array(values):
+            return np.array(values).redistribute(layout)
+
+    close(program(Moved, n, steps), program(numpy, n, steps))
+
+
+@pytest.mark.ranks(4)
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("which", ["bn", "nb", "bb", "uneven", "empty", "few"])
+def test_layouts_in_blocks(which, size):
+    n = 40
+    bounds = {
+        "uneven": [0, *[3 + 5 * k for k in range(size - 1)], n],
+        "empty": [0, *[13] * (size - 1), n],
+    }.get(which)
+    if bounds:
+        layout = np.Layout((n, n), [Block(bounds), "n"], size=size)
+    elif which == "few":
+        layout = np.Layout((n, n), [Block([0, 17, n]), "n"], size=size, ranks=(1, 0))
+    else:
+        layout = np.Layout((n, n), which, size=size)
+    np.reset_stats()
+    on(layout, eliminate, n, 38)
+    assert np.stats().plans_moved >= 10
+    assert check_moved() >= 10
+    on(layout, blocks, n, 20)
+    on(layout, emptying, n, 6)
+    assert check_moved() >= 10
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("seed", [0, 5])
+def test_random_loops(seed):
+    loop = Loop(seed)
+    steps = loop.n - 2
+    expected, sums = loop.run(numpy, steps, seed % 4)
+    np.reset_stats()
+    found, ours = loop.run(np, steps, seed % 4)
+    for got, right in zip(found, expected, strict=True):
+        numpy.testing.assert_allclose(got, right, rtol=1e-11, equal_nan=True)
+    numpy.testing.assert_allclose(ours, sums, rtol=1e-11, equal_nan=True)
+    assert check_moved() > 0
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(3)
+def test_sums_of_slices_that_move():
+    """Parts of an array that a rank has nothing of, and what all of them know afterwards."""
+    b = numpy.arange(4000.0).reshape(80, 50)
+    a = np.array(b)
+    before = np.stats()
+    ours, expected = [], []
+    for k in range(60):
+        part, right = a[k : k + 20, 1:], b[k : k + 20, 1:]
+        ours.append(float((part * 0.5).sum() - part.max()))
+        expected.append(float((right * 0.5).sum() - right.max()))
+    numpy.testing.assert_allclose(ours, expected, rtol=1e-13)
+    after = np.stats()
+    assert after.plans_made - before.plans_made <= 24
+    assert check_moved() > 20
