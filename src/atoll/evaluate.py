@@ -39,7 +39,8 @@ from .run.replicated import compare_replicated
 
 if TYPE_CHECKING:
     from .plan.build import LaunchMaker
-    from .plan.moving import Family, Sample, Twins
+    from .plan.moving import Family
+    from .plan.skeleton import Sample, Twins
 
 _PROGRAMS_KEPT = 1024
 _MOVED_KEPT = 256
@@ -363,7 +364,7 @@ def _is_simple(leaves: Sequence[Node], order: Sequence[Node]) -> bool:
 
 def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
     """What may differ between a trace and others of its family."""
-    from .plan.moving import Sample
+    from .plan.skeleton import Sample
 
     places = [node.place for node in (*leaves, *order)]
     if any(places):

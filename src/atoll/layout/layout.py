@@ -432,6 +432,12 @@ class Layout:
         """The layout of ``a[key]`` for basic indexing; elements stay where they are."""
         return self.slicing(key).layout
 
+    def arranged(self, axes: Sequence[Axis]) -> Layout:
+        """The layout of other axes, whose ranks sit in the grid in ascending order, as they do here."""
+        new = Layout.__new__(Layout)
+        new._fill(tuple(axes), self.processes, self.copies, None)
+        return new
+
     def cut(self, parts: Sequence[range | int]) -> Layout:
         """What :meth:`sliced` says, sooner, for a part of each axis; ``range`` as ``range(size)[slice]``."""
         if self._table is None and self.is_block:
@@ -443,10 +449,8 @@ class Layout:
                     axes.append(axis.sliced(part)[0])
                 elif not axis.is_undistributed:
                     break
-            else:  # the ranks sit where they sat
-                new = Layout.__new__(Layout)
-                new._fill(tuple(axes), self.processes, self.copies, None)
-                return new
+            else:
+                return self.arranged(axes)
         return self.sliced(
             tuple([_slice_of(part) if type(part) is range else part for part in parts])
         )

@@ -17,6 +17,7 @@ from ..errors import MixedArraysError, WorldError
 from ..graph.geometry import Geometry
 from ..graph.node import Node, coded
 from ..layout import Layout
+from ..layout.axes import Axis, BlockAxis
 
 _numbers = itertools.count()
 _places: dict[Any, Place] = {}
@@ -132,6 +133,9 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
         if view.shape == view.base.shape and view.strides == view.base.strides:
             return layout.unpadded()  # a part of each element: real or imaginary
         raise _NoRuleError
+    plain = _layout_of_part(layout, view)
+    if plain is not None:
+        return plain
     if is_permutation(view):
         order = [0] * view.ndim
         for k, (_, steps) in enumerate(axes):
@@ -159,6 +163,39 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
         if cut.shape != view.shape:
             cut = cut.broadcast(view.shape)
     return cut
+
+
+def _layout_of_part(layout: Layout, view: Geometry) -> Layout | None:
+    """What most slices, transposes and new axes come to, if the ranks of a layout in blocks keep their seats."""
+    reads = view.axes
+    if reads is None or not layout.is_row_major:
+        return None
+    found: list[Axis | None] = [None] * view.ndim
+    last = -1
+    for axis, (first, steps) in zip(layout.axes, reads, strict=True):
+        if axis.kind != "b" or not axis.is_plain:
+            return None
+        spread = axis.processes > 1
+        if not steps:
+            if spread:
+                return None
+            continue
+        k, step = steps[0]
+        if len(steps) > 1 or step < 1 or found[k] is not None or (spread and k < last):
+            return None
+        if spread:
+            last = k
+        count = view.shape[k]
+        if count == axis.size and step == 1:
+            found[k] = axis
+        else:
+            found[k] = axis.sliced(range(first, first + step * count, step))[0]
+    return layout.arranged(
+        [
+            BlockAxis(n, (0, n)) if axis is None else axis
+            for n, axis in zip(view.shape, found, strict=True)
+        ]
+    )
 
 
 def goes_across(node: Node) -> bool:

@@ -27,9 +27,8 @@ from typing import Any, Protocol
 
 from ..comm.communicator import Communicator
 from ..graph.geometry import Geometry, dense
-from ..graph.node import Node, Value
+from ..graph.node import Node
 from ..ops.fingerprint import outlined
-from ..ops.placement import Place
 from ..run.exchange import (
     AcrossRanks,
     CopyInside,
@@ -53,6 +52,7 @@ from ..run.program import (
 from .launches import Launch
 from .numpy_nodes import numpy_function
 from .shares import LoosePlace, NotMovingError
+from .skeleton import Sample, Skeleton, Twins
 from .unknown import Number, Shape, Sheet, Unknown, text_of
 
 MOST_TEMPLATES = 8
@@ -61,96 +61,6 @@ _PRICE = 8
 _CREDIT = 16 * _PRICE
 """A template has to serve some traces to be worth its making: each one takes ``_PRICE`` from what
 a family has, each trace that is served gives one back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What may differ between two traces of one family."""
-
-    geometries: list[Geometry]
-    places: list[Place | None]
-    """Of leaves, of nodes, and of the regions that are assigned to; empty where nothing lies on ranks."""
-
-    def numbers(self) -> list[int]:
-        """A number for each geometry."""
-        return [geometry.number for geometry in self.geometries]
-
-    def homes(self) -> list[int]:
-        """A number for each place, below zero for none."""
-        return [-1 if place is None else place.number for place in self.places]
-
-    def is_like(self, other: Sample) -> bool:
-        """Whether the places differ in their bounds alone."""
-        return all(
-            one is two or (one is not None and two is not None and one.form == two.form)
-            for one, two in zip(self.places, other.places, strict=True)
-        )
-
-
-Twins = tuple[list[Node], list[Node], list[Node], dict[int, Any]]
-"""Leaves, nodes and roots of a trace, and where the regions of its assignments lie, by the node."""
-
-
-class Skeleton:
-    """A trace without its data: what the planner needs to know besides geometries and places."""
-
-    def __init__(
-        self, leaves: Sequence[Node], order: Sequence[Node], roots: Sequence[Node]
-    ) -> None:
-        number = {id(node): k for k, node in enumerate((*leaves, *order))}
-        self.pinned = [leaf.value.pinned for leaf in leaves if leaf.value is not None]
-        self.lies = [
-            None if leaf.value is None or leaf.place is None else leaf.value.geometry
-            for leaf in leaves
-        ]
-        """How this rank's share of a leaf lies in memory, which is the same in all of a family."""
-        self.holders = [node.holders for node in (*leaves, *order)]
-        self.nodes = [
-            (
-                node.kind,
-                tuple([number[id(arg)] if type(arg) is Node else None for arg in node.args]),
-                tuple([None if type(part) is Geometry else part for part in node.params]),
-                node.name,
-                node.site,
-            )
-            for node in order
-        ]
-        self.roots = [number[id(root)] - len(leaves) for root in roots]
-        count = len(leaves) + len(order)
-        self.views = (
-            count,
-            count + sum([node.kind == "read" or node.kind == "update" for node in order]),
-        )
-        """Where among the geometries those of views begin, and end."""
-
-    def dressed(self, geometries: Sequence[Any], places: Sequence[Any]) -> Twins:
-        """A trace with these geometries and places, in the order of ``evaluate.geometries_of`` and ``places_of``."""
-        nodes: list[Node] = []
-        views = iter(geometries[len(self.holders) :])
-        for pinned, lies, geometry in zip(self.pinned, self.lies, geometries, strict=False):
-            leaf = Node("source", (), geometry)
-            array: Any = None if lies is None else lies.shadow
-            leaf.value = Value(array, 0, pinned=pinned)
-            leaf.weight = 0
-            nodes.append(leaf)
-        for (kind, args, params, name, site), geometry in zip(
-            self.nodes, geometries[len(self.pinned) :], strict=False
-        ):
-            operands = tuple([arg if arg is None else nodes[arg] for arg in args])
-            if kind in ("read", "update"):
-                params = (next(views), *params[1:])
-            nodes.append(Node(kind, operands, geometry, params, name, site))
-        for node, holders in zip(nodes, self.holders, strict=True):
-            node.holders = holders
-        leaves, order = nodes[: len(self.pinned)], nodes[len(self.pinned) :]
-        regions: dict[int, Any] = {}
-        if places:  # they are not asked for again: geometries may be unknown
-            for node, place in zip(nodes, places, strict=False):
-                node.place = place
-            assigned = [node for node in order if node.kind == "update"]
-            of_regions = places[len(nodes) :]
-            regions = {id(node): at for node, at in zip(assigned, of_regions, strict=True)}
-        return leaves, order, [order[root] for root in self.roots], regions
 
 
 PlanOf = Callable[[Twins, Any], Program]
