@@ -104,3 +104,59 @@ def test_every_nan_is_found():
         y.flat[place] = np.nan
         (row,) = rows_by(y, ["minimum"])
         assert np.array_equal(np.isnan(row[:, 0]), np.isnan(y).any(axis=1)), place
+
+
+def positions_by(x, name):
+    """The position of the extreme of each row, and of all."""
+    loop = Loop(x.shape)
+    value = loop.load(x)
+    column = loop.index(1)
+    extremes = np.full((len(x), 1), EXTREME[name](x.dtype), x.dtype)
+    found = np.full((len(x), 1), 2**63 - 1)
+    target = loop.operand(extremes, "rw")
+    loop.operand(found, "rw")
+    loop.reduce(name, x.dtype.str[1:], value, (1,), target, column)
+    loop.run(5)
+    whole = Loop(x.shape)
+    value = whole.load(x)
+    row, column = whole.index(0), whole.index(1)
+    width = whole.const(x.shape[1], "i8")
+    place = whole.call("add", "i8", whole.call("multiply", "i8", row, width), column)
+    whole.reduce(name, x.dtype.str[1:], value, position=place)
+    best, where = whole.run(7, threads=2)[1]
+    ties = np.flatnonzero((best == getattr(best, name[3:])()) | (best != best))
+    nans = [k for k in ties if best[k] != best[k]]
+    return found[:, 0], min(where[k] for k in (nans or ties))
+
+
+def least(dtype):
+    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def greatest(dtype):
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+EXTREME = {"argmin": least, "argmax": greatest}
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("length", [512, 515, 4099])
+def test_positions(dtype, length):
+    random = np.random.default_rng(4)
+    for numbers in (3, 100):  # many ties, and few
+        x = random.integers(0, numbers, (11, length)).astype(dtype)
+        x[2] = EXTREME["argmin"](x.dtype)
+        x[3] = EXTREME["argmax"](x.dtype)
+        x[4, -1] = 101
+        x[5] = np.sort(x[5])
+        x[6] = np.sort(x[6])[::-1]
+        for nans in ([], [(7, 0)], [(8, length - 1), (9, 300), (9, 301)]):
+            if nans and x.dtype.kind != "f":
+                continue
+            for place in nans:
+                x[place] = np.nan
+            for name in EXTREME:
+                rows, place = positions_by(x, name)
+                np.testing.assert_array_equal(rows, getattr(x, name)(axis=1))
+                assert place == getattr(x, name)(), name

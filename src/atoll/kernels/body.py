@@ -110,7 +110,11 @@ class Body:
                 if number in self.folds:
                     fold = self.folds[number]
                     new = self.folded(place, row, values, number)
-                    if fold in state:
+                    if fold in state and len(state[fold]) > len(fold.parts):
+                        best, nans = state[fold]
+                        quick = fold.add_quickly(place.code, best, nans, new[0])
+                        state = state | {fold: list(quick)}
+                    elif fold in state:
                         state = state | {fold: fold.add_pieces(place.code, state[fold], new)}
                     else:
                         fold.add_in_memory(place.code, place.index, new, place.mask)

@@ -208,6 +208,14 @@ class Code:
 
     # truth values
 
+    def nowhere(self, dtype: str) -> Value:
+        """False in every lane, as comparisons of numbers of ``dtype`` have it."""
+        return Value("b1", "zeroinitializer", wide=8 * itemsize(dtype) if self._widens else 0)
+
+    def truth_type(self, value: Value) -> str:
+        """The LLVM type of a truth value."""
+        return self.lanes(f"i{value.wide or 1}")
+
     def truth(self, value: Value) -> str:
         """The lanes of a truth value as LLVM's ``i1``."""
         if not value.wide:

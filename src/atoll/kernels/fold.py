@@ -36,10 +36,44 @@ STEPS = 16
 _DEPTH = 40
 
 
+def quicker(code: Code, op: str, new: Value, old: Value) -> Value:
+    """The extreme of two values; ``old`` where one is NaN. A single instruction on many processors.
+
+    It raises a flag where one is NaN, so it is for kernels that ask for none of that kind.
+    """
+    relation = "olt" if op in ("minimum", "argmin") else "ogt"
+    kind = code.type(new.dtype)
+    found = code.function.op(f"fcmp {relation} {kind} {new.name}, {old.name}")
+    text = f"select {code.lanes('i1')} {found}, {kind} {new.name}, {kind} {old.name}"
+    return Value(new.dtype, code.function.op(text))
+
+
+def join_nans(code: Code, nans: Value, new: Value) -> Value:
+    """``nans``, or where there are NaNs among ``new``: one comparison sees two values."""
+    half, kind = Code(code.function, code.width // 2), VALUE_TYPE[new.dtype]
+    low, high = (
+        Value(new.dtype, code.slice(kind, new.name, code.width, start, half.width))
+        for start in (0, half.width)
+    )
+    return half.op("or", nans, half.fcmp("uno", low, high))
+
+
+def with_nans(code: Code, best: Value, nans: Value, width: int) -> Value:
+    """``best``, or NaN in all lanes if :func:`join_nans` has seen one in code of ``width`` lanes."""
+    some = Code(code.function, width // 2).any(nans)
+    nan = code.const(best.dtype, float("nan"))
+    text = (
+        f"select i1 {some}, {code.type(best.dtype)} {nan.name}, {code.type(best.dtype)} {best.name}"
+    )
+    return Value(best.dtype, code.function.op(text))
+
+
 class Fold:
     """The state of one reduction in registers and memory of the kernel's own."""
 
-    def __init__(self, reduction: Reduction, width: int, counts: bool = False) -> None:
+    def __init__(
+        self, reduction: Reduction, width: int, counts: bool = False, silent: bool = False
+    ) -> None:
         dtype = "i8" if counts else reduction.dtype
         self.reduction = reduction
         self.counts = counts
@@ -52,11 +86,17 @@ class Fold:
         self.parts = (part, part) if part != self.dtype else (part,)
         if self.op in ("argmin", "argmax"):
             self.parts = (self.dtype, "i8")
+        self.silent = silent
+        self.quick = self.op in ("minimum", "maximum") and self.quick_in(self.lanes)
         self.accumulators: list[str] = []
         self.steps = ""
         self._stacks: list[str] = []
         self._pushed = ""
         self._strands: Fold | None = None
+
+    def quick_in(self, lanes: int) -> bool:
+        """Whether extremes are found sooner with NaNs apart; see :func:`quicker`."""
+        return self.silent and KIND[self.dtype] == "f" and lanes > 2
 
     def allocate(self, function: Function, strands: int = 0) -> None:
         """Reserve the memory of the accumulators, and of so many strands."""
@@ -225,6 +265,15 @@ class Fold:
             ]
             old = self.combine(wide, old, pieces)
         return old
+
+    def add_quickly(self, code: Code, old: Value, nans: Value, new: Value) -> tuple[Value, Value]:
+        """:meth:`add_pieces` for an extreme, with the NaNs so far."""
+        nans = join_nans(code, nans, new)
+        for start in range(0, code.width, self.lanes):
+            kind = VALUE_TYPE[new.dtype]
+            piece = Value(new.dtype, code.slice(kind, new.name, code.width, start, self.lanes))
+            old = quicker(Code(code.function, self.lanes), self.op, piece, old)
+        return old, nans
 
     def add_in_memory(self, code: Code, index: str, new: list[Value], mask: Value | None) -> None:
         """Fold ``code.width`` elements, at most ``lanes``, the first at ``index`` in its row."""

@@ -25,7 +25,7 @@ from collections.abc import Callable
 
 from .block import Layout, is_full
 from .body import Body, Row
-from .builder import SETTLED, Function, Module
+from .builder import INVALID, SETTLED, Function, Module
 from .entry import define_entry
 from .fold import Fold
 from .levels import Analysis
@@ -42,6 +42,7 @@ _LINE = 64
 _TILE = 64
 _BATCH = 4
 _SHORT_ROW = 512
+_LONG_ROW = 1 << 20
 
 
 def build(spec: KernelSpec, name: str, machine: Machine) -> str:
@@ -62,8 +63,9 @@ class Nest:
         self.analysis = Analysis(spec, machine.vector_bytes)
         self.width = self.analysis.width
         lanes = 1 if self.analysis.seeks else self.width
+        silent = not flags_of(spec) & INVALID
         self.folds = {
-            number: Fold(reduction, lanes, number in self.analysis.counts)
+            number: Fold(reduction, lanes, number in self.analysis.counts, silent)
             for number, reduction in enumerate(spec.reductions)
             if self.inner in reduction.axes
         }
@@ -235,6 +237,10 @@ class Nest:
         """Whether all folds begin anew with each row."""
         return all(self._scope(number) == self.inner for number in self.folds)
 
+    def _run_on(self) -> bool:
+        """Whether no fold begins anew with a row."""
+        return not any(self._scope(number) == self.inner for number in self.folds)
+
     def _streams(self) -> bool:
         """Whether several rows, or parts of one, may be read in turns: see :mod:`.rows`."""
         loads = [
@@ -246,17 +252,22 @@ class Nest:
             bool(self.folds)
             and len(self.folds) == len(self.spec.reductions)
             and not self.pairs
-            and not self.analysis.seeks
             and not self.analysis.settles
             and self.analysis.folds_only
-            and self._begin_with_rows()
+            and (self._begin_with_rows() or (self.analysis.seeks and self._run_on()))
+            and all(one.mask < 0 or not self.analysis.seeks for one in self.spec.reductions)
             and "unit" in loads
             and "any" not in loads
         )
 
     def _quarters(self) -> bool:
         """Whether rows may be cut: not where the elements of a product have to be in order."""
-        return self._streams() and all(f.blocked or not f.rounds for f in self.folds.values())
+        ordered = any(fold.rounds and not fold.blocked for fold in self.folds.values())
+        return self._streams() and not self.analysis.seeks and not ordered
+
+    def _long_row(self) -> int:
+        """From how many elements on a row is not read beside others."""
+        return _LONG_ROW if self.analysis.seeks else STREAMS * QUARTER
 
     def _abreast(
         self,
@@ -266,7 +277,7 @@ class Nest:
         indices: list[str],
         single: Callable[[str], None],
     ) -> None:
-        """The two innermost axes, several rows at a time, each with results of its own.
+        """The two innermost axes, several rows at a time.
 
         Short rows are not worth it, long ones are read in several streams anyway.
         """
@@ -274,7 +285,7 @@ class Nest:
         extent = self.extents[inner]
         together, alone, after = (body.name(hint) for hint in ("abreast", "alone", "rows.done"))
         short = body.op(f"icmp slt i64 {extent}, {_SHORT_ROW}")
-        long = body.op(f"icmp sge i64 {extent}, {STREAMS * QUARTER}")
+        long = body.op(f"icmp sge i64 {extent}, {self._long_row()}")
         body.branch(body.op(f"or i1 {short}, {long}"), alone, together)
         body.label(alone)
         body.loop("row", start, stop, single)
@@ -302,9 +313,11 @@ class Nest:
                 moved = self._moved(pointers, index(way), inner - 1)
                 self._end_folds(inner, moved, strands(way))
 
-            body.loop("begin", "0", ways, begin)
+            if not self.analysis.seeks:
+                body.loop("begin", "0", ways, begin)
             self.rows.abreast(row_of, ways, extent, strands)
-            body.loop("end", "0", ways, end)
+            if self._begin_with_rows():
+                body.loop("end", "0", ways, end)
 
         body.loop("group", start, stop, group, STREAMS)
         body.jump(after)

@@ -24,10 +24,10 @@ from functools import reduce
 
 from .body import Body, Row
 from .builder import Code, Value
-from .fold import STEPS, Fold
+from .fold import STEPS, Fold, with_nans
 from .levels import Analysis
 from .memory import Place
-from .seeking import Seek
+from .seeking import Seek, Strands
 
 STREAMS = 4
 """How many stretches of memory are read in turns."""
@@ -37,8 +37,6 @@ QUARTER = 1 << 13
 
 _VISIT = 8
 _SETTLING = 16
-
-Strands = Callable[[str], dict[int, Fold]]
 
 
 class Rows:
@@ -89,7 +87,7 @@ class Rows:
         """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
         function = self.function
         if self.analysis.seeks:
-            Seek(self.elements, width, self.analysis.tail, self.fresh).row(rows[0], count)
+            self._seek(width).row(rows[0], count)
             return
         if self.analysis.settles:
             count = function.op(f"select i1 {self.settled()}, i64 0, i64 {count}")
@@ -109,6 +107,9 @@ class Rows:
         self._rest(rows, main, count)
         function.jump(done)
         function.label(done)
+
+    def _seek(self, width: int) -> Seek:
+        return Seek(self.elements, width, self.analysis.tail, self.fresh)
 
     def _blocked(self) -> list[Fold]:
         return [fold for fold in self.folds.values() if fold.blocked]
@@ -171,6 +172,9 @@ class Rows:
 
         ``row_of`` gives the row of a stream and ``strands`` the folds, which have begun.
         """
+        if self.analysis.seeks:
+            self._seek(self.width).abreast(row_of, ways, count, strands)
+            return
         function = self.function
         main = function.op(f"and i64 {count}, {-self.width}")
 
@@ -295,10 +299,15 @@ class Rows:
         index = "%" + function.name()
         at = len(function.lines)
         function.lines.append("")
-        state = {}
+        state: dict[Fold, list[Value]] = {}
+        half = Code(function, max(1, width // 2))
+        nans = {fold: half.nowhere(fold.dtype) for fold in kept if fold.quick and len(rows) == 1}
         for fold in kept:
             state[fold] = [Value(v.dtype, "%" + function.name()) for v in loaded[fold]]
-            function.lines.extend([""] * len(loaded[fold]))
+            function.lines.extend([""] * (len(loaded[fold]) + (fold in nans)))
+            if fold in nans:
+                name = "%" + function.name()
+                state[fold].append(Value("b1", name, wide=nans[fold].wide))
         results = self.elements.elements(Place(code, index), rows, state)
         following = function.op(f"add nuw nsw i64 {index}, {width}")
         again = function.op(f"icmp slt i64 {following}, {stop}")
@@ -312,10 +321,21 @@ class Rows:
                     f"  {held.name} = phi {wide[fold].type(old.dtype)} "
                     f"[ {old.name}, %{entry} ], [ {new.name}, %{function.block} ]"
                 )
+            if fold in nans:
+                at += 1
+                kind = half.truth_type(nans[fold])
+                function.lines[at] = (
+                    f"  {state[fold][1].name} = phi {kind} [ {nans[fold].name}, %{entry} ], "
+                    f"[ {results[fold][1].name}, %{function.block} ]"
+                )
         function.branch(again, loop, leave)
         function.label(leave)
         for fold in kept:
-            fold.store(wide[fold], results[fold])
+            found = results[fold]
+            if fold in nans:
+                best, seen = found
+                found = [with_nans(wide[fold], best, seen, width)]
+            fold.store(wide[fold], found)
         function.jump(after)
         function.label(after)
 

@@ -13,6 +13,10 @@ Among random numbers few stretches get past the look; sorted ones, where all do,
 twice from the cache. Positions rise along a row, so the first of equal elements is the one wanted. To
 see an element twice does no harm: the last elements of a row are a whole vector, too, which overlaps
 the one before; only rows shorter than that take masks.
+
+Where there are rows of some length, several are read in turns (:mod:`.rows` says why). They are not looked
+at first: the extreme of each piece is found, and the place of the best one is located in its piece when
+the row is over, if what is known of other rows leaves a chance to it.
 """
 
 from __future__ import annotations
@@ -22,13 +26,18 @@ from collections.abc import Callable
 from .arithmetic import is_nan, maximum, may_equal, may_exceed, minimum
 from .body import Body, Row
 from .builder import Code, Value
-from .fold import Fold
+from .fold import Fold, join_nans, quicker, with_nans
 from .memory import Place
 from .transcendental import either
 from .types import KIND, VALUE_TYPE, itemsize
 
 _STRETCH = 1 << 13
 """Bytes of the largest numbers that a stretch consists of."""
+
+_VISIT = 16
+
+RowOf = Callable[[str], Row]
+Strands = Callable[[str], dict[int, Fold]]
 
 
 class Seek:
@@ -69,20 +78,10 @@ class Seek:
         body.label(after)
 
     def _stretches(self, row: Row, count: str) -> None:
-        """By whole vectors, the last of which may overlap the one before."""
+        """One stretch after the other."""
         body = self.body
-        main = body.op(f"and i64 {count}, {-self.width}")
-        whole = body.op(f"add i64 {main}, {self.stretch - 1}")
-        whole = body.op(f"sdiv i64 {whole}, {self.stretch}")
-        rest = body.op(f"zext i1 {body.op(f'icmp slt i64 {main}, {count}')} to i64")
-        last = body.op(f"sub i64 {count}, {self.width}")
 
-        def stretch(number: str) -> None:
-            begin = body.op(f"mul i64 {number}, {self.stretch}")
-            inside = body.op(f"icmp slt i64 {begin}, {main}")
-            end = body.smaller(body.op(f"add i64 {begin}, {self.stretch}"), main)
-            start = body.op(f"select i1 {inside}, i64 {begin}, i64 {last}")
-            stop = body.op(f"select i1 {inside}, i64 {end}, i64 {count}")
+        def stretch(number: str, start: str, stop: str) -> None:
             locate, after = body.name("locate"), body.name("located")
             if self.fresh:
                 look = body.name("look")
@@ -90,13 +89,7 @@ class Seek:
                 body.label(look)
                 found = self._look(row, start, stop, may_exceed)
             else:
-                code = self.elements.code()
-                found = either(
-                    code,
-                    self._later(row, start),
-                    lambda: Value("b1", self._look(row, start, stop, may_exceed)),
-                    lambda: Value("b1", self._look(row, start, stop, may_equal)),
-                ).name
+                found = self._may_matter(row, start, stop)
             body.branch(found, locate, after)
             body.label(locate)
             for number_of_fold in self.folds:
@@ -104,7 +97,94 @@ class Seek:
             body.jump(after)
             body.label(after)
 
-        body.loop("stretch", "0", body.op(f"add i64 {whole}, {rest}"), stretch)
+        self._pieces(count, self.stretch, stretch)
+
+    def _pieces(self, count: str, size: int, inside: Callable[[str, str, str], None]) -> None:
+        """``inside(number, start, stop)`` for pieces of whole vectors, the last of which may overlap
+        the one before."""
+        body = self.body
+        main = body.op(f"and i64 {count}, {-self.width}")
+        whole = body.op(f"sdiv i64 {body.op(f'add i64 {main}, {size - 1}')}, {size}")
+        rest = body.op(f"zext i1 {body.op(f'icmp slt i64 {main}, {count}')} to i64")
+        last = body.op(f"sub i64 {count}, {self.width}")
+
+        def piece(number: str) -> None:
+            begin = body.op(f"mul i64 {number}, {size}")
+            within = body.op(f"icmp slt i64 {begin}, {main}")
+            end = body.smaller(body.op(f"add i64 {begin}, {size}"), main)
+            start = body.op(f"select i1 {within}, i64 {begin}, i64 {last}")
+            inside(number, start, body.op(f"select i1 {within}, i64 {end}, i64 {count}"))
+
+        body.loop("piece", "0", body.op(f"add i64 {whole}, {rest}"), piece)
+
+    # several rows in turns
+
+    def abreast(self, row_of: RowOf, ways: str, count: str, strands: Strands) -> None:
+        """The ``count`` elements of each of ``ways`` rows, in turns: at least a vector of each.
+
+        A strand holds the extreme so far, and where the piece begins in which it was found. If results are
+        those of other rows as well, what matters of it is joined to them in the end.
+        """
+        body, size = self.body, _VISIT * self.width
+        one, wide = self.elements.code(), self.elements.code(self.width)
+
+        def begin(way: str) -> None:
+            for fold in strands(way).values():
+                fold.store(one, [fold.identity(one)[0], one.const("i8", 0)])
+
+        def piece(_: str, start: str, stop: str) -> None:
+            def stream(way: str) -> None:
+                row = row_of(way)
+                self.elements.begin_row(row)
+                for number, fold in strands(way).items():
+                    best, at = fold.load(one)
+                    lanes = self._extreme_lanes(row, start, stop, number)
+                    some = wide.any(may_exceed(wide, fold.op, wide.broadcast(best), lanes))
+                    take, after = body.name("take"), body.name("taken")
+                    body.branch(some, take, after)
+                    body.label(take)
+                    found = self._extreme_lane(wide, fold, lanes)
+                    kept = is_nan(one, best)
+                    where = one.select(kept, at, Value("i8", start))
+                    fold.store(one, [one.select(kept, best, found), where])
+                    body.jump(after)
+                    body.label(after)
+
+            body.loop("stream", "0", ways, stream)
+
+        def end(way: str) -> None:
+            row = row_of(way)
+            self.elements.begin_row(row)
+            for number, fold in strands(way).items():
+                best, at = fold.load(one)
+                stop = body.smaller(body.op(f"add i64 {at.name}, {size}"), count)
+                if self.fresh:
+                    fold.begin(one)
+                    self._find(row, at.name, stop, number, best, fold)
+                    continue
+                known = self.folds[number]
+                find, after = body.name("find"), body.name("found")
+                matters = may_equal(one, known.op, known.load(one)[0], best)
+                body.branch(matters.name, find, after)
+                body.label(find)
+                self._find(row, at.name, stop, number, best, known)
+                body.jump(after)
+                body.label(after)
+
+        body.loop("begin", "0", ways, begin)
+        self._pieces(count, size, piece)
+        body.loop("end", "0", ways, end)
+
+    # one stretch
+
+    def _may_matter(self, row: Row, start: str, stop: str) -> str:
+        """An ``i1``: whether elements may change what is known from other rows, too."""
+        return either(
+            self.elements.code(),
+            self._later(row, start),
+            lambda: Value("b1", self._look(row, start, stop, may_exceed)),
+            lambda: Value("b1", self._look(row, start, stop, may_equal)),
+        ).name
 
     def _later(self, row: Row, start: str) -> str:
         """An ``i1``: whether element ``start`` comes later than the best of each fold. Then so do
@@ -147,8 +227,15 @@ class Seek:
 
     def _locate(self, row: Row, start: str, stop: str, number: int) -> None:
         """Join the extreme of elements ``start`` to ``stop``, and where it is first."""
-        body, code, fold = self.body, self.elements.code(self.width), self.folds[number]
-        lanes = code.broadcast(self._extreme(row, start, stop, number))
+        extreme = self._extreme(row, start, stop, number)
+        self._find(row, start, stop, number, extreme, self.folds[number])
+
+    def _find(
+        self, row: Row, start: str, stop: str, number: int, extreme: Value, fold: Fold
+    ) -> None:
+        """Join the first of the elements ``start`` to ``stop`` that is the extreme."""
+        body, code = self.body, self.elements.code(self.width)
+        lanes = code.broadcast(extreme)
         before = body.block
         find, hit, miss, after = (body.name(hint) for hint in ("find", "hit", "miss", "found"))
         body.jump(find)
@@ -170,26 +257,39 @@ class Seek:
 
     def _extreme(self, row: Row, start: str, stop: str, number: int) -> Value:
         """The extreme of whole vectors."""
+        lanes = self._extreme_lanes(row, start, stop, number)
+        return self._extreme_lane(self.elements.code(self.width), self.folds[number], lanes)
+
+    def _extreme_lanes(self, row: Row, start: str, stop: str, number: int) -> Value:
+        """The extreme of each lane of whole vectors."""
         body, code, fold = self.body, self.elements.code(self.width), self.folds[number]
-        kind = code.type(fold.dtype)
+        kind, quick = code.type(fold.dtype), fold.quick_in(self.width)
         begin = code.broadcast(fold.identity(self.elements.code())[0])
+        half = Code(body, max(1, self.width // 2))
+        nowhere = half.nowhere(fold.dtype)
         before = body.block
         loop, after = body.name("extreme"), body.name("extreme")
         body.jump(loop)
         body.label(loop)
         index, held = "%" + body.name(), Value(fold.dtype, "%" + body.name())
+        nans = Value("b1", "%" + body.name(), wide=nowhere.wide)
         at = len(body.lines)
-        body.lines.extend(["", ""])
+        body.lines.extend(["", ""] + [""] * quick)
         new = self._element(Place(code, index), row, number)
-        best = self._better(code, fold, held, new)
+        if quick:
+            best, found = quicker(code, fold.op, new, held), join_nans(code, nans, new)
+        else:
+            best, found = self._better(code, fold, held, new), nans
         following = body.op(f"add nuw nsw i64 {index}, {self.width}")
-        body.lines[at : at + 2] = [
+        body.lines[at : at + 2 + quick] = [
             f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]",
             f"  {held.name} = phi {kind} [ {begin.name}, %{before} ], [ {best.name}, %{body.block} ]",
-        ]
+            f"  {nans.name} = phi {half.truth_type(nans)} "
+            f"[ {nowhere.name}, %{before} ], [ {found.name}, %{body.block} ]",
+        ][: 2 + quick]
         body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
         body.label(after)
-        return self._extreme_lane(code, fold, best)
+        return with_nans(code, best, found, self.width) if quick else best
 
     def _extreme_lane(self, code: Code, fold: Fold, value: Value) -> Value:
         width = code.width

@@ -358,6 +358,8 @@ def _flags(spec: KernelSpec, instruction: Instruction) -> int:
 
 def _cast_flags(source: str, target: str) -> int:
     kinds = KIND[source] + KIND[target]
+    if source == target:
+        return 0
     if kinds[0] not in "fc":
         return OVERFLOW if target == "f2" else 0
     if kinds[1] in "iu":
