@@ -410,6 +410,19 @@ np.ravel_multi_index((K, K), (2, 5), mode="clip")
 np.unravel_index(K, (2, 3))
 np.unravel_index(K, 5)
 np.unravel_index(K, (5, 2), order="F")
+np.cross(V[:3], K[:3])
+np.cross(C3[:, :3], C3[:, 1:], axis=1)
+V[:3][..., 1] * K[:3][..., 2] - V[..., 10]
+C3[..., 1].sum() * V[3:][..., 0] + A[6][..., 4]
+np.einsum('ij,ij', A, I)
+np.sort(A, kind="foo")
+np.argsort(V, kind="foo")
+np.sort(V, kind="stable", stable=True)
+np.fft.fftn(A, axes=(0, 9))
+np.fft.fftn(A, s=(3,), axes=(0, 1))
+np.linalg.matrix_power(A[:5], 1.5)
+np.linalg.diagonal(C3)
+C3.item(1.5)
 np.r_[V, 1, K]
 np.r_[A, A]
 np.r_["1", A, A]

@@ -144,7 +144,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 @native
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    result = ordering.sort(a, axis) if order is None and _spread(a) else NotImplemented
+    ours = _spread(a) and ordering.by_value(kind, order, stable)
+    result = ordering.sort(a, axis) if ours else NotImplemented
     if result is not NotImplemented:
         return result
     return by_numpy(np.sort, (a, axis, kind, order), {"stable": stable})
@@ -154,7 +155,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
-    result = ordering.argsort(a, axis) if order is None and _spread(a) else NotImplemented
+    ours = _spread(a) and ordering.by_value(kind, order, stable)
+    result = ordering.argsort(a, axis) if ours else NotImplemented
     if result is not NotImplemented:
         return result
     return by_numpy(np.argsort, (a, axis, kind, order), {"stable": stable})

@@ -299,7 +299,8 @@ AxisReads = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 
 def shape_text(shape: tuple[int, ...]) -> str:
     """A shape as NumPy's messages write it."""
-    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+    words = ["newaxis" if n < 0 else str(n) for n in shape]
+    return "(" + ",".join(words) + ("," if len(shape) == 1 else "") + ")"
 
 
 def _reshape_is_legal(size: int, shape: tuple[int, ...]) -> bool:

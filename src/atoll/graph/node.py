@@ -249,7 +249,8 @@ def filled(
             if first is not None and not opened.trails:
                 found = None
                 if kind == "call":
-                    if first.geometry.shape == geometry.shape and not home.padded:
+                    shape = geometry.shape  # what has none is a number on every rank
+                    if shape and first.geometry.shape == shape and not home.padded:
                         found = home
                 elif kind == "read":
                     found = home.read.get(params[0].number)

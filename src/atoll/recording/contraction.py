@@ -105,7 +105,7 @@ def einsum(operands: Sequence[Any]) -> Any:
     if len(kept) < len(have):
         total = _summed(total, [k for k, c in enumerate(have) if c not in result], dtype)
     if kept == result:
-        return total
+        return total if result else total[()]  # a number, as NumPy's is
     return shaping.transpose(total, tuple(kept.index(c) for c in result))
 
 

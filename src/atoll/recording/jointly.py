@@ -7,6 +7,7 @@ the data.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ def _wide(a: Any, dtype: Any) -> Any:
 
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """``a.sort``: the sorted elements are assigned, every rank keeps its share."""
-    if order is not None or not (a._cell.writeable and a._geometry.writeable):
+    plain_order = ordering.by_value(kind, order, stable)
+    if not (plain_order and a._cell.writeable and a._geometry.writeable):
         return NotImplemented
     result = ordering.sort(a, axis) if axis is not None else NotImplemented
     if result is NotImplemented:
@@ -79,7 +81,7 @@ def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
     """``a.argsort``."""
-    return ordering.argsort(a, axis) if order is None else NotImplemented
+    return ordering.argsort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
 
 
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
@@ -93,7 +95,7 @@ def item(a: Any, args: tuple[Any, ...]) -> Any:
         return NotImplemented
     where = args[0] if len(args) == 1 else args
     if not isinstance(where, tuple):
-        place = where.__index__()
+        place = index(where)
         if not -a.size <= place < a.size:
             raise IndexError(f"index {place} is out of bounds for size {a.size}")
         where = np.unravel_index(place % a.size, a.shape)
@@ -101,7 +103,7 @@ def item(a: Any, args: tuple[Any, ...]) -> Any:
         where = (0,) * a.ndim
     if len(where) != a.ndim:
         return NotImplemented
-    return a[tuple([k.__index__() for k in where])].item()
+    return a[tuple([index(k) for k in where])].item()
 
 
 METHODS: dict[str, Callable[..., Any]] = {

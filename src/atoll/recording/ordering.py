@@ -60,6 +60,13 @@ def _sorted(handle: Any, axis: int, world: World, function: Any, *, places: bool
     return of_section(redistributed(made, target if target.is_replicated else layout), world)
 
 
+def by_value(kind: Any, order: Any, stable: Any) -> bool:
+    """Whether elements are to be sorted by their values, in a way that NumPy knows: it refuses others."""
+    if kind is not None or stable is not None:
+        np.sort(np.empty(0), kind=kind, stable=stable)
+    return order is None
+
+
 def sort(handle: Any, axis: Any = -1) -> Any:
     """A sorted copy, or ``NotImplemented``; it lies as the operand does, a line in even blocks."""
     if axis is None and isinstance(handle, Handle) and handle._np is None:

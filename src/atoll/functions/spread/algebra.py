@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,10 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 @on_ranks(np.linalg.matrix_power)
 def matrix_power(a: Any, n: Any) -> Any:
     a = asarray(a)
-    n = int(n)
+    try:
+        n = index(n)
+    except TypeError:
+        return NotImplemented
     if a.ndim != 2 or a.shape[0] != a.shape[1] or n < 1:
         return NotImplemented
     made = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -450,7 +451,7 @@ def setfield(a: Any, val: Any, dtype: Any, offset: int = 0) -> Any:
 @on_ranks(np.ndarray.item)
 def item(a: Any, *args: Any) -> Any:
     if len(args) == 1 and not isinstance(args[0], tuple):
-        place = int(args[0])
+        place = index(args[0])
         if not -a.size <= place < a.size:
             raise IndexError(f"index {place} is out of bounds for size {a.size}")
         args = np.unravel_index(place % a.size, a.shape)

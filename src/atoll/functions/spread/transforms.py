@@ -131,6 +131,9 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> None:
         made: Any = found[0]
         if axes is None:
             axes = range(made.ndim) if s is None else range(made.ndim - len(s), made.ndim)
+        axes = list(axes)
+        if not all(-made.ndim <= k < made.ndim for k in axes) or (s and len(s) != len(axes)):
+            return NotImplemented  # NumPy's words
         axes = [k % made.ndim for k in axes]
         lengths = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
         steps = [(others, k, n) for k, n in zip(axes[:-1], lengths[:-1])]
