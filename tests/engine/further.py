@@ -14,7 +14,7 @@ import numpy
 from . import wider
 
 
-class Further(wider.Drawing):
+class Further(wider.Wider):
     """Draws lines of both files."""
 
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:

@@ -19,6 +19,7 @@ from atoll.comm import simulated
 
 from ..plan import reference
 from . import checking, further, layouts, wider
+from .text import replay
 
 
 class Late(BaseException):
@@ -36,11 +37,9 @@ def run(program, ranks):
     try:
         if ranks > 1:
             waiting = program.seed % 3 == 1
-            simulated.run(
-                ranks, checking.check, program, wider, seed=program.seed, rendezvous=waiting
-            )
+            simulated.run(ranks, checking.check, program, seed=program.seed, rendezvous=waiting)
         else:
-            checking.check(program, wider)
+            checking.check(program)
     except Late:
         return "hangs:\n" + program.text() + traceback.format_exc()[-3000:]
     except Exception as error:
@@ -61,7 +60,7 @@ def cut_down(program, ranks):
     k = len(texts) - 1
     while k >= 0:
         fewer = texts[:k] + texts[k + 1 :]
-        trial = wider.replay(program.seed, program.start, fewer)
+        trial = replay(program.seed, program.start, fewer)
         if not any(line.error is NameError for line in trial.lines):
             found = run(trial, ranks)
             if found:
@@ -69,7 +68,7 @@ def cut_down(program, ranks):
         k -= 1
     for name in list(program.start):
         start = {k: v for k, v in program.start.items() if k != name}
-        trial = wider.replay(program.seed, start, texts)
+        trial = replay(program.seed, start, texts)
         if not any(line.error is NameError for line in trial.lines):
             found = run(trial, ranks)
             if found:
@@ -89,7 +88,7 @@ def main():
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
         evaluate.make_launch = reference.ReferenceLaunch
-    kind = further.Further if "further" in sys.argv else wider.Drawing
+    kind = further.Further if "further" in sys.argv else wider.Wider
     wrong = 0
     for seed in range(start, stop):
         ranks = random.Random(seed).randint(least, most)
@@ -106,6 +105,8 @@ def main():
             for name, data in program.start.items():
                 drawn = random.Random(checking.layout_seed(program, name))
                 print(name, "lies as", layouts.random_layout(drawn, data.shape, ranks))
+        if seed % 100 == 99:
+            print(f"{seed + 1 - start} programs, {wrong} wrong so far", flush=True)
     print(f"{stop - start} programs, {wrong} wrong")
 
 

@@ -7,7 +7,8 @@ import atoll
 from atoll import Block, Layout, Unstructured, evaluate
 
 from ..plan import reference
-from . import checking, wider
+from . import checking
+from .text import replay
 
 pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
 
@@ -97,6 +98,9 @@ PROGRAMS = {
         a0[9, np.array([], int)] = 1
         a2 = np.repeat(np.array(3), np.array([2]), axis=0)
         np.clip(a0 * 1j, -1, 2, out=a0)""",
+    "one number of many": """
+        g = np.random.RandomState(7); v = (g.choice(5), g.choice(5, None), g.choice([1.5, 2], None))
+        v = np.random.RandomState(7).choice(5, ())""",
     "views of nothing": """
         a1 = np.zeros((0, 3))
         a2 = a1[:, -1:3] + a1
@@ -107,16 +111,14 @@ PROGRAMS = {
 
 
 def program(text, start=GRID):
-    return wider.replay(
-        3, {"a0": start.copy()}, [line.strip() for line in text.strip().split("\n")]
-    )
+    return replay(3, {"a0": start.copy()}, [line.strip() for line in text.strip().split("\n")])
 
 
 @pytest.mark.simulated(1, 3)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_numpy(name):
-    checking.check(program(PROGRAMS[name]), wider)
+    checking.check(program(PROGRAMS[name]))
 
 
 SHARED = [

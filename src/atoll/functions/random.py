@@ -65,9 +65,13 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
             return result
         drawer = _numpy_generator(self) if shared else self
         result = at_once(partial(original, drawer), args, options, bare=True)
-        if result is not GENERAL:
-            return result
-        return by_numpy(original, (drawer, *args), options, writes=writes)
+        if result is GENERAL:
+            result = by_numpy(original, (drawer, *args), options, writes=writes)
+        if name == "choice" and isinstance(result, Handle) and not result._shape_of_view().shape:
+            # NumPy's old generators take the number out of arrays that are its own
+            size = args[1] if len(args) > 1 else options.get("size")
+            return result._array().item() if size is None else result
+        return result
 
     draw.__name__ = name
     draw.__doc__ = original.__doc__

@@ -1,0 +1,46 @@
+"""A fixed few of the programs that ``search.py`` draws by the thousand, on one process, on 2 to 16 simulated ranks, and
+on real ones, on layouts of every kind."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from atoll import evaluate
+from atoll.comm import simulated
+
+from ..plan import reference
+from . import checking, further, wider
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture(autouse=True)
+def by_numpy(monkeypatch):
+    """NumPy runs the loops: what is tested is recording, planning and messages."""
+    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
+    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+
+
+def drawn(seed, *, ranks):
+    return wider.draw(seed, 14, exports=not ranks, ranks=ranks, kind=further.Further)
+
+
+def test_one_process():
+    for seed in range(20_000, 20_060):
+        checking.check(drawn(seed, ranks=False))
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_simulated_ranks(block):
+    for seed in range(21_000 + block, 21_012, 3):
+        size = random.Random(seed).randint(2, 16)
+        program = drawn(seed, ranks=True)
+        simulated.run(size, checking.check, program, seed=seed, rendezvous=seed % 2 == 1)
+
+
+@pytest.mark.ranks(2, 3)
+def test_ranks(rank):
+    for seed in range(22_000, 22_006):
+        checking.check(drawn(seed, ranks=True))

@@ -1,0 +1,89 @@
+"""Random programs as text: lines of NumPy code that run in NumPy and in atoll, compared line by line.
+
+What NumPy answered to each line, or the class of what it raised, is kept beside it. So a program that fails is its
+own report, it can be cut down by leaving lines out, and all simulated ranks share it. A line ``v = ...`` is compared
+when it runs, exactly; ``w = ...`` to rounding; a line ``a4 = ...`` joins the arrays, which are all compared after the
+last line.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+
+@dataclass
+class Line:
+    """A line of a program, and what NumPy did with it."""
+
+    text: str
+    error: type[BaseException] | None
+    value: Any = None
+
+
+@dataclass
+class Program:
+    """What was drawn: data to start from, lines, and the arrays as NumPy left them."""
+
+    seed: int
+    start: dict[str, numpy.ndarray]
+    lines: list[Line]
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+    def text(self, upto: int | None = None) -> str:
+        """The program as code."""
+        data = [
+            f"{k} = np.array({v.tolist()}, '{v.dtype.str[1:]}').reshape({v.shape})"
+            for k, v in self.start.items()
+        ]
+        notes = [
+            f"{x.text}{f'  # {x.error.__name__}' if x.error else ''}" for x in self.lines[:upto]
+        ]
+        return f"# seed {self.seed}\n" + "\n".join([*data, *notes])
+
+
+class Numpys:
+    """What a program asks of an array beside NumPy's API, as NumPy does it."""
+
+    @staticmethod
+    def moved(array, number):
+        return array.copy()
+
+    @staticmethod
+    def bumped(array):
+        array += 1
+
+    @staticmethod
+    def exported(array):
+        return numpy.asarray(array)
+
+
+def run_line(line: str, names: dict[str, Any]) -> tuple[Any, BaseException | None]:
+    """What a line raises, or what it gave ``v`` or ``w``."""
+    names.pop("v", None)
+    names.pop("w", None)
+    try:
+        with numpy.errstate(all="ignore"):
+            exec(line, names)
+    except Exception as error:
+        return None, error
+    return names.get("v", names.get("w")), None
+
+
+def replay(seed: int, start: dict[str, numpy.ndarray], texts: list[str]) -> Program:
+    """A program of these lines, with what NumPy does with each."""
+    names: dict[str, Any] = {"np": numpy, "moved": Numpys.moved, "bumped": Numpys.bumped}
+    names |= {"exported": Numpys.exported}
+    names |= {k: v.copy() for k, v in start.items()}
+    lines = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for text in texts:
+            value, error = run_line(text, names)
+            kept = value.copy() if isinstance(value, numpy.ndarray) else value
+            lines.append(Line(text, type(error) if error else None, kept))
+    arrays = {k: v for k, v in names.items() if k[0] in "ae" and k[1:].isdigit()}
+    return Program(seed, start, lines, arrays)
