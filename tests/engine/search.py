@@ -33,7 +33,7 @@ def late(*_):
 def run(program, ranks):
     """What is wrong with a program, or nothing."""
     signal.signal(signal.SIGALRM, late)
-    signal.alarm(40)
+    signal.alarm(200)
     try:
         if ranks > 1:
             waiting = program.seed % 3 == 1

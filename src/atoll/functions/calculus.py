@@ -8,6 +8,7 @@ import numpy as np
 
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
+from ..recording.shaping import in_order, order_of
 from . import creation, joining, shaping
 from .public import array_of, is_large, names, native
 
@@ -35,7 +36,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         return by_numpy(np.gradient, (f, *varargs), given)
     if f.dtype.kind in "iu":
         f = f.astype(np.float64)
-    found = [_slope(f, k, _steps(s), edge_order) for k, s in zip(axes, spacings)]
+    order = order_of(f)
+    found = [in_order(_slope(f, k, _steps(s), edge_order), order) for k, s in zip(axes, spacings)]
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -116,7 +118,7 @@ def cross(
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
         parts.append(first[..., i] * second[..., j] - first[..., j] * second[..., i])
-    return joining.stack(parts, axisc)
+    return in_order(joining.stack(parts, axisc), None)
 
 
 @native

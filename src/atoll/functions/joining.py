@@ -259,7 +259,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
             result = concatenate(
                 [result[(*before, slice(-by, None))], result[(*before, slice(None, -by))]], along
             )
-    return shaping.copied(result) if result is a else result
+    return (
+        shaping.copied(result, "K")
+        if result is a
+        else shaping.in_order(result, shaping.order_of(a))
+    )
 
 
 declare(roll, np.roll, "roll", short=False)

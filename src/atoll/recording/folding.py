@@ -56,7 +56,8 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
         return _accumulated_here(ufunc, handle, axis % handle.ndim, kind)
     section = accumulated(section_of(handle, world), axis % handle.ndim, ufunc, kind)
     layout = result_layout(handle.shape, world)
-    return of_section(redistributed(section, layout) if layout.is_replicated else section, world)
+    section = redistributed(section, layout) if layout.is_replicated else section
+    return shaping.in_order(of_section(section, world), shaping.order_of(handle))
 
 
 def _is_scanned_here(ufunc: np.ufunc, handle: Any) -> bool:

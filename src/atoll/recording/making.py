@@ -137,12 +137,12 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         return made
     made._np = None
     place = default_place(array.shape)
+    form = strided(array.shape, array.dtype, array.strides)
     if place is None:
-        node = source(array, strided(array.shape, array.dtype, array.strides))
+        node = source(array, form)
     else:
         block = array[region_key(place.layout.region(place.world.rank))]
-        order = kept_order(array.shape, (strided(array.shape, array.dtype, array.strides),))
-        seen = dense(array.shape, array.dtype, order)
+        seen = dense(array.shape, array.dtype, kept_order(array.shape, (form,)))
         node = source(np.ascontiguousarray(block), seen, place=place)
         statistics.add("distributed")
     made._cell = Cell(node)

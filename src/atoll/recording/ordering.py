@@ -57,7 +57,9 @@ def _sorted(handle: Any, axis: int, world: World, function: Any, *, places: bool
         section = redistributed(section, whole)
     made = section.with_block(function(section.block, axis=axis, kind="stable" if places else None))
     target = result_layout(handle.shape, world)
-    return of_section(redistributed(made, target if target.is_replicated else layout), world)
+    made = redistributed(made, target if target.is_replicated else layout)
+    order = None if places else shaping.order_of(handle)
+    return shaping.in_order(of_section(made, world), order)
 
 
 def by_value(kind: Any, order: Any, stable: Any) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..comm.trail import allgather
 from ..comm.world import World
-from ..graph.geometry import Geometry, shape_text
+from ..graph.geometry import Geometry, kept_order, shape_text
 from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..run.across import base_indices
@@ -291,11 +291,16 @@ def _shaped(made: Section, found: Picked, world: World, *, stay: bool = False) -
         made = reshaped(made, layout)
     if not shape:
         return made.block[()]
-    if found.place:
-        order = [*range(lead, lead + found.place), *range(lead)]
-        order += range(lead + found.place, len(shape))
-        made = made.transposed(tuple(order))
-    return of_section(made, world)
+    result = of_section(made, world)
+    if len(kept) > 1:  # behind the indices, axes stay in memory as they are
+        taken = tuple([0 if k in found.axes else slice(None) for k in range(found.view.ndim)])
+        rest = kept_order(kept, (found.view._shape_of_view().index(taken),))
+        if rest is not None:
+            result = shaping.in_order(result, (*range(lead), *[lead + k for k in rest]))
+    if not found.place:
+        return result
+    order = (*range(lead, lead + found.place), *range(lead), *range(lead + found.place, len(shape)))
+    return shaping.transpose(result, order)
 
 
 def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> bool:

@@ -67,4 +67,4 @@ def reduceat(
     found: Section = folded_segments(rows, starts, stops, ufunc, kind)
     made = shaping.reshape(small_or_spread(found, world), (starts.size, *others))
     order = (*range(1, axis + 1), 0, *range(axis + 1, handle.ndim))
-    return shaping.transpose(made, order)
+    return shaping.in_order(shaping.transpose(made, order), None)

@@ -86,7 +86,8 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> A
     result: Any = default if isinstance(default, Handle) else dtype.type(default)
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         result = where(condition, choice, result)
-    return result if result.dtype == dtype else creation.astype(result, dtype)
+    result = result if result.dtype == dtype else creation.astype(result, dtype)
+    return shaping.in_order(result, None)
 
 
 def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Any:
@@ -126,7 +127,8 @@ def rounded(handle: Any, decimals: Any, out: Any) -> Any:
         return call(np.rint, (handle,), {})
     scale = 10.0 ** abs(decimals)
     forth, back = (np.multiply, np.true_divide) if decimals > 0 else (np.true_divide, np.multiply)
-    return general(back, general(np.rint, general(forth, handle, scale)), scale)
+    made = general(back, general(np.rint, general(forth, handle, scale)), scale)
+    return shaping.in_order(made, shaping.turned_order(handle))
 
 
 def dot(a: Any, b: Any, out: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, dense, kept_order
-from ..graph.node import Node
+from ..graph.node import Node, source
 from ..ops.elementwise import result_geometry
 from .cells import Handle
 from .making import from_numpy, of_node, of_small, of_view, present
@@ -92,6 +92,48 @@ def copied(handle: Handle, order: Any = "C") -> Any:
         node = Node("read", (cell.node,), target, (geometry,), site=user_site())
         made = of_view(type(cell)(node), target)
     return like(handle, made)
+
+
+def order_of(handle: Any) -> tuple[int, ...] | None:
+    """The axes from the slowest to the fastest, as NumPy keeps them in a result like this; ``None``: C order."""
+    return kept_order(handle.shape, (handle._shape_of_view(),))
+
+
+def turned_order(handle: Any) -> tuple[int, ...] | None:
+    """The order that NumPy gives results that follow columns only where all of an operand does."""
+    flags = handle._shape_of_view().shadow.flags
+    turned = flags.f_contiguous and not flags.c_contiguous
+    return tuple(reversed(range(len(handle.shape)))) if turned else None
+
+
+def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
+    """A new array with its elements in another order of memory; ``None`` stands for C order.
+
+    On ranks that is what programs see of it, in strides and views; the blocks stay as they are.
+    """
+    if not isinstance(result, Handle):
+        return result
+    small = result._np
+    if order is not None and len(order) != len(result._shape_of_view().shape):
+        return result
+    if small is not None:
+        if order is None:
+            return result if small.flags.carray else like(result, of_small(small.copy()))
+        turned = np.empty_like(small.transpose(order), order="C").transpose(np.argsort(order))
+        own = np.empty_like(turned)  # in its own memory, in this order
+        own[...] = small
+        return like(result, of_small(own))
+    geometry = result._geometry
+    target = dense(geometry.shape, geometry.dtype, order)
+    if geometry is target:
+        return result
+    cell = result._cell
+    node, value = cell.node, cell.node.value
+    if geometry.is_base and value is not None and node.place is not None:
+        made = source(value.array, target, place=node.place)
+    else:
+        made = Node("read", (node,), target, (geometry,), site=user_site())
+    return like(result, of_view(type(cell)(made), target))
 
 
 _WHOLE = frozenset({int})

@@ -73,9 +73,10 @@ def argwhere(handle: Any) -> Any:
     if world is None or not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     found = positions_under(_truth(handle, world))
-    rows = np.stack(np.unravel_index(found.block, handle.shape), axis=-1).astype(np.intp)
-    layout = found.layout.expanded((1,)).broadcast((found.layout.size, handle.ndim))
-    return small_or_spread(Section(rows, layout, world.communicator), world)
+    columns = np.stack(np.unravel_index(found.block, handle.shape)).astype(np.intp)
+    layout = found.layout.expanded((0,)).broadcast((handle.ndim, found.layout.size))
+    made = small_or_spread(Section(columns, layout, world.communicator), world)
+    return shaping.transpose(made, (1, 0))
 
 
 def flatnonzero(handle: Any) -> Any:
@@ -113,7 +114,8 @@ def take(handle: Any, indices: Any, axis: Any, mode: str) -> Any:
         indices = _wrapped(indices, handle.shape[axis], mode)
     if indices.ndim == 0:
         return handle[(slice(None),) * axis + (int(indices),)].copy()
-    return picked(handle, (slice(None),) * axis + (indices,))
+    found = picked(handle, (slice(None),) * axis + (indices,))
+    return found if found is NotImplemented else shaping.in_order(found, None)
 
 
 def _taken_flat(handle: Any, indices: Any, mode: str, world: World) -> Any:

@@ -138,7 +138,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return filt[tuple(key)]
 
 
-@on_ranks(np.pad)
+@on_ranks(np.pad, order=shaping.turned_order)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     array = asarray(array)
     if mode not in ("edge", "wrap", "reflect", "symmetric") or options.get("reflect_type") == "odd":
@@ -183,7 +183,7 @@ def _places_along(arr: Any, obj: Any, axis: Any) -> tuple[Any, Any, int]:
     return arr, obj, axis
 
 
-@on_ranks(np.delete)
+@on_ranks(np.delete, order=shaping.turned_order)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis
@@ -205,7 +205,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     return arr[(*before, keep)]
 
 
-@on_ranks(np.insert)
+@on_ranks(np.insert, order=shaping.turned_order)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis

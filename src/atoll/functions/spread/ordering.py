@@ -173,7 +173,7 @@ def partitioned(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any =
     return None
 
 
-@on_ranks(np.sort_complex)
+@on_ranks(np.sort_complex, order=shaping.order_of)
 def sort_complex(a: Any) -> Any:
     made = call("sort", asarray(a).copy())
     if made.dtype.kind == "c":

@@ -15,7 +15,7 @@ from ...recording import shaping
 from ...recording.creation import asarray
 from ...recording.spread import world_of
 from ...run.collective import Section, compressed, fetch, in_order
-from .table import along, arrays_of, call, into, line_of, normal_axis, on_ranks
+from .table import along, arrays_of, call, in_c_order, into, line_of, normal_axis, on_ranks
 
 Array = np.ndarray[Any, Any]
 
@@ -169,7 +169,7 @@ def _share(a: Any, q: Any) -> Any:
     return np.true_divide(q, hundred)
 
 
-@on_ranks(np.quantile)
+@on_ranks(np.quantile, order=in_c_order)
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
@@ -177,7 +177,7 @@ def quantile(
     return _quantile(a, q, axis, out, method, bool(keepdims), weights, nan=False)
 
 
-@on_ranks(np.percentile)
+@on_ranks(np.percentile, order=in_c_order)
 def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
@@ -186,7 +186,7 @@ def percentile(
     return _quantile(a, share, axis, out, method, bool(keepdims), weights, nan=False)
 
 
-@on_ranks(np.nanquantile)
+@on_ranks(np.nanquantile, order=in_c_order)
 def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
@@ -194,7 +194,7 @@ def nanquantile(
     return _quantile(a, q, axis, out, method, keepdims is True, weights, nan=True)
 
 
-@on_ranks(np.nanpercentile)
+@on_ranks(np.nanpercentile, order=in_c_order)
 def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...comm.trail import allgather
+from ...graph.geometry import kept_order
 from ...ops.elementwise import is_native
 from ...recording import selecting, shaping
 from ...recording.creation import asarray
@@ -86,7 +87,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return (width * pairs / 2.0).sum(axis)
 
 
-@on_ranks(np.unwrap)
+@on_ranks(np.unwrap, order=shaping.order_of)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
     p = asarray(p)
     if p.dtype.char not in "fd" or not p.ndim:
@@ -473,4 +474,8 @@ def vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:
         otypes = "".join([np.asarray(one).dtype.char for one in outputs])
     if not all(is_native(np.dtype(char)) for char in otypes):
         return NotImplemented
-    return by_blocks(np.vectorize(function, otypes), given, world, agrees=True)
+    found = by_blocks(np.vectorize(function, otypes), given, world, agrees=True)
+    made = found if isinstance(found, tuple) else (found,)
+    order = kept_order(made[0].shape, [one._shape_of_view() for one in given])
+    turned = tuple([shaping.in_order(one, order) for one in made])
+    return turned if isinstance(found, tuple) else turned[0]

@@ -49,7 +49,7 @@ def permutation(generator: Any, x: Any, axis: int = 0) -> Any:
     if not x.ndim:
         return NotImplemented
     axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
-    return call("take", x, _order(generator, x.shape[axis]), axis)
+    return x[(*(slice(None),) * axis, _order(generator, x.shape[axis]))]
 
 
 def shuffle(generator: Any, x: Any, axis: int = 0) -> Any:

@@ -38,6 +38,7 @@ from ..public import names
 Array = np.ndarray[Any, Any]
 Entry = Callable[..., Any]
 Function = TypeVar("Function", bound=Entry)
+Order = Callable[[Any], "tuple[int, ...] | None"]
 LOCAL = 1 << 62
 """As ``config.small``: whatever a user's function makes stays on this rank."""
 
@@ -45,15 +46,34 @@ table: dict[Any, Entry] = {}
 """For each function or method of NumPy's, ours for arrays on ranks."""
 
 
-def on_ranks(*originals: Any) -> Callable[[Function], Function]:
-    """Enter a function for those of NumPy's that it stands for."""
+def on_ranks(*originals: Any, order: Order | None = None) -> Callable[[Function], Function]:
+    """Enter a function for those of NumPy's that it stands for.
+
+    ``order`` says from the first operand in which order of memory NumPy's result lies, where that
+    is not what comes of the function by itself.
+    """
 
     def enter(function: Function) -> Function:
+        entry: Entry = function if order is None else _in_order(function, order)
         for original in originals:
-            table[original] = function
+            table[original] = entry
         return function
 
     return enter
+
+
+def in_c_order(handle: Any) -> None:
+    """The memory order of results that NumPy makes in C order, whatever they are made of."""
+
+
+def _in_order(function: Entry, order: Order) -> Entry:
+    def entry(a: Any, *args: Any, **options: Any) -> Any:
+        result = function(a, *args, **options)
+        if result is NotImplemented or any(result is one for one in (*args, *options.values())):
+            return result
+        return shaping.in_order(result, order(asarray(a)))
+
+    return entry
 
 
 def call(name: str, *args: Any, **options: Any) -> Any:

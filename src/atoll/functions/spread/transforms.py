@@ -111,7 +111,7 @@ def _along_axis(name: str) -> None:
         shape = (*a.shape[:axis], *a.shape[axis + 1 :], made.shape[-1])
         return into(out, call("moveaxis", shaping.reshape(made, shape), -1, axis))
 
-    on_ranks(original)(function)
+    on_ranks(original, order=shaping.order_of)(function)
     _transforms[name] = function
 
 
@@ -144,7 +144,7 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> None:
                 return made
         return into(out, made)
 
-    on_ranks(getattr(fft, name))(function)
+    on_ranks(getattr(fft, name), order=shaping.order_of)(function)
 
 
 for _name, _last, _others in (
