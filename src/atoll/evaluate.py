@@ -31,7 +31,7 @@ from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
 from .ops import windows
 from .ops.fingerprint import of_trace
-from .ops.placement import placed_view
+from .ops.placement import is_dense_share, placed_view
 from .run import statistics
 from .run.parts import State
 from .run.program import Program, Wanted
@@ -102,11 +102,7 @@ class _Walk:
                             leaf_uses.append(1)
                             number[arg] = -len(leaves)
                             home = arg.place
-                            append(
-                                arg.geometry.form
-                                if home is None
-                                else (arg.geometry.form, home.number, arg.value.array.strides)
-                            )
+                            append(arg.geometry.form if home is None else _lying(arg))
                         elif known < 0:
                             leaf_uses[-1 - known] += 1
                         else:
@@ -133,10 +129,20 @@ class _Walk:
         """Tell one geometry from another, too."""
         key, order = self.key, self.order
         key += [leaf.geometry.number for leaf in self.leaves]
+        key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
         key += [node.geometry.number for node in order]
         key += [
             node.params[0].number for node in order if node.kind == "read" or node.kind == "update"
         ]
+
+
+def _lying(leaf: Node) -> tuple[Any, ...]:
+    """How a leaf lies on ranks, but for the bounds of its blocks if each fills its memory."""
+    home = leaf.place
+    array = leaf.value.array  # type: ignore[union-attr]
+    if is_dense_share(leaf):
+        return leaf.geometry.form, home.form
+    return leaf.geometry.form, home.number, array.strides
 
 
 _OURS = max(map(getrefcount, [object()]))

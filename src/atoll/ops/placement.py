@@ -14,7 +14,7 @@ from typing import Any
 from ..comm.world import World
 from ..config import config
 from ..errors import MixedArraysError, WorldError
-from ..graph.geometry import Geometry
+from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, coded
 from ..layout import Layout
 from ..layout.axes import Axis, BlockAxis
@@ -56,7 +56,8 @@ class Place:
         if self._form is None:
             layout = self.layout
             seats = None if layout.is_row_major else layout.table.tobytes()
-            self._form = (self.world, layout.processes, layout.copies, layout.grid, seats)
+            form = ("blocks", self.world, layout.processes, layout.copies, layout.grid, seats)
+            self._form = coded(form)
         return self._form
 
     @classmethod
@@ -74,6 +75,14 @@ class Place:
 
     def __repr__(self) -> str:
         return f"Place({self.layout!r})"
+
+
+def is_dense_share(leaf: Node) -> bool:
+    """Whether what a rank has of a leaf in blocks fills its memory in C order."""
+    if not leaf.place.is_boxes or leaf.value is None:
+        return False
+    array = leaf.value.array
+    return array.strides == dense(array.shape, array.dtype).strides
 
 
 def placed_view(place: Place, view: Geometry) -> Place | None:
@@ -321,7 +330,7 @@ def _place_of(node: Node) -> Place | None:
                 return None
             spread = Place.of(Layout.default(shape, world.size), world)
             if spread is not None:  # which depends on a setting, so the code has to say it
-                node.relabelled(coded(("at", node.identify(), spread.number)))
+                node.relabelled(coded(("at", node.identify(), spread.form)))
             return spread
         if len(axes) == layout.ndim and layout.copies == 1:
             return None  # one rank has all of it, and tells the others

@@ -120,7 +120,7 @@ class Registers:
 
 def local_geometry(node: Node, rank: int) -> Geometry:
     """How this rank's share of a placed node lies in memory, communication padding included."""
-    if node.value is not None:
+    if node.value is not None and node.value.array is not None:
         return node.value.geometry
     place: Place = node.place
     layout = place.layout

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..graph.geometry import dense
+from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import Layout
@@ -55,6 +55,31 @@ def _site_of(node: Node) -> Site | None:
     return None
 
 
+def fold_across(
+    register: int,
+    partial: int,
+    params: tuple[tuple[int, ...], bool],
+    place: Place,
+    home: Place | None,
+    ufunc: np.ufunc,
+    geometry: Geometry,
+) -> FoldAcross:
+    """The step that joins what ranks have folded along axes of ``place``, to lie at ``home``."""
+    axes, keepdims = params
+    world, rank = place.world, place.world.rank
+    target = Layout.replicated(reduced_shape(place.layout.shape, axes, False), world.size)
+    if home is not None:
+        target = home.layout
+        if keepdims:
+            target = target.sliced(
+                tuple([0 if k in axes else slice(None) for k in range(target.ndim)])
+            )
+    layout = place.layout.unpadded()
+    kept = reduced_shape(layout.local_shape(rank), axes, False)
+    plan = fold_plan(layout, axes, target, rank)
+    return FoldAcross(register, partial, kept, plan, ufunc, world.communicator, geometry)
+
+
 class LaunchMaker(Protocol):
     """Turns a launch into a step; ``parts`` say for each full reduction which step folds its
     partial results, and the number of the first one that the launch writes."""
@@ -70,6 +95,7 @@ class Planner(StepsByNumpy):
         super().__init__(trace, leaves)
         self.make = make
         self.start_exchange = getattr(make, "start_exchange", StartExchange)
+        self.fold_across = getattr(make, "fold_across", fold_across)
         self.available: set[int] = set()
         self.groups: list[Group] = []
         self.made: list[list[Step]] = []
@@ -268,7 +294,7 @@ class Planner(StepsByNumpy):
             if len(axes) == len(group.domain) or not any(layout.grid[k] > 1 for k in axes):
                 continue
             shape = reduced_shape(layout.local_shape(registers.rank), axes, keepdims)
-            number = registers.extra(dense(shape, node.geometry.dtype))
+            number = registers.extra(dense_shape(shape, node.geometry.dtype))
             owned = intervals_of(group.place, registers.rank)
             if owned is not None:
                 low = [0 if k in axes else a for k, (a, _) in enumerate(owned)]
@@ -281,23 +307,11 @@ class Planner(StepsByNumpy):
 
     def _fold_across(self, node: Node, place: Place, register: int) -> None:
         registers = self.registers
-        axes, keepdims = node.params
-        target = Layout.replicated(reduced_shape(place.layout.shape, axes, False), place.world.size)
-        if node.place is not None:
-            target = node.place.layout
-            if keepdims:
-                target = target.sliced(
-                    tuple([0 if k in axes else slice(None) for k in range(target.ndim)])
-                )
         partial = registers.of[id(node)]
         registers.of[id(node)] = register
-        layout = place.layout.unpadded()
-        step = FoldAcross(
-            register, partial, reduced_shape(layout.local_shape(registers.rank), axes, False),
-            fold_plan(layout, axes, target, registers.rank), getattr(np, node.name),
-            place.world.communicator, registers.geometry[register],
-        )  # fmt: skip
-        self._add(step, {register, partial})
+        geometry, ufunc = registers.geometry[register], getattr(np, node.name)
+        fold = self.fold_across(register, partial, node.params, place, node.place, ufunc, geometry)
+        self._add(fold, {register, partial})
 
     def _join(self, stored: list[tuple[Step, int, int]]) -> None:
         """Join all that is to be joined, by one message, before somebody needs some of it.

@@ -49,6 +49,7 @@ from ..run.program import (
     Release,
     Share,
 )
+from .build import fold_across
 from .launches import Launch
 from .numpy_nodes import numpy_function
 from .shares import LoosePlace, NotMovingError
@@ -95,11 +96,36 @@ class LooseExchange:
         raise AssertionError("a template cannot run")
 
 
+class LooseFold:
+    """Stands where the step will be that joins what ranks have folded along axes."""
+
+    __slots__ = ("geometry", "home", "params", "partial", "place", "register", "ufunc")
+
+    def __init__(
+        self,
+        register: int,
+        partial: int,
+        params: Any,
+        place: Any,
+        home: Any,
+        ufunc: Any,
+        geometry: Any,
+    ) -> None:
+        self.register, self.partial, self.params = register, partial, params
+        self.place, self.home = place, home
+        self.ufunc, self.geometry = ufunc, geometry
+
+    def run(self, state: State) -> None:
+        """A template does not run."""
+        raise AssertionError("a template cannot run")
+
+
 class LooseLaunch:
     """Stands where the step of a launch will be."""
 
     __slots__ = ("launch", "parts")
     start_exchange = LooseExchange
+    fold_across = LooseFold
 
     def __init__(self, launch: Launch, parts: list[tuple[Combine, Number]]) -> None:
         self.launch = launch
@@ -180,7 +206,7 @@ class Binding:
 
     results: tuple[Any, ...]
     """What was calculated from its geometries."""
-    geometries: list[Geometry]
+    sample: Sample
     order: Sequence[Node]
     folds: dict[int, Combine] = field(default_factory=dict)
     """Steps that fold partial results, by the step of the template: kernels write into them."""
@@ -290,7 +316,7 @@ class Template:
         self._steps = [self._loose(one, step, changed) for one in steps]
         given = "(" + "".join(f"v{k}, " for k in range(len(names))) + ")"
         self._function = self.sheet.compiled(given, self._results, first)
-        self._place = {id(one): k for k, one in enumerate(steps)}
+        self._step_at = {id(one): k for k, one in enumerate(steps)}
         self._outline = outlined(order, [order[root] for root in skeleton.roots])
         self.first = self.bound(now, order)
 
@@ -384,9 +410,9 @@ class Template:
             return None
         if results is None:
             return None
-        binding = Binding(results, sample.geometries, order)
+        binding = Binding(results, sample, order)
         steps = [step(binding) for step in self._steps]
-        like, at = self.program, self._place
+        like, at = self.program, self._step_at
         stored = tuple([(steps[at[id(one)]], node, reg) for one, node, reg in like.stored])
         program = Program(like.leaves, like.size, steps, like.outputs, like.kept, None, stored)
         program.described = lambda make: self.described(sample, make)
@@ -418,9 +444,33 @@ class Template:
             return lambda binding: shape
         position, dtype = shape.position, shape.dtype
         if position >= 0:
-            return lambda binding: binding.geometries[position]
+            return lambda binding: binding.sample.geometries[position]
         place = self.result(shape.shape)
         return lambda binding: dense(binding.results[place], dtype)
+
+    def _loose_across(self, one: LooseFold) -> Loose:
+        """How a fold along axes is joined: who has which part of it is asked of the layouts again."""
+        place, home, geometry = (
+            self._place(one.place),
+            self._place(one.home),
+            self._geometry(one.geometry),
+        )
+        return lambda binding: fold_across(
+            one.register,
+            one.partial,
+            one.params,
+            place(binding),
+            home(binding),
+            one.ufunc,
+            geometry(binding),
+        )
+
+    def _place(self, place: Any) -> Callable[[Binding], Any]:
+        """How the place is found that a loose one stands for."""
+        if type(place) is not LoosePlace:
+            return lambda binding: place
+        k = -1 - place.number
+        return lambda binding: binding.sample.places[k]
 
     def _exchange(self, one: Any, binding: Binding) -> StartExchange:
         """The step of a program that begins the exchange of a template's."""
@@ -491,6 +541,8 @@ class Template:
             return step.moving(one.launch, one.parts, self)
         if type(one) is LooseExchange:
             return lambda binding: self._exchange(one, binding)
+        if type(one) is LooseFold:
+            return self._loose_across(one)
         if isinstance(one, CopyInside):
             return lambda binding: CopyInside(self._exchange(one.start, binding))
         if isinstance(one, FinishExchange):

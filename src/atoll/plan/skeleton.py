@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
-from ..ops.placement import Place
+from ..ops.placement import Place, is_dense_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,13 @@ class Skeleton:
         number = {id(node): k for k, node in enumerate((*leaves, *order))}
         self.pinned = [leaf.value.pinned for leaf in leaves if leaf.value is not None]
         self.lies = [
-            None if leaf.value is None or leaf.place is None else leaf.value.geometry
+            None
+            if leaf.value is None or leaf.place is None or is_dense_share(leaf)
+            else leaf.value.geometry
             for leaf in leaves
         ]
-        """How this rank's share of a leaf lies in memory, which is the same in all of a family."""
+        """How this rank's share of a leaf lies in memory, where that is the same in all of a family; shares
+        that fill their memory may have other extents."""
         self.holders = [node.holders for node in (*leaves, *order)]
         self.nodes = [
             (
