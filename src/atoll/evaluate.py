@@ -21,6 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .comm.trail import opened, site_text
+from .comm.world import current_world
 from .config import Settings, config
 from .errors import DeferredValueError, OutOfMemoryError
 from .graph.geometry import Geometry
@@ -60,6 +61,8 @@ class _Programs(threading.local):
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
+        self.again: set[Site] = set()
+        """Lines whose values were computed again, because nothing had stored them the first time."""
 
 
 _programs = _Programs()
@@ -234,9 +237,66 @@ class _Fit(NamedTuple):
 
     program: Program
     kept: list[int]
+    passing: list[int]
+    """Those that it computes for others and does not store, though somebody has them in hand."""
 
 
 _FITS_KEPT = 64
+_ARITHMETIC = frozenset({"call", "cast", "where"})
+_LINES_KEPT = 4096
+
+
+def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
+    """Which nodes of a trace a program of one process passes by: alive, computed, and not stored."""
+    if current_world().size > 1:
+        return []
+    done = {*program.kept}
+    roots = {id(node) for node in pending}
+    return [
+        place
+        for place, (node, alive) in enumerate(zip(found.order, found.alive_nodes, strict=True))
+        if alive
+        and place not in done
+        and node.kind in _ARITHMETIC
+        and node.geometry.ndim
+        and node.site is not None
+        and id(node) not in roots
+    ]
+
+
+def stored_too(pending: list[Node]) -> list[Node]:
+    """Which other arrays in hand would be stored if these nodes were evaluated now."""
+    more: list[Node] = []
+    while found := _computed_again(look_up([*pending, *more]), [*pending, *more]):
+        more += found
+    return more
+
+
+def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
+    """Arrays in hand that shall be stored now, since what their lines give was computed twice before.
+
+    A value that somebody refers to stays pending while loops compute it for others: mostly it is dropped unseen. But
+    where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
+    step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
+    """
+    lines = _programs.again
+    for node in found.order:
+        if hasattr(node, "passed") and node.site is not None:
+            if len(lines) >= _LINES_KEPT:
+                lines.clear()
+            lines.add(node.site)
+    if not lines or current_world().size > 1:
+        return []
+    roots = {id(node) for node in pending}
+    return [
+        node
+        for node, alive in zip(found.order, found.alive_nodes, strict=True)
+        if alive
+        and node.site in lines
+        and node.kind in _ARITHMETIC
+        and node.geometry.ndim
+        and id(node) not in roots
+    ]
 
 
 def _compute(pending: list[Node]) -> None:
@@ -251,21 +311,39 @@ def _compute(pending: list[Node]) -> None:
         form = tuple(map(getrefcount, nodes)), pinned, settings.fusion, settings.small
         fit: _Fit | None = pattern.known.get(form)
         if fit is not None:
+            if fit.passing:
+                lines = _programs.again
+                more = [nodes[place] for place in fit.passing if nodes[place].site in lines]
+                if more:
+                    del nodes, values, scalars
+                    _compute([*pending, *more])
+                    return
+                for place in fit.passing:
+                    nodes[place].passed = True
             state = State(values, scalars, 1)
             _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept)
             return
         del nodes, values, scalars  # which would count as alive what is not
     found = look_up(pending)
+    more = _computed_again(found, pending)
+    if more:
+        del found
+        _compute([*pending, *more])
+        return
     leaves, order, program = found.leaves, found.order, found.program
     state = State([leaf.value for leaf in leaves], found.scalars, int(program is not None))
     if program is None:
         program = _new_program(found, pending)
     elif pattern is None:  # what comes but once needs none
         _programs.patterns.add(pending, leaves, order)
+    passing = _passing(found, pending, program)
+    for place in passing:
+        order[place].passed = True
     if pattern is not None:
         if len(pattern.known) >= _FITS_KEPT:
             pattern.known.clear()
-        pattern.known[form] = _Fit(program, [pattern.order[place] for place in program.kept])
+        kept = [pattern.order[place] for place in program.kept]
+        pattern.known[form] = _Fit(program, kept, [pattern.order[place] for place in passing])
     first = len(leaves)
     nodes = [*leaves, *order]
     kept = [first + place for place in program.kept]

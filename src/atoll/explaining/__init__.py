@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..evaluate import look_up, make_program
+from ..evaluate import look_up, make_program, stored_too
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.words import view_text
@@ -70,6 +70,7 @@ def _without_program(what: str, state: str) -> Explanation:
 
 def _explain_pending(node: Node, what: str) -> Explanation:
     roots = together([node])
+    roots = [*roots, *stored_too(roots)]
     found = look_up(roots)
     if found.program is not None:
         reader = Reader(_readable(found.program), found.scalars)

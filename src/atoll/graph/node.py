@@ -115,7 +115,8 @@ class Node:
     what identifies the operation in the key of a plan, operands and the numbers of geometries aside,
     and ``mark`` the operation with its geometries: see :mod:`.pattern`;
     ``place`` says how the value lies on ranks, ``None`` where
-    every rank has all of it; ``holders`` counts the arrays that have ever had this value.
+    every rank has all of it; ``holders`` counts the arrays that have ever had this value;
+    ``passed`` is there once a loop has computed the value for others without storing it.
     """
 
     __slots__ = (
@@ -127,6 +128,7 @@ class Node:
         "mark",
         "name",
         "params",
+        "passed",
         "place",
         "site",
         "value",
@@ -141,6 +143,7 @@ class Node:
     value: Value | None
     code: object
     mark: int | None
+    passed: bool
     place: Any
     holders: int
     weight: float
