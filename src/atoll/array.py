@@ -405,7 +405,11 @@ class ndarray(Operators, Distributed):
 
     def dot(self, b: Any, out: Any = None) -> Any:
         """The matrix product."""
-        return selecting.dot(self, b, out)
+        return (
+            shaping.like(self, selecting.dot(self, b, out))
+            if out is None
+            else selecting.dot(self, b, out)
+        )
 
     def __imatmul__(self, other: Any) -> Any:
         if self.ndim < 1 or getattr(other, "ndim", 2) < 2:

@@ -173,30 +173,70 @@ def kind_of(value: Any) -> Any:
     return type(value).__name__
 
 
-def evaluated(np: Any, expression: str) -> Any:
-    """What kind of value an expression has, with NumPy or atoll as ``np``."""
+def evaluated(np: Any, expression: str, *, spread: bool = False) -> Any:
+    """What kind of value an expression has, with NumPy or atoll as ``np``; ``spread``: of rows on ranks."""
     tagged = tagged_class(np)
+
+    def array(values, tag):
+        made = np.asarray(values)
+        if spread:
+            made = made.redistribute(atoll.Layout(values.shape, "bn", size=atoll.world.size))
+        if tag is None:
+            return made
+        made = made.view(tagged)
+        made.tag = tag
+        return made
+
     values = numpy.array([[0.5, 1.5, 2.5], [3.5, 4.5, 5.5]])
     names = {
         "np": np,
-        "a": tagged(values.copy(), "t"),
-        "p": np.asarray(values * 2),
-        "s": tagged(numpy.array([[2.0, 1.0], [1.0, 3.0]]), "s"),
+        "a": array(values.copy(), "t"),
+        "p": array(values * 2, None),
+        "s": array(numpy.array([[2.0, 1.0], [1.0, 3.0]]), "s"),
     }
     return kind_of(eval(expression, names))
+
+
+def differing(group: str, *, spread: bool) -> dict[str, Any]:
+    """The expressions of a group whose values are of another kind than NumPy's."""
+    different = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for expression in GROUPS[group].split("; "):
+            wanted = evaluated(numpy, expression)
+            found = evaluated(atoll, expression, spread=spread)
+            if found != wanted:
+                different[expression] = (found, wanted)
+    return different
 
 
 @pytest.mark.parametrize("small", [0, 30_000])
 @pytest.mark.parametrize("group", GROUPS)
 def test_results_are_of_the_class_that_numpy_gives_them(group, small):
-    different = {}
-    with config(small=small), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for expression in GROUPS[group].split("; "):
-            wanted, found = evaluated(numpy, expression), evaluated(atoll, expression)
-            if found != wanted:
-                different[expression] = (found, wanted)
-    assert not different
+    with config(small=small):
+        assert not differing(group, spread=False)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2, 3)
+@pytest.mark.parametrize("group", GROUPS)
+def test_results_of_what_lies_on_ranks(group):
+    assert not differing(group, spread=True)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(3)
+def test_results_of_large_arrays_know_whom_they_come_from(size):
+    tagged = tagged_class(atoll)
+    a = atoll.arange(60.0).reshape(12, 5).redistribute(atoll.Layout((12, 5), "bn")).view(tagged)
+    a.tag = "mine"
+    for make in (lambda: atoll.median(a, axis=0), lambda: atoll.insert(a, 3, 1.0, axis=0),
+                 lambda: atoll.sort(a, axis=0)[::-1], lambda: atoll.diff(a + 1, axis=0),
+                 lambda: atoll.roll(a, 2, axis=0) * 2, lambda: atoll.gradient(a)[1]):  # fmt: skip
+        made = make()
+        assert (type(made), made.tag) == (tagged, "mine")
+        made += 1
+        assert type(made) is tagged
 
 
 def test_the_class_is_told_whom_a_result_comes_from():

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..comm.world import current_world
+from ..recording.classed import class_giver, in_class_of
 from ..recording.fallback import Given
 from ..recording.spread import place_of
 from .namespaces import Namespace, nothing_of_its_own
@@ -29,7 +30,8 @@ class vectorize(np.vectorize):
             short = import_module(".spread.short", __package__)
             result = short.vectorized(self.pyfunc, self.otypes, args)
             if result is not NotImplemented:
-                return result
+                giver = class_giver(args)
+                return result if giver is None else in_class_of(giver, "vectorize", {}, result)
         given = Given(classes=True)
         return given.take(super().__call__(*given.give(args), **given.give(options)))
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
 from ..recording.cells import Handle
+from ..recording.classed import in_class_of
 from ..recording.creation import asarray
 from ..recording.fallback import by_numpy, find_on_ranks, implementations
 from ..recording.small import GENERAL, at_once
@@ -98,13 +99,18 @@ def declare(
             result = at_once(original, args, options, bare=bare)
             if result is not GENERAL:
                 return result
+        giver = None
         for value in args:
-            if type(value) not in _PLAIN and (
-                isinstance(value, np.ndarray) or (name in _BY_CLASS and _of_a_user(value))
-            ):
-                return by_numpy(original, args, options)
+            if type(value) not in _PLAIN:
+                if isinstance(value, np.ndarray) or (name in _BY_CLASS and _of_a_user(value)):
+                    return by_numpy(original, args, options)
+                if giver is None and is_subclass(value):
+                    giver = value
         try:
-            return function(*args, **options)
+            result = function(*args, **options)
+            if giver is None or place_of(giver) is None:
+                return result
+            return in_class_of(giver, name, options, result)
         except (
             DeferredValueError,
             MixedArraysError,

@@ -22,6 +22,7 @@ from ..comm.world import current_world
 from ..errors import FallbackWarning
 from ..kernels.telling import come_first
 from .cells import Handle
+from .classed import class_giver, in_class_of
 from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
 from .small import GENERAL, at_once
 from .twins import is_subclass, twin_of
@@ -211,7 +212,10 @@ def by_numpy(
             ours = find(function)
             result = NotImplemented if ours is None else ours(*args, **options)
             if result is not NotImplemented:
-                return result
+                giver = class_giver((*args, *options.values()))
+                if giver is None:
+                    return result
+                return in_class_of(giver, getattr(function, "__name__", ""), options, result)
     come_first()
     owner = getattr(function, "__self__", function)
     given = Given(classes=not isinstance(owner, np.ufunc))

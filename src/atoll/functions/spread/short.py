@@ -67,7 +67,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
                 f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
             )
         parts.insert(0 if first else len(parts), shaping.ravel(border).astype(ary.dtype))
-    return call("concatenate", parts)
+    return line if len(parts) == 1 else call("concatenate", parts)
 
 
 @on_ranks(np.trapezoid)
