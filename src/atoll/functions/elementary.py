@@ -11,6 +11,7 @@ from ..recording import selecting
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.reductions import NOTHING
+from ..recording.spread import place_of
 from .public import array_of, is_large, names, native, on_data
 
 
@@ -36,7 +37,8 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     if to_end is None and to_begin is None and is_large(ary) and ary.dtype.kind != "b":
-        return diff(ary.ravel())
+        # on ranks, two shifted views of another shape would each be made from lists of places
+        return diff(ary.ravel() if place_of(ary) is None else ary.flatten())
     return by_numpy(np.ediff1d, (ary, to_end, to_begin), {})
 
 

@@ -54,7 +54,7 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 @on_ranks(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     ary = asarray(ary)
-    flat = shaping.ravel(ary)
+    flat = ary.flatten()  # two shifted views of another shape would each be made from lists
     line = flat[1:] - flat[:-1]
     parts = [line]
     for given, first in ((to_begin, True), (to_end, False)):
