@@ -58,6 +58,25 @@ def test_the_old_functions(size):
         np.testing.assert_array_equal(np.asarray(mine), other)
 
 
+@pytest.mark.simulated(1, 3)
+def test_what_old_generators_draw_of_their_own_draws():
+    found = []
+    for module in (np, atoll):
+        state = module.random.RandomState(5)
+        drawn = []
+        for _ in range(3):
+            drawn += [state.normal(), state.choice(7), state.choice(7, None), state.rand()]
+            drawn += [*state.permutation(4), *state.choice(5, 3, replace=False), *state.randn(3)]
+            drawn += [state.choice([3.5, 4, 5], p=[0.2, 0.3, 0.5])]
+        kept = state.get_state()
+        drawn += [state.normal(), state.choice(100)]
+        state.set_state(kept)
+        drawn += [state.normal(), state.choice(100)]
+        assert type(state.choice(7)) is int
+        found.append(drawn)
+    assert found[0] == found[1]
+
+
 def test_blocks_are_the_same_on_any_number_of_ranks_and_in_part_numpys(monkeypatch):
     monkeypatch.setattr(drawing, "BLOCK", 16)
 

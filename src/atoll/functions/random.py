@@ -45,14 +45,19 @@ def _numpy_generator(generator: Any) -> Any:
     """NumPy's own generator over the same stream: its methods call each other, without us between."""
     found = generator.__dict__.get("_numpy")
     if found is None:
-        found = generator.__dict__["_numpy"] = np.random.Generator(generator.bit_generator)
+        if isinstance(generator, np.random.Generator):
+            found = np.random.Generator(generator.bit_generator)
+        else:
+            found = np.random.RandomState(generator._bit_generator)
+        generator.__dict__["_numpy"] = found
     return found
 
 
 def _drawing(kind: type, name: str) -> Callable[..., Any]:
     original = getattr(kind, name)
     writes = (1,) if name in _IN_PLACE else ()
-    shared = kind is np.random.Generator and name != "spawn"
+    # An old generator keeps half of the normal numbers that it drew for itself: only these draw none.
+    shared = name != "spawn" if kind is np.random.Generator else name in ("choice", "permutation")
 
     def draw(self: Any, *args: Any, **options: Any) -> Any:
         if name in _IN_PLACE and args and _is_sequence(args[0]):
