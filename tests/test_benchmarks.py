@@ -217,6 +217,20 @@ def test_planning_is_measured_on_one_process() -> None:
     assert rows["bytes_sent"] == rows["bytes_received"] == 2 * (found["n"] - 2) * 8
 
 
+def test_a_step_is_measured_with_its_kernels_apart() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "step.py"), "--smoke", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    for row in json.loads(done.stdout):
+        assert row["plans"] == 0
+        assert set(row["best"]) == {"python", "record", "look", "kernels", "calibration"}
+        assert all(0 < row["best"][name] <= row["mostly"][name] for name in row["best"])
+
+
 def test_ranks_are_measured_against_threads_and_bare_mpi() -> None:
     done = subprocess.run(
         [sys.executable, str(FOLDER / "ranks.py"), "--smoke", "--json"],

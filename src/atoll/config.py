@@ -182,13 +182,18 @@ class Config:
         """Elements up to which an array stays with NumPy: asked at each call, so by the shortest way."""
         return self._current.get(self._default).small
 
+    @property
+    def threads(self) -> int:
+        """How many threads a loop may use: asked at each launch of large loops."""
+        threads = self._current.get(self._default).threads
+        return available_cores() if threads is None else threads
+
     def __getattr__(self, name: str) -> Any:
         if name not in _RULES:
             raise AttributeError(
                 f"there is no setting {name!r}; the settings are {', '.join(_NAMES)}"
             )
-        value = getattr(self._current.get(self._default), name)
-        return available_cores() if name == "threads" and value is None else value
+        return getattr(self._current.get(self._default), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         changed = replace(self.settings(), **{name: checked(name, value, "atoll.config")})

@@ -251,6 +251,9 @@ class Geometry:
 
     def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
         """The view of another shape, or ``None`` where NumPy would have to copy."""
+        found = self._memo.get(("reshape", shape))
+        if found is not None:
+            return found
         try:
             return self.derived(("reshape", shape), lambda s: np.reshape(s, shape, copy=False))
         except ValueError:

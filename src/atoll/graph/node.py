@@ -162,7 +162,25 @@ class Node:
         code: object = None,
         mark: int | None = None,
     ) -> None:
-        filled(self, kind, args, geometry, params, name, site, code, mark)
+        self.kind = kind
+        self.args = args
+        self.geometry = geometry
+        self.params = params
+        self.name = name
+        self.site = site
+        self.value = None
+        self.code = code
+        self.mark = mark
+        self.place = None
+        self.holders = 0
+        weight: float = 1
+        for arg in args:
+            if type(arg) is Node:
+                if arg.place is not None:
+                    _lay(self)
+                    return
+                weight += arg.weight
+        self.weight = weight
 
     def identify(self) -> object:
         """The ``code``, made when it is first asked for."""
@@ -208,29 +226,33 @@ class Node:
         return f"<{label} {self.geometry.shape} {self.geometry.dtype}>"
 
 
-def filled(
-    node: Node,
-    kind: str,
-    args: tuple[Any, ...],
-    geometry: Geometry,
-    params: tuple[Any, ...],
-    name: str,
-    site: Site | None,
-    code: object,
-    mark: int | None,
-) -> Node:
-    """What makes a new object a node: ``filled(new(Node), ...)`` is quicker than a call of the class."""
-    node.kind = kind
+Form = tuple[str, Geometry, tuple[Any, ...], str, object, "int | None"]
+"""What operations that are recorded over and over have in common: kind, geometry, params, name, code, mark."""
+
+
+def node_of(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
+    """A node of a form; quicker than a call of the class."""
+    node: Node = new(Node)
+    node.kind, node.geometry, node.params, node.name, node.code, node.mark = form
     node.args = args
-    node.geometry = geometry
-    node.params = params
-    node.name = name
     node.site = site
     node.value = None
-    node.code = code
-    node.mark = mark
     node.place = None
     node.holders = 0
+    weight: float = 1
+    for arg in args:
+        if type(arg) is Node:
+            if arg.place is not None:
+                _lay(node)
+                return node
+            weight += arg.weight
+    node.weight = weight
+    return node
+
+
+def _lay(node: Node) -> None:
+    """Find the weight of a new node, some operands of which lie on ranks, and where it lies itself."""
+    args, geometry, kind = node.args, node.geometry, node.kind
     weight: float = 1
     spread: float = 0
     for arg in args:
@@ -244,26 +266,24 @@ def filled(
                     first = None
                 spread += arg.weight
     node.weight = weight
-    if spread:
-        # What every rank has may have been looked at, and so be a source, on some of them only.
-        if weight > 0:
-            node.weight = spread
-            # The rules for what most nodes are stand here as well: they are asked for at every operation.
-            if first is not None and not opened.trails:
-                found = None
-                if kind == "call":
-                    shape = geometry.shape  # what has none is a number on every rank
-                    if shape and first.geometry.shape == shape and not home.padded:
-                        found = home
-                elif kind == "read":
-                    found = home.read.get(params[0].number)
-                elif kind == "update" and first is args[0] and len(args) == 2:
+    # What every rank has may have been looked at, and so be a source, on some of them only.
+    if weight > 0:
+        node.weight = spread
+        # The rules for what most nodes are stand here as well: they are asked for at every operation.
+        if first is not None and not opened.trails:
+            found = None
+            if kind == "call":
+                shape = geometry.shape  # what has none is a number on every rank
+                if shape and first.geometry.shape == shape and not home.padded:
                     found = home
-                if found is not None:
-                    node.place = found
-                    return node
-        node.place = Node.placed(node)
-    return node
+            elif kind == "read":
+                found = home.read.get(node.params[0].number)
+            elif kind == "update" and first is args[0] and len(args) == 2:
+                found = home
+            if found is not None:
+                node.place = found
+                return
+    node.place = Node.placed(node)
 
 
 new: Any = object.__new__

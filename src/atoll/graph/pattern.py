@@ -167,7 +167,12 @@ class Patterns:
 
     def find(self, roots: Sequence[Node]) -> tuple[Pattern, Match] | None:
         """The pattern of a trace, and how the trace matches it."""
-        candidates = self._by_roots.get(_looks(roots))
+        if len(roots) == 1:
+            root = roots[0]
+            mark, site = root.mark or root.marked(), root.site
+            candidates = self._by_roots.get(mark if site is None else (mark, id(site[0]), site[1]))
+        else:
+            candidates = self._by_roots.get(_looks(roots))
         if candidates is not None:
             for pattern in candidates:
                 match = (pattern.compiled or pattern.match)(roots)
@@ -197,12 +202,8 @@ class Patterns:
 
 def _looks(roots: Sequence[Node]) -> Any:
     """What tells most traces from others. (It may be anything, for a pattern says itself what it fits.)"""
-    if len(roots) == 1:
-        return _look(roots[0])
-    return tuple([_look(root) for root in roots])
-
-
-def _look(root: Node) -> Any:
-    mark = root.mark or root.marked()
-    site = root.site
-    return mark if site is None else (mark, id(site[0]), site[1])
+    looks = []
+    for root in roots:
+        mark, site = root.mark or root.marked(), root.site
+        looks.append(mark if site is None else (mark, id(site[0]), site[1]))
+    return looks[0] if len(looks) == 1 else tuple(looks)

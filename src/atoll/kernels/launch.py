@@ -107,8 +107,9 @@ class KernelStep:
         self.patches: tuple[tuple[int, int, int], ...] = patches
         """For each operand its word, its register, and its offset in bytes."""
         self.scalars = tuple(
-            [(np.frombuffer(block, dtype, 1, 8 * word), number) for word, number, dtype in scalars]
+            [(*_place_of(block, word, dtype), number) for word, number, dtype in scalars]
         )
+        """For each number that is given at a run: where it goes, and which it is."""
         self._folds = folds  # whose memory the kernel writes to
 
     @staticmethod
@@ -153,8 +154,8 @@ class KernelStep:
         for word, register, offset in self.patches:
             block[word] = registers[register].address + offset  # type: ignore[union-attr]
         numbers = state.scalars
-        for view, number in self.scalars:
-            view[0] = numbers[number]
+        for view, place, number in self.scalars:
+            view[place] = numbers[number]
         if self.work < _PARALLEL_FROM or self.chunks == 1:
             self.alone(self.pointer, 0, self.chunks)
         else:
@@ -206,7 +207,7 @@ class KernelSteps:
         self._table, self._starts = words, starts
         self._pointer: int = ctypes.addressof(words)
         self._start: int = starts.buffer_info()[0]
-        self._numbers = [pair for step in steps for pair in step.scalars]
+        self._numbers = [scalar for step in steps for scalar in step.scalars]
         self.shared = any(shares)
         """Whether threads may take part."""
 
@@ -217,8 +218,8 @@ class KernelSteps:
             value: Any = registers[number]
             starts[place] = value._address or value.address
         numbers = state.scalars
-        for view, number in self._numbers:
-            view[0] = numbers[number]
+        for view, place, number in self._numbers:
+            view[place] = numbers[number]
         steps = self.steps
         flags = team().launches(self._pointer, self._start, config.threads if self.shared else 1)
         state.kernels += len(steps)
@@ -241,6 +242,16 @@ def _function_at(address: int) -> Any:
     if found is None:
         found = _functions[address] = _FUNCTION(address)
     return found
+
+
+def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
+    """A word of an argument block as something to assign numbers of a dtype to: what, and at which index."""
+    if (
+        dtype.char in "?bhilqBHILQfd"
+    ):  # what Python's own views of memory can hold, which are quicker
+        character: Any = dtype.char
+        return memoryview(block).cast("B").cast(character), 8 * word // dtype.itemsize
+    return np.frombuffer(block, dtype, 1, 8 * word), 0
 
 
 def words_of(launch: LaunchLike, layout: Layout) -> list[Any]:

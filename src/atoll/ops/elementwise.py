@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
-from ..graph.node import Node, Site, coded, filled, mark_of, new
+from ..graph.node import Form, Node, Site, coded, mark_of, node_of
 
 WEAK = (int, float, complex)
 _numbers = itertools.count()
@@ -129,24 +129,19 @@ def fill(
 class Through:
     """What nodes that read a view, and those that write through it, have in common."""
 
-    __slots__ = (
-        "params",
-        "read_code",
-        "read_mark",
-        "result",
-        "update_code",
-        "update_mark",
-        "update_number_mark",
-    )
+    __slots__ = ("read", "update", "update_number")
 
     def __init__(self, view: Geometry) -> None:
-        self.params = params = (view,)
-        self.result = result = result_geometry(params, view.dtype)
-        self.read_code = coded(("read", result.form, "", view.form))
-        self.update_code = coded(("update", view.base.form, "", view.form))
-        self.read_mark = mark_of(self.read_code, result, params, (True,))
-        self.update_mark = mark_of(self.update_code, view.base, params, (True, True))
-        self.update_number_mark = mark_of(self.update_code, view.base, params, (True, False))
+        params, base = (view,), view.base
+        result = result_geometry(params, view.dtype)
+        code = coded(("read", result.form, "", view.form))
+        mark = mark_of(code, result, params, (True,))
+        self.read: Form = "read", result, params, "", code, mark
+        code = coded(("update", base.form, "", view.form))
+        mark = mark_of(code, base, params, (True, True))
+        self.update: Form = "update", base, params, "", code, mark
+        mark = mark_of(code, base, params, (True, False))
+        self.update_number: Form = "update", base, params, "", code, mark
 
 
 def _through(view: Geometry) -> Through:
@@ -159,8 +154,7 @@ def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
     if view.base is view:
         return operand
     known: Through = view.through or _through(view)
-    result, params, code, mark = known.result, known.params, known.read_code, known.read_mark
-    return filled(new(Node), "read", (operand,), result, params, "", site, code, mark)
+    return node_of(known.read, (operand,), site)
 
 
 def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
@@ -169,8 +163,8 @@ def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Sit
     if mask is not None:
         return Node("update", (old, value, mask), base, (region,), "", site)
     known: Through = region.through or _through(region)
-    mark = None
-    if base is region.base:
-        mark = known.update_mark if type(value) is Node else known.update_number_mark
-    code = known.update_code
-    return filled(new(Node), "update", (old, value), base, known.params, "", site, code, mark)
+    form = known.update if type(value) is Node else known.update_number
+    if base is not region.base:
+        kind, _, params, name, code, _ = form
+        form = kind, base, params, name, code, None
+    return node_of(form, (old, value), site)

@@ -18,7 +18,7 @@ import numpy as np
 from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Node, Site, filled, mark_of, new, source, view_of
+from ..graph.node import Form, Node, Site, mark_of, node_of, source, view_of
 from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
@@ -361,12 +361,8 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
 class _Met(NamedTuple):
     """What is known of operands that were met before."""
 
-    loop: Loop
-    name: str
-    params: tuple[Loop]
+    form: Form
     geometry: Geometry
-    code: object
-    mark: int
     convert: Any
     """Brings a number to the dtype of the loop."""
 
@@ -423,13 +419,12 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     code = node.identify()
     nodes = tuple([operand.geometry is not None for operand in operands])
     mark = mark_of(code, node.geometry, node.params, nodes)
-    known[tuple(key)] = _Met(loop, loop.name, (loop,), node.geometry, code, mark, convert)
+    form = "call", node.geometry, (loop,), loop.name, code, mark
+    known[tuple(key)] = _Met(form, node.geometry, convert)
 
 
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
-    _, name, params, geometry, code, mark, _ = found
-    site = site_from(sys._getframe(2))
-    node = filled(new(Node), "call", args, geometry, params, name, site, code, mark)
+    node = node_of(found[0], args, site_from(sys._getframe(2)))
     if now or node.weight > NEAR_LIMIT:
         del args
         if now and node.weight < 0:
@@ -554,9 +549,8 @@ def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:
         value = other._node() if found.convert is None else found.convert(other)
     except OverflowError:
         return False
-    _, name, params, _, code, mark, _ = found
     site = site_from(sys._getframe(2))
-    node = filled(new(Node), "call", (cell.node, value), geometry, params, name, site, code, mark)
+    node = node_of(found.form, (cell.node, value), site)
     del value
     if node.weight > NEAR_LIMIT and too_heavy(node):
         cut((node,))

@@ -19,7 +19,7 @@ import numpy as np
 from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
-from ..graph.node import Node, filled, mark_of, new
+from ..graph.node import Form, Node, mark_of, node_of
 from ..kernels.rules import free
 from ..layout import Layout
 from ..ops import reduction
@@ -118,7 +118,7 @@ def _truths(handle: Any) -> Any:
     return handle._array() if node.value is not None and node.place is None else None
 
 
-_folds: dict[Any, tuple[tuple[Any, ...], Geometry, object, int]] = {}
+_folds: dict[Any, Form] = {}
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
@@ -155,11 +155,8 @@ def reduce(
         cell = handle._cell
         home = cell.node.place
         if found is not None and (home is None or (home.held_once and geometry.is_base)):
-            params, form, code, mark = found
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-            site = user_site()
-            name = ufunc.__name__
-            node = filled(new(Node), "reduce", args, form, params, name, site, code, mark)
+            node = node_of(found, args, user_site())
             del args
             result = of_node(node)
             if cell.pins:
@@ -214,7 +211,8 @@ def reduce(
             _folds.clear()
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
-        _folds[ufunc, geometry.number, axis] = node.params, form, code, mark
+        found = "reduce", form, node.params, ufunc.__name__, code, mark
+        _folds[ufunc, geometry.number, axis] = found
     del operand
     result = of_node(node if inner == result_dtype else cast(node, result_dtype, site))
     if initial is not NOTHING and initial is not None:
@@ -454,17 +452,14 @@ def known_product_sum(a: Handle, b: Handle) -> Any:
     args = first, first if b is a else b._node()
     del first
     site = site_from(sys._getframe(2))
-    name, code, mark = times.name, times.code, times.mark
-    product = filled(new(Node), "call", args, times.geometry, times.params, name, site, code, mark)
+    product = node_of(times.form, args, site)
     del args
     if product.weight > NEAR_LIMIT and too_heavy(product):
         cut((product,))
     home = product.place
     if home is not None and not home.held_once:
         return reduce(np.add, of_node(product))
-    params, form, code, mark = fold
-    operand = (product,)
-    return of_node(filled(new(Node), "reduce", operand, form, params, "add", site, code, mark))
+    return of_node(node_of(fold, (product,), site))
 
 
 def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:

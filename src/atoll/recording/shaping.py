@@ -16,9 +16,9 @@ import numpy as np
 from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, dense, kept_order
-from ..graph.node import Node, source
+from ..graph.node import Node, new, source
 from ..ops.elementwise import result_geometry
-from .cells import Handle
+from .cells import Cell, Handle, boxed
 from .making import from_numpy, of_node, of_small, of_view, present
 from .making import in_class as in_class
 
@@ -69,6 +69,10 @@ def _dense_for(geometry: Geometry, order: str) -> Geometry:
 def copied(handle: Handle, order: Any = "C") -> Any:
     """An array of its own with the same elements."""
     small = handle._np
+    if small is None and order == "C" and type(handle) is Handle.array_type:
+        cell, geometry = handle._cell, handle._geometry
+        if geometry.dense and geometry.c_contiguous and not cell.pins:
+            return of_view(boxed(new(Cell), cell.node), geometry)
     if order != "C":
         order = "C" if order is None else str(order).upper()
     if small is not None or order not in ("C", "F", "A", "K"):

@@ -10,7 +10,8 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
   huge pages, which makes the first touch several times cheaper.
 * **A buffer comes back** when the last array over it has died. That happens on any thread and
   inside any garbage collection, so the finaliser only appends to a queue; whoever holds the
-  lock, or takes it next, puts the block away. It never communicates.
+  lock, or takes it next, puts the block away. It never communicates. A few small ones may wait
+  there: in a loop the next request mostly takes what has just come back, and nothing is put away.
 * **Limits**: ``config.cache_depth`` blocks of a size and ``config.cache_bytes`` in all are kept;
   what was left longest ago is released first.
 * **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
