@@ -317,6 +317,8 @@ class Template:
         given = "(" + "".join(f"v{k}, " for k in range(len(names))) + ")"
         self._function = self.sheet.compiled(given, self._results, first)
         self._step_at = {id(one): k for k, one in enumerate(steps)}
+        self._shared = _shared_bases(order) if homes[-1] else []
+        """Which assignments are to arrays that others have had, too: on ranks that decides about buffers."""
         self._outline = outlined(order, [order[root] for root in skeleton.roots])
         self.first = self.bound(now, order)
 
@@ -399,6 +401,8 @@ class Template:
         if not (self._shapes.fits(numbers) and self._homes.fits(homes)):
             return None
         if not self._are_different(numbers, homes):
+            return None
+        if homes and _shared_bases(order) != self._shared:
             return None
         for k, form in zip(self._homes.leads, self._forms, strict=True):
             place = sample.places[k]
@@ -577,6 +581,11 @@ class Template:
             geometry(binding),
             number,
         )
+
+
+def _shared_bases(order: Sequence[Node]) -> list[bool]:
+    """For each assignment, whether more than one array has ever had the old version."""
+    return [node.args[0].holders > 1 for node in order if node.kind == "update"]
 
 
 def _picked(places: list[int]) -> Callable[[list[int]], Any]:
