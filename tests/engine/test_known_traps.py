@@ -83,7 +83,7 @@ def one_way(columns):
 PROGRAMS = {
     "turns": turns,
     "few bytes one way": lambda: one_way(10),
-    "many bytes one way": lambda: one_way(5000),
+    "many bytes one way": lambda: one_way(20_000),
 }
 
 

@@ -28,13 +28,12 @@ TRAPS = [
     ),
     Mutation(
         "trap 2a: a parcel is written again only when it has gone",
-        (("run/exchange.py", "                communicator.wait_all(requests)\n", "                communicator.wait_all(requests[: len(arriving)])\n"),
-         ("run/messages.py", "        parcel.wait()\n        for piece, view in self._moved:\n            view[...] = _region", "        for piece, view in self._moved:\n            view[...] = _region")),
+        (("comm/parcels.py", "            self._communicator.wait_all(self._requests)\n", "            self._communicator.wait_all(self._requests[: len(self._arriving)])\n"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
         "trap 2b: a message that lies in an array's memory is waited for",
-        (("run/exchange.py", "                waiting = list(range(len(requests)))\n", "                waiting = list(range(len(arriving)))\n"),),
+        (("run/exchange.py", "        waiting = list(range(len(requests)))\n", "        waiting = list(range(len(arriving)))\n"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
@@ -139,7 +138,7 @@ RULES = [
     ),
     Mutation(
         "rule 13: a parcel of another step is not used",
-        (("comm/parcels.py", "if self._mark[0] != self._communicator.trail.hash:", "if self._mark[0] == 1:"),),
+        (("comm/parcels.py", "if parcel.mark[0] != mark:", "if parcel.mark[0] == 1:"),),
         ("tests/instep/test_parcels.py",),
     ),
     Mutation(
