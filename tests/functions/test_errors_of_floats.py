@@ -214,3 +214,22 @@ def test_other_warnings_of_numpys_name_the_line_of_the_user():
     assert len(found) == 2
     if config.small == 0:
         assert [(name, line) for _, name, line in found] == [(__file__, 1), (__file__, 2)]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("y", [0.0, -0.0, numpy.inf, -numpy.inf, 1.0])
+def test_the_angle_of_nothing_and_of_infinity_is_numpys_and_warns_of_nothing(dtype, y, recwarn):
+    for x in (0.0, -0.0, numpy.inf, -numpy.inf, -1.0):
+        a, b = atoll.full(40_000, y, dtype=dtype), atoll.full(40_000, x, dtype=dtype)
+        found = numpy.asarray(atoll.arctan2(a, b) * atoll.ones(1, dtype))
+        expected = numpy.arctan2(numpy.full(3, y, dtype), numpy.full(3, x, dtype))
+        numpy.testing.assert_allclose(found[:3], expected, rtol=1e-6)
+        numpy.testing.assert_array_equal(numpy.signbit(found[:3]), numpy.signbit(expected))
+    assert [str(one.message) for one in recwarn] == []
+
+
+def test_a_product_is_not_blamed_for_the_angle_beside_it(recwarn):
+    zero = atoll.zeros((200, 200))
+    atoll.sync()
+    float((atoll.arctan2(zero * 2.0, zero * 3.0)).sum())
+    assert [str(one.message) for one in recwarn] == []

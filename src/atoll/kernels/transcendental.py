@@ -60,6 +60,24 @@ def _unless_nan(code: Code, name: str, value: Value) -> Value:
     return code.select(nan, value, result)
 
 
+def arctan2(code: Code, a: Value, b: Value) -> Value:
+    """The angle of a point. Where both numbers are zero, or infinite, the vector form divides one by the other."""
+    dtype = a.dtype
+    one, nil, infinity = (code.const(dtype, number) for number in (1.0, 0.0, math.inf))
+    sizes = [code.intrinsic("fabs", value) for value in (a, b)]
+    zero = code.op("and", *[code.fcmp("oeq", size, nil) for size in sizes])
+    endless = code.op("and", *[code.fcmp("oeq", size, infinity) for size in sizes])
+    special = code.op("or", zero, endless)
+    result = code.libm("atan2", code.select(special, one, a), code.select(special, one, b))
+    behind = code.fcmp("olt", copysign(code, one, b), nil)
+    straight = code.select(behind, code.const(dtype, math.pi), nil)
+    slanting = code.select(
+        behind, code.const(dtype, 0.75 * math.pi), code.const(dtype, 0.25 * math.pi)
+    )
+    known = copysign(code, code.select(zero, straight, slanting), a)
+    return code.select(special, known, result)
+
+
 def arccosh(code: Code, value: Value) -> Value:
     """The positive number with this hyperbolic cosine."""
     dtype = value.dtype
