@@ -235,7 +235,9 @@ class ndarray(Operators, Distributed):
 
     def __getitem__(self, key: Any) -> Any:
         small = self._np
-        if small is not None and type(key) in BASIC:
+        if small is not None and (
+            type(key) in BASIC or (type(key) is tuple and BASIC.issuperset(map(type, key)))
+        ):
             found = small[key]
             if type(found) is not _Array:
                 return found
@@ -249,9 +251,16 @@ class ndarray(Operators, Distributed):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         small = self._np
-        if small is not None and type(key) in BASIC and type(value) in FAST_SCALARS:
-            small[key] = value
-            return
+        if small is not None and (
+            type(key) in BASIC or (type(key) is tuple and BASIC.issuperset(map(type, key)))
+        ):
+            if type(value) in FAST_SCALARS:
+                small[key] = value
+                return
+            other = value._np if type(value) is Handle.array_type else None
+            if other is not None and small.dtype.kind != "O":
+                small[key] = other
+                return
         del small  # whoever else refers to the memory is counted
         try:
             indexing.put(self, key, value)

@@ -208,3 +208,19 @@ def test_rows_of_small_arrays_are_walked_along() -> None:
     assert [type(x) for x in a[0]] == [numpy.float64] * 4
     with pytest.raises(TypeError, match="0-d"):
         iter(np.array(3.0))
+
+
+def test_numbers_of_numpys_meet_ufuncs_of_two_results_and_keys_of_several_parts() -> None:
+    a = np.arange(1.0, 13.0).reshape(3, 4)
+    quotient, rest = divmod(numpy.float64(7.0), a)
+    assert type(quotient) is type(rest) is np.ndarray
+    numpy.testing.assert_array_equal(rest, 7.0 % numpy.arange(1.0, 13.0).reshape(3, 4))
+    assert type(numpy.float64(2) * a) is np.ndarray
+    row = a[1, 1:]
+    a[0, :2] = row[:2]
+    a[None, 2, ..., 0] = -1
+    row[0] = 99
+    assert a.tolist() == [[6, 7, 3, 4], [5, 99, 7, 8], [-1, 10, 11, 12]]
+    objects = np.array([None, None], dtype=object)
+    objects[0,] = a
+    assert objects[0] is a

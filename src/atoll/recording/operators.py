@@ -95,6 +95,14 @@ class Operators(Handle):
     # -- protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and not options and len(inputs) == 2 and type(ufunc) is np.ufunc:
+            number, array = inputs
+            if (
+                type(number) in FAST_SCALARS and type(array) is Handle.array_type
+            ):  # of NumPy's: p * a
+                small = array._np
+                if small is not None and ufunc.nout == 1:
+                    return of_small(ufunc(number, small))
         return ufunc_called(ufunc, method, inputs, options)
 
     # -- operators that have no shorter way
