@@ -98,6 +98,10 @@ PROGRAMS = {
         a0[9, np.array([], int)] = 1
         a2 = np.repeat(np.array(3), np.array([2]), axis=0)
         np.clip(a0 * 1j, -1, 2, out=a0)""",
+    "indices of nothing among axes": """
+        a1 = np.zeros((0, 2, 3))[np.array([], bool)]
+        a2 = np.zeros((0, 2, 3))[:, np.array([1, 0])]
+        a3 = np.zeros((2, 0, 3))[np.array([1, 1])] + 1""",
     "one number of many": """
         g = np.random.RandomState(7); v = (g.choice(5), g.choice(5, None), g.choice([1.5, 2], None))
         v = np.random.RandomState(7).choice(5, ())""",

@@ -292,7 +292,7 @@ def _shaped(made: Section, found: Picked, world: World, *, stay: bool = False) -
     if not shape:
         return made.block[()]
     result = of_section(made, world)
-    if len(kept) > 1:  # behind the indices, axes stay in memory as they are
+    if len(kept) > 1 and found.view.size:  # behind the indices, axes stay in memory as they are
         taken = tuple([0 if k in found.axes else slice(None) for k in range(found.view.ndim)])
         rest = kept_order(kept, (found.view._shape_of_view().index(taken),))
         if rest is not None:
