@@ -58,11 +58,11 @@ def simulate(n, steps):
 
 
 def main():
-    n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 512)
+    n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 256)
     began = time.perf_counter()
-    _, v, history = simulate(n, 300)
+    _, v, history = simulate(n, 200)
     seconds = time.perf_counter() - began
-    print(f"{np.__name__}: {n} x {n} points, 300 steps in {seconds:.2f} s")
+    print(f"{np.__name__}: {n} x {n} points, 200 steps in {seconds:.2f} s")
     print("  mean of v:", ", ".join(f"{mean:.6f}" for mean in history))
     print(
         f"  v is largest at {float(v.max()):.6f}; {int((v > 0.1).sum())} points have more than 0.1"
