@@ -198,7 +198,7 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
 
 
 def _rolled_here(a: Any, shift: int, along: int) -> Any:
-    """An array of one process, rolled along one axis; ``None`` where there is more to it.
+    """An array in blocks, or on one process, rolled along one axis; ``None`` where there is more to it.
 
     Programs with periodic borders consist of this, so few questions are asked.
     """
@@ -217,7 +217,10 @@ def _rolled_here(a: Any, shift: int, along: int) -> Any:
         return from_numpy(result)
     geometry = a._geometry
     cell = a._cell
-    if cell.pins or cell.node.place is not None or cell.node.weight < 0 or not geometry.size:
+    home = cell.node.place
+    if cell.pins or cell.node.weight < 0 or not geometry.size:
+        return None
+    if home is not None and not (home.layout.is_block and geometry.is_base):
         return None
     if not (-geometry.ndim <= along < geometry.ndim and is_native(geometry.dtype)):
         return None
@@ -228,6 +231,8 @@ def _rolled_here(a: Any, shift: int, along: int) -> Any:
     turn = _turn(geometry, along % geometry.ndim, by)
     site = user_site()
     node = Node("fill", (geometry.dtype.type(0),), turn.shape, site=site)
+    if home is not None:
+        node = at_place(node, default_place(geometry.shape))
     node = update(node, turn.first, read(cell.node, turn.late), None, site)
     node = update(node, turn.second, read(cell.node, turn.early), None, site)
     return creation.recorded(node)
