@@ -255,15 +255,16 @@ class Further(wider.Wider):
         which = self.rng.choice(["cumsum", "cumsum", "nancumsum", "cumprod"])
         if which == "cumprod":
             text = f"np.sign({text})" if v.dtype.kind in "if" else text
-        out = self.rng.choice([n for n in self.arrays if self.names[n].shape == v.shape] or [name])
+        # NumPy itself crashes where ``out`` of a sum has no axes, or overlaps and is of another shape
+        out = self.rng.choice([n for n in self.arrays if self.names[n].shape == v.shape] or [text])
         ufunc = self.rng.choice(["add", "maximum", "minimum", "logical_or", "logical_and", "bitwise_xor", "subtract"])
         ends = [self.rng.randrange(v.shape[int(one)]) for _ in range(self.rng.randint(1, 4))] if v.ndim and v.shape[int(one)] else [0]
         lines = [f"{{}} = np.{which}({text}, axis={axis})", f"{{}} = np.{which}({text}, axis={axis}, dtype='{self.rng.choice(['f8', 'c16', 'i4'])}')"]
-        lines += [f"np.cumsum({text}, axis={one}, out={out})", f"{{}} = np.{ufunc}.accumulate({text}, axis={one})", f"np.{ufunc}.accumulate({text}, axis={one}, out={out})"]
+        lines += [f"np.cumsum({text}, axis={one}, out={out})" if v.ndim else "v = 0", f"{{}} = np.{ufunc}.accumulate({text}, axis={one})", f"np.{ufunc}.accumulate({text}, axis={one}, out={out})"]
         lines += [f"{{}} = np.{ufunc}.reduceat({text}, {ends}, axis={one})", f"{{}} = np.{ufunc}.reduceat({text}, {self.there(f'np.array({ends})')}, axis={one})"]
         lines += [f"{{}} = np.diff({text}, n={self.rng.randint(0, 3)}, axis={one})", f"{{}} = np.diff({text}, axis={one}, prepend=0, append=1)"]
         lines += [f"{{}} = np.cumulative_sum({text}, axis={one}, include_initial=True)", f"{{}} = np.{ufunc}.outer({text}, {self.pick()[0]})"]
-        lines += [f"np.cumsum({text}, axis={one}, out={text})"]
+        lines += [f"np.cumsum({text}, axis={one}, out={text})" if v.ndim else "v = 1"]
         return self.rng.choice(lines)
 
     def folds(self) -> str:

@@ -98,6 +98,13 @@ PROGRAMS = {
         a0[9, np.array([], int)] = 1
         a2 = np.repeat(np.array(3), np.array([2]), axis=0)
         np.clip(a0 * 1j, -1, 2, out=a0)""",
+    "what nobody may write to, and axes that are not there": """
+        a1 = np.broadcast_to(a0[0], (2, 4))
+        a1.flat[[0, -1]] = [1, 2]
+        a1.flat[3] = 1
+        np.fft.fft(a0[0] * 1.0, axis=2)
+        np.fft.fft(a0 * 1.0, 4, axis=2)
+        np.fft.irfft(a0 * 1.0, axis=-3)""",
     "indices of nothing among axes": """
         a1 = np.zeros((0, 2, 3))[np.array([], bool)]
         a2 = np.zeros((0, 2, 3))[:, np.array([1, 0])]

@@ -247,7 +247,7 @@ class Wider(Drawing):
             where += ", casting='unsafe'" if self.rng.random() < 0.5 else ", dtype='f8'"
         lines = [f"np.{self.rng.choice(BINARY)}({name}, {other}, out={out}{where})"] * 4
         lines += [f"np.{self.rng.choice(UNARY)}({name}, out={out}{where})", f"np.clip({name}, -1, 2, out={out})"]
-        lines += [f"np.cumsum({name}, axis=0, out={out if self.names[out].shape == a.shape else name})" if out in self.names else "v = 0", f"np.take({name}, [0, 0, 1], axis=0, out={out}, mode='clip')" if a.size else "v = 0"]
+        lines += [f"np.cumsum({name}, axis=0, out={out if self.names[out].shape == a.shape else name})" if out in self.names and a.ndim else "v = 0", f"np.take({name}, [0, 0, 1], axis=0, out={out}, mode='clip')" if a.size else "v = 0"]
         lines += [f"np.divmod({name}, 2, out=({name}, None))", f"np.concatenate([{name}[:1], {name}[1:]], out={out})"]
         return self.rng.choice(lines)
 

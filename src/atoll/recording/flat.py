@@ -110,6 +110,8 @@ class flatiter:
         """Write to elements that lie on ranks; whether it was done."""
         if place_of(self.base) is None:
             return False
+        if not (self.base._cell.writeable and self.base._geometry.writeable):
+            raise ValueError("underlying array is read-only")
         if isinstance(key, (int, np.integer)):
             key = self._index(key)
         given = value._handle() if isinstance(value, flatiter) else value

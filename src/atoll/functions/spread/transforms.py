@@ -95,6 +95,8 @@ def _along_axis(name: str) -> None:
         if found is None or (name == "rfft" and found[0].dtype.kind == "c"):
             return NotImplemented
         a, world = found
+        if n is None:
+            a.shape[axis]  # where NumPy's error comes from
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
         length = a.shape[axis] if n is None else int(n)
         if n is None and name == "irfft":
