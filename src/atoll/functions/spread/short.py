@@ -162,7 +162,7 @@ def _cumulative(name: str, scan: str, first: int) -> None:
     def function(
         x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
     ) -> Any:  # fmt: skip
-        x = asarray(x)
+        x = call("atleast_1d", asarray(x))
         if axis is None:
             if x.ndim != 1:
                 return NotImplemented
