@@ -1,5 +1,7 @@
 """A loop that nobody looks into is cut where its pending work grows too heavy: at the same lines in each turn."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -106,3 +108,17 @@ def test_a_heavy_number_may_be_looked_at_on_one_rank(rank):
             wanted.append(right)
     np.testing.assert_allclose(seen, wanted, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(np.asarray(x[1]), y[1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_loop_whose_turns_are_computed_grows_no_heavier() -> None:
+    """What a turn makes of the one before weighs what the turn does, and is never cut."""
+    with atoll.config(small=0):
+        a, runs = atoll.zeros((40, 3)), []
+        a[0] = 1.0
+        for _ in range(24):
+            a[1:-1] = (a[2:] + a[:-2]) / 2
+            a[0] += 1
+            runs.append(atoll.stats().kernels_run)
+        turns = {after - before for before, after in pairwise(runs[2:])}
+        assert len(turns) == 1
+        assert turns != {0}

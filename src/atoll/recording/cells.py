@@ -73,6 +73,30 @@ def too_heavy(node: Node) -> bool:
     return True
 
 
+def _weigh_again(node: Node) -> None:
+    """Set the weights of what is pending behind a node, after some of it was computed.
+
+    Else the value of each turn of a loop would weigh as much as all turns before it.
+    """
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        one = stack[-1]
+        more = [
+            arg
+            for arg in one.args
+            if type(arg) is Node and arg.value is None and id(arg) not in seen
+        ]
+        if more and id(one) not in seen:
+            seen.add(id(one))
+            stack += more
+            continue
+        seen.add(id(one))
+        stack.pop()
+        if one.args:
+            one.weight = 1 + sum([arg.weight for arg in one.args if type(arg) is Node])
+
+
 def cut(nodes: Sequence[Node]) -> None:
     """Evaluate what has grown too heavy, and all that is pending with it.
 
@@ -339,9 +363,12 @@ class Cell:
             if sites is None:
                 self.sites = {place}
             elif place in sites and node.weight >= 0:  # the loop has come round
+                alone = node.place is None
                 del node
                 self.settle()
                 self.sites = {place}
+                if alone and type(value) is Node and value.weight > NEAR_LIMIT:
+                    _weigh_again(value)
             else:
                 sites.add(place)
         if (
