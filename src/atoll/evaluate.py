@@ -30,7 +30,7 @@ from .graph.pattern import Patterns
 from .kernels import rules, telling
 from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
-from .ops import windows
+from .ops import light, windows
 from .ops.fingerprint import of_trace
 from .ops.placement import is_dense_share, placed_view
 from .run import statistics
@@ -239,6 +239,8 @@ class _Fit(NamedTuple):
     kept: list[int]
     passing: list[int]
     """Those that it computes for others and does not store, though somebody has them in hand."""
+    light: list[int]
+    """Those that NumPy would have computed at their calls in no more time; see ``ops.light``."""
 
 
 _FITS_KEPT = 64
@@ -320,6 +322,8 @@ def _compute(pending: list[Node]) -> None:
                     return
                 for place in fit.passing:
                     nodes[place].passed = True
+            if fit.light:
+                light.credit([nodes[place] for place in fit.light])
             state = State(values, scalars, 1)
             _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept)
             return
@@ -342,8 +346,14 @@ def _compute(pending: list[Node]) -> None:
     if pattern is not None:
         if len(pattern.known) >= _FITS_KEPT:
             pattern.known.clear()
-        kept = [pattern.order[place] for place in program.kept]
-        pattern.known[form] = _Fit(program, kept, [pattern.order[place] for place in passing])
+        ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
+        places = pattern.order
+        pattern.known[form] = _Fit(
+            program,
+            [places[place] for place in program.kept],
+            [places[place] for place in passing],
+            [places[place] for place in ours],
+        )
     first = len(leaves)
     nodes = [*leaves, *order]
     kept = [first + place for place in program.kept]

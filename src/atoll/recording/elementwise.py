@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source, view_of
 from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
+from ..ops.light import line_at, lines
 from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
 from .making import is_alone, is_small, of_node, of_protocol, of_small, plain, present
@@ -312,6 +314,10 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 if found is not None and (
                     (state() is calm.state and warnings.filters is calm.filters) or free()
                 ):
+                    if found.form[5] in lines:
+                        made = _at_call(ufunc, found, self, other, sys._getframe(1))
+                        if made is not None:
+                            return made
                     cell, second = self._cell, other._cell
                     node = cell.node if mine.is_base else read(cell.node, mine)
                     if other is self:
@@ -332,6 +338,10 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = found.convert(other)
                 except OverflowError:
                     return general(ufunc, self, other)
+                if found.form[5] in lines:
+                    made = _at_call(ufunc, found, self, number, sys._getframe(1))
+                    if made is not None:
+                        return made
                 return _recorded(found, (self._node(), number), self._cell.pins)
         return general(ufunc, self, other)
 
@@ -352,6 +362,10 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = found.convert(other)
                 except OverflowError:
                     return general(ufunc, other, self)
+                if found.form[5] in lines:
+                    made = _at_call(ufunc, found, number, self, sys._getframe(1))
+                    if made is not None:
+                        return made
                 return _recorded(found, (number, self._node()), self._cell.pins)
         return general(ufunc, other, self)
 
@@ -390,11 +404,50 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
             (state() is calm.state and warnings.filters is calm.filters) or free()
         ):
             return general(ufunc, self)
+        if found.form[5] in lines:
+            made = _at_call(ufunc, found, self, None, sys._getframe(1))
+            if made is not None:
+                return made
         cell = self._cell
         args = (cell.node if geometry.is_base else read(cell.node, geometry),)
         return _recorded(found, args, cell.pins)
 
     return forward
+
+
+def _at_call(ufunc: np.ufunc, found: _Met, one: Any, two: Any, frame: FrameType) -> Any:
+    """The result by NumPy, where recording such an operation at this line has gained nothing; else ``None``."""
+    line = line_at(lines[found.form[5]], site_from(frame))
+    if line is None:
+        return None
+    first = _memory_of(one)
+    if first is None:
+        line.recorded()
+        return None
+    if two is None:
+        result = ufunc(first)
+    else:
+        second = _memory_of(two)
+        if second is None:
+            line.recorded()
+            return None
+        result = ufunc(first, second)
+    geometry = found.geometry
+    if result.dtype is not geometry.dtype or result.strides != geometry.strides:
+        return None
+    return of_node(source(result, geometry))
+
+
+def _memory_of(value: Any) -> Any:
+    """An operand as NumPy takes it; ``None`` for an array that is not computed yet, or not for this process alone."""
+    if type(value) is not Handle.array_type:
+        return value
+    node = value._cell.node
+    there = node.value
+    if there is None or node.place is not None:
+        return None
+    geometry = value._geometry
+    return there.array if geometry.is_base else view_of(there.array, geometry)
 
 
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
@@ -494,7 +547,7 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                 ufunc(small, other._np, out=small)
                 return self
         elif (self._geometry.short and _done_in_place(ufunc, self, other)) or _met_in_place(
-            known, self, other
+            ufunc, known, self, other
         ):
             return self
         del small  # nobody but the handle shall refer to the memory: see recording.deferred
@@ -529,7 +582,7 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     return True
 
 
-def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:
+def _met_in_place(ufunc: np.ufunc, known: dict[Any, _Met], target: Handle, other: Any) -> bool:
     """Record ``target += other`` where such operands were met before, the result needs no cast, and
     nobody else knows the memory; whether that was so."""
     kind = type(other)
@@ -550,11 +603,32 @@ def _met_in_place(known: dict[Any, _Met], target: Handle, other: Any) -> bool:
     except OverflowError:
         return False
     site = site_from(sys._getframe(2))
+    if found.form[5] in lines and _at_call_in_place(ufunc, found, target, other, site):
+        return True
     node = node_of(found.form, (cell.node, value), site)
     del value
     if node.weight > NEAR_LIMIT and too_heavy(node):
         cut((node,))
     cell.write(geometry, node, None, site)
+    return True
+
+
+def _at_call_in_place(
+    ufunc: np.ufunc, found: _Met, target: Handle, other: Any, site: Site | None
+) -> bool:
+    """Let NumPy do ``target += other`` where recording it at this line has gained nothing; whether it did."""
+    line = line_at(lines[found.form[5]], site)
+    if line is None:
+        return False
+    cell = target._cell
+    second = _memory_of(other)
+    if second is None or _memory_of(target) is None:
+        line.recorded()
+        return False
+    if not cell.is_unshared():
+        return False
+    value = cell.own()
+    ufunc(value.array, second, out=value.array)
     return True
 
 

@@ -11,7 +11,7 @@ from .calling import call, takes_over
 from .cells import Handle
 from .elementwise import FAST_SCALARS, binary, general, unary
 from .fallback import by_numpy
-from .making import of_small, present
+from .making import of_small
 from .small import GENERAL, at_once
 
 
@@ -107,18 +107,6 @@ class Operators(Handle):
 
     # -- operators that have no shorter way
 
-    def __neg__(self) -> Any:
-        return _unary(np.negative, self)
-
-    def __pos__(self) -> Any:
-        return _unary(np.positive, self)
-
-    def __abs__(self) -> Any:
-        return _unary(np.absolute, self)
-
-    def __invert__(self) -> Any:
-        return _unary(np.invert, self)
-
     def __divmod__(self, other: Any) -> Any:
         return general(np.divmod, self, other)
 
@@ -164,14 +152,22 @@ _POWERS = {
 _power, _power_reflected = binary(np.power)
 
 
-def _unary(ufunc: np.ufunc, handle: Handle) -> Any:
-    small = handle._np
-    if small is None:
-        small = present(handle)
-    return of_small(ufunc(small)) if small is not None else general(ufunc, handle)
+def _alone(ufunc: np.ufunc) -> Any:
+    """The method of an operator with one operand."""
+    recorded = unary(ufunc)
+
+    def operate(self: Handle) -> Any:
+        small = self._np
+        return recorded(self) if small is None else of_small(ufunc(small))
+
+    return operate
 
 
 def _add_operators() -> None:
+    for name, ufunc in (
+        ("neg", np.negative), ("pos", np.positive), ("abs", np.absolute), ("invert", np.invert),
+    ):  # fmt: skip
+        setattr(Operators, f"__{name}__", _alone(ufunc))
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("and", np.bitwise_and),

@@ -1,0 +1,158 @@
+"""Operations that gain nothing by being recorded, and so are left to NumPy at their call.
+
+Recording an operation, finding its plan and giving it memory costs some 20 us. Where it is computed together with
+others, or is large, that is soon earned; where it is looked at by itself and has some 10,000 elements, NumPy is
+done before. Which of these it is shows only afterwards, but programs repeat themselves. So each evaluation that came
+to the same as calling NumPy, or to less, gives *credit* to the lines that recorded it, and a line with credit enough is not
+recorded the next times it runs. Now and then it is recorded again, to see whether this still holds: if its value has
+become part of something larger meanwhile, it gets no credit any more, and stays recorded.
+
+Which way is taken makes no difference to values: only operations count here whose every bit is settled by their
+definition, so that NumPy and kernels agree. It is for a process by itself, since what is looked at may differ between ranks,
+and for arrays of up to some times ``config.small`` elements, so that nothing is left to NumPy where that is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any
+
+from ..comm.trail import Site
+from ..comm.world import current_world
+from ..config import config
+from ..graph.node import Node
+
+_AGREED = frozenset(
+    {
+        "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "square", "sqrt",
+        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+        "logical_and", "logical_or", "logical_xor", "logical_not",
+        "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
+        "isnan", "isfinite", "isinf", "signbit", "floor", "ceil", "trunc", "rint",
+    }
+)  # fmt: skip
+_ROUNDED = frozenset({"multiply", "divide", "absolute", "square", "sqrt"})
+"""Of complex numbers these depend on how memory is laid out."""
+_NODES = 8
+_BYTES = 64
+"""How large a result may be: so many bytes for each element that is small, 1.9 MB if nothing is said."""
+_SPARED = 25
+"""How much memory a loop of several operations may spare and still be no gain: bytes for each element that is small."""
+_LINES = 1024
+_ENOUGH = 2
+_FIRST, _MOST = 64, 1024
+"""How often a line is not recorded before it is looked at again: at first, and at most."""
+
+
+class Line:
+    """What is known of a line that records an operation."""
+
+    __slots__ = ("code", "credit", "left", "pending", "turns")
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+        """Held, so that its identity is not another one's."""
+        self.credit = 0
+        self.pending = 1
+        """How often it was recorded without credit since the last one."""
+        self.left = 0
+        """How often it is still left to NumPy."""
+        self.turns = _FIRST
+
+    def recorded(self) -> None:
+        """It was recorded: if it is not the first time without credit, all is lost."""
+        self.pending += 1
+        if self.pending > _NODES:
+            self.pending = self.credit = 0
+            self.turns = _FIRST
+
+    def credited(self) -> None:
+        """What was recorded was no gain."""
+        self.pending -= 1
+        if self.pending > 0:
+            return
+        self.pending = 0
+        self.credit += 1
+        if self.credit >= _ENOUGH:
+            self.left = self.turns
+            self.turns = min(2 * self.turns, _MOST)
+
+
+lines: dict[int | None, dict[tuple[int, int], Line]] = {}
+"""By the mark of the operation, and then by the place in the program."""
+
+
+def line_at(known: dict[tuple[int, int], Line], site: Site | None) -> Line | None:
+    """The line, if NumPy shall compute what it says now; else it counts as recorded."""
+    if site is None:
+        return None
+    line = known.get((id(site[0]), site[1]))
+    if line is None:
+        return None
+    if line.left > 0 and current_world().size == 1:
+        line.left -= 1
+        return line
+    line.recorded()
+    return None
+
+
+def credit(nodes: Sequence[Node]) -> None:
+    """Note that recording these was no gain."""
+    if current_world().size > 1:
+        return
+    for node in nodes:
+        site, mark = node.site, node.mark
+        if site is None or mark is None:
+            continue
+        known = lines.get(mark)
+        if known is None:
+            if len(lines) >= _LINES:
+                lines.clear()
+            known = lines[mark] = {}
+        place = id(site[0]), site[1]
+        line = known.get(place)
+        if line is None:
+            if len(known) >= _LINES:
+                known.clear()
+            line = known[place] = Line(site[0])
+        line.credited()
+
+
+def without_gain(order: Sequence[Node], kept: Sequence[int]) -> list[int]:
+    """Which nodes of a trace NumPy may compute at their calls in no more time than the trace takes; none if it is more.
+
+    ``kept`` says which of them are stored.
+    """
+    small = config.small
+    calls: list[int] = []
+    spared = 0
+    for place, node in enumerate(order):
+        if node.kind == "read":
+            if place in kept:
+                return []
+            continue
+        if len(order) > _NODES or not _is_agreed(node):
+            return []
+        calls.append(place)
+        nbytes = node.geometry.size * node.geometry.dtype.itemsize
+        if nbytes > _BYTES * small or node.geometry.size < small:
+            return []
+        if place not in kept:
+            spared += 2 * nbytes
+    return calls if spared <= _SPARED * small else []
+
+
+def _is_agreed(node: Node) -> bool:
+    """Whether NumPy and kernels compute a node alike, bit for bit, and about as quickly."""
+    if node.kind != "call" or node.place is not None:
+        return False
+    loop: Any = node.params[0]
+    if loop.name not in _AGREED or loop.output.char == "e":
+        return False
+    for arg, dtype in zip(node.args, loop.inputs, strict=True):
+        if dtype.char == "e" or (dtype.kind == "c" and loop.name in _ROUNDED):
+            return False
+        if type(arg) is Node and arg.geometry.dtype != dtype:
+            return False
+    return True
