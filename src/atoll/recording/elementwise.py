@@ -19,7 +19,7 @@ import numpy as np
 from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Form, Node, Site, mark_of, node_of, source, view_of
+from ..graph.node import Form, Node, Site, mark_of, node_of, settled, source, view_of
 from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from ..ops.light import line_at, lines
@@ -435,7 +435,7 @@ def _at_call(ufunc: np.ufunc, found: _Met, one: Any, two: Any, frame: FrameType)
     geometry = found.geometry
     if result.dtype is not geometry.dtype or result.strides != geometry.strides:
         return None
-    return of_node(source(result, geometry))
+    return of_node(settled(result, geometry))
 
 
 def _memory_of(value: Any) -> Any:

@@ -164,10 +164,10 @@ def _alone(ufunc: np.ufunc) -> Any:
 
 
 def _add_operators() -> None:
-    for name, ufunc in (
+    for name, single in (
         ("neg", np.negative), ("pos", np.positive), ("abs", np.absolute), ("invert", np.invert),
     ):  # fmt: skip
-        setattr(Operators, f"__{name}__", _alone(ufunc))
+        setattr(Operators, f"__{name}__", _alone(single))
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("and", np.bitwise_and),
