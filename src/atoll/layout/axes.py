@@ -101,6 +101,10 @@ class Axis(ABC):
         """Whether the held indices are exactly ``range(size)``."""
         return True
 
+    def keeps_step(self, step: int) -> bool:
+        """Whether what a coordinate owns of every ``step``-th index from any on lies in its block at one step."""
+        return True
+
     @property
     def is_undistributed(self) -> bool:
         """Whether one process holds the whole axis in order."""
@@ -433,6 +437,9 @@ class CyclicAxis(Axis):
         sets = tuple(self.owned(c).image(selected) for c in range(self.processes))
         return UnstructuredAxis(count, sets, one_to_one=True), range(self.processes)
 
+    def keeps_step(self, step: int) -> bool:
+        return self.block_size == 1 or step == 1 or step == -1
+
     @property
     def is_undistributed(self) -> bool:
         return self.processes == 1
@@ -463,6 +470,9 @@ class UnstructuredAxis(Axis):
     @property
     def is_dense(self) -> bool:
         return not self.labels
+
+    def keeps_step(self, step: int) -> bool:
+        return step == 1 and not self.overlaps and all(map(_ascends, self.sets))
 
     def _dense(self) -> None:
         if self.labels:
@@ -535,3 +545,10 @@ class UnstructuredAxis(Axis):
     def stretched(self, size: int) -> Axis:
         sets = tuple(Range(size) if len(held) else EMPTY for held in self.sets)
         return UnstructuredAxis(size, sets, self.one_to_one)
+
+
+def _ascends(held: IndexSet) -> bool:
+    """Whether the indices of a set are in ascending order."""
+    if isinstance(held, Listed):
+        return held.is_ascending
+    return not isinstance(held, Range) or held.step > 0 or len(held) < 2

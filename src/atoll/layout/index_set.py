@@ -487,6 +487,11 @@ class Listed(IndexSet):
         return bool((np.diff(self.indices) == 1).all())
 
     @property
+    def is_ascending(self) -> bool:
+        """Whether they are in ascending order."""
+        return self._sorted()[1] is None
+
+    @property
     def key(self) -> Key:
         return self.indices
 

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.geometry import Geometry, dense
+from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation
 from ..kernels.spec import Instruction, Reduction
 from ..layout import IndexSet, Range
 from ..ops.placement import Place
-from .maps import AxisMap, box_of, broadcast_map, inside_region, through_view
+from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
+from .scattered import counts_locally, first_of, hop, region_under, shape_under
 from .shares import Intervals, intervals_of
-from .unknown import dense_shape
+from .unknown import Number, dense_shape
 
 Box = tuple[tuple[int, int], ...]
 
@@ -140,6 +141,8 @@ class Patch:
     node: Node
     sets: tuple[IndexSet, ...] = ()
     box: Intervals | None = None
+    outer: AxisMap | None = None
+    """Of a loop over local indices: the map under which it is read."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -162,6 +165,10 @@ class Needs:
 
     registers: Registers
     patches: list[Patch] = field(default_factory=list)
+    scattered: bool = False
+    """Whether loops count local indices: then the patches of all ranks have the same maps."""
+    absent: bool = False
+    """Whether the rank has no loops, and so no patches; the maps are listed for the others."""
     _known: dict[Any, Patch] = field(default_factory=dict)
 
     def patch(self, node: Node, region: tuple[IndexSet, ...], geometry: Geometry) -> Patch:
@@ -170,6 +177,19 @@ class Needs:
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = Patch(self.registers.extra(geometry), node, region)
+            self.patches.append(found)
+        return found
+
+    def under(
+        self, node: Node, outer: AxisMap, shape: tuple[Number, ...], sets: Sequence[IndexSet] | None
+    ) -> Patch:
+        """The patch of what loops over local indices read under a map; ``sets`` are those of the domain."""
+        key = (id(node), outer)
+        found = self._known.get(key)
+        if found is None:
+            register = self.registers.extra(dense_shape(shape, node.geometry.dtype))
+            region = () if sets is None else region_under(outer, sets)
+            found = self._known[key] = Patch(register, node, region, outer=outer)
             self.patches.append(found)
         return found
 
@@ -196,6 +216,7 @@ class Body:
         needs: Needs,
         rank: int = 0,
         place: Place | None = None,
+        counts: tuple[Number, ...] | None = None,
         sets: tuple[IndexSet, ...] | None = None,
     ) -> None:
         self.registers = registers
@@ -204,8 +225,10 @@ class Body:
         self.needs = needs
         self.rank = rank
         self.place = place
+        self.counts = counts
+        """How many indices the rank has along each axis, where loops count local ones, else ``None``."""
         self.sets = sets
-        """The global indices of the domain where loops count local ones, else ``None``."""
+        """The global ones of these, if they are known."""
         self.instructions: list[Instruction] = []
         self.memories: list[Memory] = []
         self.scalars: list[tuple[int, np.dtype[Any], int]] = []
@@ -278,10 +301,27 @@ class Body:
         """Where this rank's share of a node has the element; it must be in the share."""
         register = self.registers.of[id(node)]
         geometry = self.registers.geometry[register]
-        if self.sets is not None:
+        if self.counts is not None:
             return self.registers.padding[register], geometry.strides
         offset, strides = self.strided(geometry.strides, outer, self.registers.corner[register])
         return self.registers.padding[register] + offset, strides
+
+    def share(self, node: Node, view: Geometry) -> tuple[Number, tuple[Number, ...]]:
+        """Where this rank's share of a node has its share of a view that lies as the loop's domain does."""
+        register = self.registers.of[id(node)]
+        offset: Number = self.registers.padding[register]
+        strides: list[Number] = [0] * len(self.box)
+        home: Place = node.place
+        assert view.axes is not None
+        assert self.place is not None
+        along_axes = self.registers.geometry[register].strides
+        for k, ((first, steps), stride) in enumerate(zip(view.axes, along_axes, strict=True)):
+            axis, step = steps[0] if steps else (-1, 0)
+            start = first_of(home, self.place, k, first, axis, step, self.rank)
+            offset = offset + start * stride
+            if steps:
+                strides[axis] = hop(home.layout.axes[k], step) * stride
+        return offset, tuple(strides)
 
     def _at_hand(self, node: Node) -> int | None:
         register = self.registers.of.get(id(node))
@@ -292,13 +332,11 @@ class Body:
     def _from_register(self, node: Node, register: int, outer: AxisMap) -> int:
         place: Place | None = node.place
         dtype = node.geometry.dtype
+        if self.counts is not None:
+            return self._by_sets(node, register, outer)
         if place is None:
-            if self.sets is not None:
-                return self._by_sets(node, register, outer)
             offset, strides = self.strided(node.geometry.strides, outer)
             return self.load(register, offset, strides, dtype)
-        if self.sets is not None:
-            return self._by_sets(node, register, outer)
         wanted = self.reached(outer)
         owned = intervals_of(place, self.rank)
         if owned is not None and all(
@@ -348,10 +386,10 @@ class Body:
 
     def _by_sets(self, node: Node, register: int, outer: AxisMap) -> int:
         """A read where the loops count local indices: aligned, or from a patch in the same order."""
-        assert self.sets is not None
+        assert self.counts is not None
         place: Place | None = node.place
         dtype = node.geometry.dtype
-        aligned = len(outer) == len(self.sets) and all(
+        aligned = len(outer) == len(self.counts) and all(
             (start, steps) == (0, ((k, 1),))
             or ((start, steps) == (0, ()) and node.geometry.shape[k] == 1)
             for k, (start, steps) in enumerate(outer)
@@ -359,30 +397,19 @@ class Body:
         if aligned and place is self.place and node.geometry.shape == self.place.layout.shape:  # type: ignore[union-attr]
             offset, strides = self.own(node, outer)
             return self.load(register, offset, strides, dtype)
-        region: list[IndexSet] = []
-        backwards: list[bool] = []
-        for start, steps in outer:
-            if len(steps) > 1:
-                raise AssertionError(f"{node!r} is read along two axes at once")
-            if not steps:
-                region.append(Range(start, start + 1))
-                backwards.append(False)
-                continue
-            axis, step = steps[0]
-            image = self.sets[axis].scaled(step, start)
-            backwards.append(step < 0)
-            region.append(image.reversed() if step < 0 else image)
-        geometry = dense(tuple(map(len, region)), dtype)
-        patch = self.needs.patch(node, tuple(region), geometry)
+        if any(len(steps) > 1 for _, steps in outer):
+            raise AssertionError(f"{node!r} is read along two axes at once")
+        shape = shape_under(outer, self.counts)
+        patch = self.needs.under(node, outer, shape, self.sets)
+        lies = self.registers.geometry[patch.register].strides
         offset = 0
         along = [0] * len(self.box)
-        for (_, steps), stride, back, part in zip(
-            outer, geometry.strides, backwards, region, strict=True
-        ):
+        for (_, steps), stride, count in zip(outer, lies, shape, strict=True):
             if steps:
-                along[steps[0][0]] += -stride if back else stride
-                if back:
-                    offset += (len(part) - 1) * stride
+                axis, step = steps[0]
+                along[axis] += -stride if step < 0 else stride
+                if step < 0:
+                    offset += (count - 1) * stride
         return self.load(patch.register, offset, tuple(along), dtype)
 
     def value(self, node: Node, outer: AxisMap) -> int:
@@ -478,7 +505,7 @@ class Body:
 
     def position(self, axis: int) -> int:
         """The loop index along a domain axis, counted from the domain's start."""
-        if self.sets is not None:
+        if self.counts is not None:
             raise NeedsTableError
         low, high = self.box[axis]
         if high - low == 1:
@@ -516,23 +543,37 @@ class Body:
         view: Geometry = node.params[0]
         base = node.args[0]
         register = self._at_hand(base)
-        if register is not None and base.place is None and self.sets is None:
+        if register is not None and base.place is None and self.counts is None:
             offset, strides = self.strided(view.strides, outer)
             return self.load(register, view.offset + offset, strides, view.dtype)
+        if register is not None and self._is_share(node, outer):
+            offset, strides = self.share(base, view)
+            return self.load(register, offset, strides, view.dtype)
         inner = through_view(view, outer)
         if inner is not None:
             return self.value(base, inner)
-        if register is None or self.sets is not None:
+        if register is None or self.counts is not None:
             raise AssertionError(f"{base!r} should have been stored: {view!r} is no axis map")
         whole = tuple([Range(0, n) for n in base.geometry.shape])
         patch = self.needs.patch(base, whole, base.geometry)
         offset, strides = self.strided(view.strides, outer)
         return self.load(patch.register, view.offset + offset, strides, view.dtype)
 
+    def _is_share(self, node: Node, outer: AxisMap) -> bool:
+        """Whether loops over local indices find what they read through a view in this rank's own block."""
+        if self.counts is None or self.place is None or node.place is not self.place:
+            return False
+        home: Place | None = node.args[0].place
+        return (
+            home is not None
+            and outer == identity(node.geometry.shape)
+            and counts_locally(home.layout, node.params[0])
+        )
+
     def _update(self, node: Node, outer: AxisMap) -> int:
         region: Geometry = node.params[0]
         box = box_of(region)
-        if box is None or self.sets is not None:
+        if box is None or self.counts is not None:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
         wanted = self.reached(outer)
         if any(

@@ -30,7 +30,8 @@ from ..run.program import (
     Program,
     Share,
 )
-from .body import Patch
+from .body import Needs, Patch
+from .counted import exchange_for_counts
 from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import plan_exchange
 from .groups import Group, make_groups
@@ -96,6 +97,7 @@ class Planner(StepsByNumpy):
         self.make = make
         self.start_exchange = getattr(make, "start_exchange", StartExchange)
         self.fold_across = getattr(make, "fold_across", fold_across)
+        self.exchange_for_counts = getattr(make, "exchange_for_counts", exchange_for_counts)
         self.available: set[int] = set()
         self.groups: list[Group] = []
         self.made: list[list[Step]] = []
@@ -196,7 +198,7 @@ class Planner(StepsByNumpy):
                 form = dense_shape(node.geometry.shape, node.args[0].geometry.dtype)
                 registers.extremes[id(node)] = registers.extra(form)
         bodies, needs = bodies_of(group, registers, self.available, reusable, registers.rank)
-        finish = self._exchange(needs.patches, group, reusable)
+        finish = self._exchange(needs, group, reusable)
         for statement in group.statements:
             register = registers.of[id(statement.node)]
             if register in full:
@@ -348,13 +350,21 @@ class Planner(StepsByNumpy):
                 self.joins[id(node)] = Fold(register, getattr(np, node.name))
 
     def _exchange(
-        self, patches: list[Patch], group: Group, reusable: dict[int, int]
+        self, needs: Needs, group: Group, reusable: dict[int, int]
     ) -> tuple[Step, set[int]] | None:
         """Begin to bring together this rank's patches, and to send what others need for theirs."""
         if self.world is None:
             return None
-        registers = self.registers
+        registers, patches, world = self.registers, needs.patches, self.world
         self._note(patches)
+        if needs.scattered:
+            assert group.place is not None
+            if not patches:
+                return None
+            begin = self.exchange_for_counts
+            first = begin(patches, group.place, registers, world, needs.absent)
+            self._begin(first)
+            return FinishExchange(first), first.uses()
 
         def of_rank(rank: int) -> list[Patch]:
             if rank == registers.rank:
@@ -364,7 +374,6 @@ class Planner(StepsByNumpy):
             registers.forget(count)
             return found
 
-        world = self.world
         readers = readers_of(group, registers, self.available, world.rank, world.size)
         start = plan_exchange(of_rank, registers, world, readers, make=self.start_exchange)
         if start is None:

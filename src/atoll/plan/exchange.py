@@ -9,7 +9,7 @@ without a word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,15 +38,16 @@ if TYPE_CHECKING:
 
 
 def plan_exchange(
-    patches_of: Callable[[int], list[Patch]],
+    patches_of: Callable[[int], Sequence[Patch]],
     registers: Registers,
     world: World,
     readers: Iterable[int],
     *,
     lasting: bool = True,
+    always: bool = False,
     make: Any = StartExchange,
 ) -> StartExchange | None:
-    """The step that begins this rank's share of an exchange, or ``None`` where it has none.
+    """The step that begins this rank's share of an exchange, or ``None`` where it has none (but ``always`` one).
 
     ``readers`` are the ranks whose patches may show something of this rank's. The exchange of a program is
     ``lasting``: its patches are nobody else's, and it will come again. ``make`` makes the step.
@@ -104,7 +105,7 @@ def plan_exchange(
                     )
                 elif record.peer == world.rank:
                     outgoing.append(Outgoing(source, record.source_key, record.shape, rank, tag))
-    if not (allocate or outgoing):
+    if not (allocate or outgoing or always):
         return None
     cuts = {
         registers.of[id(node)]: node.place.layout.inside(world.rank)

@@ -23,6 +23,7 @@ from .groups import Group
 from .launches import Launch, Loop, alias_groups
 from .maps import identity, through_view
 from .patches import join_patches
+from .scattered import counts_of, seated, sets_of
 from .shares import intervals_of
 from .slabs import Cut, cut_into_slabs
 from .statements import Statement
@@ -37,26 +38,24 @@ def bodies_of(
 ) -> tuple[list[Body], Needs]:
     """The boxes of a rank's share of a group, each with its body, and the patches they need."""
     place = group.place
+    if counted_locally(group):
+        return _body_of_counts(group, registers, available, reusable, rank)
     needs = Needs(registers)
-    sets = None
     if place is None:
         whole: Box = tuple([(0, n) for n in group.domain])
     elif place.layout.coordinates(rank) is None:  # one number, which another rank has
         return [], needs
     else:
         owned = intervals_of(place, rank)
-        if not place.layout.is_block or owned is None:
-            sets = place.layout.region(rank)
-            whole = tuple([(0, len(part)) for part in sets])
-        else:
-            whole = owned
+        assert owned is not None
+        whole = owned
     done: list[Body] = []
     if any(low >= high for low, high in whole):
         return done, needs
     pending = [whole]
     while pending:
         box = pending.pop()
-        body = Body(registers, box, available, needs, rank, place, sets)
+        body = Body(registers, box, available, needs, rank, place)
         try:
             for statement in group.statements:
                 _emit_statement(statement, body, registers, reusable)
@@ -68,6 +67,30 @@ def bodies_of(
         done.append(body)
     join_patches(done, needs)
     return done, needs
+
+
+def counted_locally(group: Group) -> bool:
+    """Whether the loops of a group count local indices, for what they run over or write to is no box."""
+    return group.place is not None and (
+        not group.place.layout.is_block
+        or any(s.style == "place" and not s.node.place.layout.is_block for s in group.statements)
+    )
+
+
+def _body_of_counts(
+    group: Group, registers: Registers, available: set[int], reusable: dict[int, int], rank: int
+) -> tuple[list[Body], Needs]:
+    """The one body of loops over local indices. A rank without a share has none, but needs the same patches' maps."""
+    place = group.place
+    assert place is not None
+    counts, sets = counts_of(place, rank), sets_of(place, rank)
+    needs = Needs(registers, scattered=True, absent=not seated(place, rank) or 0 in counts)
+    box: Box = tuple([(0, count) for count in counts])
+    body = Body(registers, box, available, needs, rank, place, counts, sets)
+    for statement in group.statements:
+        _emit_statement(statement, body, registers, reusable)
+    join_patches([body], needs)
+    return [] if needs.absent else [body], needs
 
 
 def launches_of(
@@ -103,6 +126,8 @@ def _emit_statement(
         if node.place is None:
             offset, strides = body.strided(region.strides, own)
             offset += region.offset
+        elif body.counts is not None:
+            offset, strides = body.share(node, region)
         else:
             inner = through_view(region, own)
             assert inner is not None
@@ -201,7 +226,7 @@ def _launches(
             targets.insert(0, registers.extremes[id(node)])
         for register in targets:
             strides, corner = _fold_strides(node, registers, ndim, register)
-            if body.sets is not None:  # loops count local indices, from zero
+            if body.counts is not None:  # loops count local indices, from zero
                 corner = [0] * ndim
             offset = sum((low - c) * s for (low, _), s, c in zip(box, strides, corner, strict=True))
             dtype = registers.geometry[register].dtype

@@ -23,6 +23,7 @@ from .flattened import unshape_reductions
 from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .reasons import Chosen
 from .safety import reads_safely
+from .scattered import counts_locally
 
 MAX_OPERATIONS = 200
 MAX_STREAMS = 24
@@ -241,7 +242,15 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
         if node.kind == "index" and scattered:
             stored.add(id(node), reasons.SCATTERED)
             by_numpy.add(id(node), reasons.NO_LOOP)
-        if node.kind == "update" and (scattered or (place is not None and crosses(node.params[0]))):
+        looped = node.kind == "update" and scattered and _is_share(node, trace)
+        if looped:
+            stored.add(id(node), reasons.SCATTERED)
+            if node.args[0].value is None:
+                stored.add(id(node.args[0]), reasons.SCATTERED)
+            _store_for_share(node, region_place(node, trace), stored)
+        elif node.kind == "update" and (
+            scattered or (place is not None and crosses(node.params[0]))
+        ):
             operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
             stored.add_all(operands, reasons.SCATTERED)
             stored.add(id(node), reasons.SCATTERED)
@@ -257,13 +266,52 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
                 stored.add(id(node.args[0]), reasons.SCATTERED)
-        for arg in node.args if scattered else ():
+        for arg in node.args if scattered and not looped else ():
             if type(arg) is Node and arg.place is not place and not _lies_ready(arg, stored):
                 stored.add(id(arg), reasons.SCATTERED)
     for node in trace.order:
         if id(node) in by_numpy:
             operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
             stored.add_all(operands, reasons.FOR_NUMPY)
+
+
+def region_place(update: Node, trace: Trace) -> Any:
+    """Where the region lies that is assigned to."""
+    if id(update) in trace.regions:
+        return trace.regions[id(update)]
+    return None if update.place is None else placed_view(update.place, update.params[0])
+
+
+def _is_share(update: Node, trace: Trace) -> bool:
+    """Whether loops over local indices can write a region of an array whose shares are no boxes."""
+    region: Geometry = update.params[0]
+    return (
+        len(update.args) == 2
+        and not crosses(region)
+        and bool(region.size != 0)
+        and counts_locally(update.place.layout, region)
+        and region_place(update, trace) is not None
+    )
+
+
+def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
+    """What loops over local indices need in memory of the value that is assigned: all but arithmetic on what
+    lies as the region does, and views of what is there."""
+    stack = [update.args[1]]
+    while stack:
+        one = stack.pop()
+        if type(one) is not Node or one.value is not None or id(one) in stored:
+            continue
+        if one.kind in ("call", "cast", "where") and one.place is place:
+            stack.extend(one.args)
+        elif one.kind == "read" and not crosses(one.params[0]):
+            base = one.args[0]
+            while base.kind == "read" and base.value is None and not crosses(base.params[0]):
+                base = base.args[0]
+            if base.value is None:
+                stored.add(id(base), reasons.SCATTERED)
+        elif one.kind != "fill":
+            stored.add(id(one), reasons.SCATTERED)
 
 
 def _lies_ready(node: Node, stored: Chosen) -> bool:
@@ -401,7 +449,8 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         region: Geometry = node.params[0]
         base = node.args[0]
         value = node.args[1]
-        if node.place is not None and not node.place.layout.is_block:
+        scattered = node.place is not None and not node.place.layout.is_block
+        if scattered and not _is_share(node, trace):
             statement.style = "local"
             statement.remark = reasons.LOCALLY
             statement.reads = {id(arg): False for arg in node.args if type(arg) is Node}
@@ -414,7 +463,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         seen = id(base) in trace.alive
         needed = base.holders > 1 or id(base) in roots if trace.together else seen
         mine = has_memory and not needed and last_read.get(id(base), k) <= k and not pinned
-        if boxable and not mine:
+        if boxable and not mine and not scattered:
             still = reasons.NEW_VERSION if seen else reasons.SHARED
             still = reasons.NEW_PINNED if pinned else still
             statement.remark = still if has_memory else reasons.NEW_BUFFER
@@ -428,17 +477,12 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                     inside=True,
                 )
         entangled = id(base) in reads.found and not reads_safely(value, region, base, stored, set())
-        if entangled and boxable and region.size * 2 > base.geometry.size:
+        if entangled and boxable and not scattered and region.size * 2 > base.geometry.size:
             statement.remark = reasons.NEW_ENTANGLED
             continue
         statement.style = "place"
         statement.domain = region.shape
-        if id(node) in trace.regions:
-            statement.place = trace.regions[id(node)]
-        elif node.place is not None:
-            statement.place = placed_view(node.place, region)
-        else:
-            statement.place = None
+        statement.place = region_place(node, trace)
         statement.copies_base = seen or not mine
         if entangled and mine:
             for arg in node.args[1:]:
