@@ -76,17 +76,16 @@ def too_heavy(node: Node) -> bool:
 def _weigh_again(node: Node) -> None:
     """Set the weights of what is pending behind a node, after some of it was computed.
 
-    Else the value of each turn of a loop would weigh as much as all turns before it.
+    Else the value of each turn of a loop would weigh as much as all turns before it. What is made of values on
+    ranks counts those and nothing else, as where it is recorded: all ranks have computed the same of them.
     """
     seen: set[int] = set()
     stack = [node]
     while stack:
         one = stack[-1]
-        more = [
-            arg
-            for arg in one.args
-            if type(arg) is Node and arg.value is None and id(arg) not in seen
-        ]
+        operands = [arg for arg in one.args if type(arg) is Node]
+        counted = [arg for arg in operands if arg.place is not None] or operands
+        more = [arg for arg in counted if arg.value is None and id(arg) not in seen]
         if more and id(one) not in seen:
             seen.add(id(one))
             stack += more
@@ -94,7 +93,7 @@ def _weigh_again(node: Node) -> None:
         seen.add(id(one))
         stack.pop()
         if one.args:
-            one.weight = 1 + sum([arg.weight for arg in one.args if type(arg) is Node])
+            one.weight = 1 + sum([arg.weight for arg in counted])
 
 
 def cut(nodes: Sequence[Node]) -> None:
@@ -363,11 +362,10 @@ class Cell:
             if sites is None:
                 self.sites = {place}
             elif place in sites and node.weight >= 0:  # the loop has come round
-                alone = node.place is None
                 del node
                 self.settle()
                 self.sites = {place}
-                if alone and type(value) is Node and value.weight > NEAR_LIMIT:
+                if type(value) is Node and value.weight > NEAR_LIMIT:
                     _weigh_again(value)
             else:
                 sites.add(place)
