@@ -15,7 +15,6 @@ at which two records differ names the lines of both, and is a :class:`Divergence
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 import threading
@@ -27,7 +26,6 @@ from dataclasses import dataclass, field
 from math import prod
 from types import CodeType, FrameType
 from typing import Any, ClassVar, NoReturn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -98,27 +96,23 @@ def site_from(frame: FrameType | None) -> Site | None:
 
 
 _numbered: dict[int, tuple[CodeType, int]] = {}
-_numbers: WeakKeyDictionary[CodeType, int] = WeakKeyDictionary()
-_next_number = itertools.count(1)
 
 
 def site_number(site: Site | None) -> int:
-    """A number for a place in the program: equal ones have one number, as long as one of them is known.
+    """A number for a place in the program: the same for what is compiled from the same line once more.
 
-    To hash code costs the more, the longer it is; so it is done once.
+    It is made of words alone, so that ranks find the same places alike whatever code each has dropped meanwhile.
     """
     if site is None:
         return 0
     code, instruction = site
     found = _numbered.get(id(code))
     if found is None or found[0] is not code:
-        number = _numbers.get(code)
-        if number is None:
-            number = _numbers.setdefault(code, next(_next_number))
         if len(_numbered) >= 1024:
             _numbered.clear()
+        number = hash((code.co_filename, code.co_qualname, code.co_firstlineno))
         found = _numbered[id(code)] = code, number
-    return found[1] << 32 | instruction
+    return found[1] + instruction
 
 
 def line_of(code: Any, instruction: int) -> int:

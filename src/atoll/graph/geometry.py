@@ -17,11 +17,12 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import OutOfMemoryError
+from .interned import Interned
 
 SHORT = 4096
 """Up to how many elements NumPy is done with a view before a loop of ours has begun."""
@@ -32,6 +33,7 @@ _REMEMBERED = 1 << 16
 _REMEMBERED_VIEWS = 1 << 10
 _numbers = itertools.count()
 _forms: dict[Any, int] = {}
+_form_numbers = itertools.count(1 << 50)
 
 
 class _Addressed:
@@ -73,6 +75,7 @@ class Geometry:
     """The shape, dtype and strides of an array, and where it lies in its base's memory."""
 
     __slots__ = (
+        "__weakref__",
         "_axes",
         "_memo",
         "address",
@@ -95,7 +98,7 @@ class Geometry:
         "writeable",
     )
     base: Geometry
-    _table: dict[Any, Geometry] = {}  # noqa: RUF012
+    _table: ClassVar[Interned[Geometry]]
 
     def __init__(
         self, shadow: np.ndarray[Any, Any], offset: int, base: Geometry | None, dense: bool = False
@@ -135,7 +138,8 @@ class Geometry:
             tuple([n if n < 2 else 2 for n in self.shape]),
             tuple([(s > 0) - (s < 0) for s in self.strides]),
         )
-        self.form: int = _forms.setdefault(form, (1 << 50) + len(_forms))
+        known = _forms.get(form)
+        self.form: int = _forms.setdefault(form, next(_form_numbers)) if known is None else known
 
     def __repr__(self) -> str:
         return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"
@@ -155,9 +159,7 @@ class Geometry:
         )
         found = Geometry._table.get(key)
         if found is None:
-            if len(Geometry._table) >= _REMEMBERED:
-                Geometry._table.clear()
-            found = Geometry._table.setdefault(key, Geometry(shadow, offset, base, dense))
+            found = Geometry._table.only(key, Geometry(shadow, offset, base, dense))
         return found
 
     def derived(
@@ -219,9 +221,7 @@ class Geometry:
                 first = self._remember("row", self.shadow[k, ...])
                 if first.offset == offset:
                     return first
-            if len(Geometry._table) >= _REMEMBERED:
-                Geometry._table.clear()
-            found = Geometry._table.setdefault(key, first._moved(self.shadow[k, ...], offset))
+            found = Geometry._table.only(key, first._moved(self.shadow[k, ...], offset))
         return found
 
     def _moved(self, shadow: np.ndarray[Any, Any], offset: int) -> Geometry:
@@ -354,6 +354,7 @@ def dense(
 
 
 _bases: dict[Any, Geometry] = {}
+Geometry._table = Interned(_REMEMBERED)
 
 
 def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Geometry:

@@ -15,19 +15,20 @@ from ..comm.world import World
 from ..config import config
 from ..errors import MixedArraysError, WorldError
 from ..graph.geometry import Geometry, dense
+from ..graph.interned import Interned
 from ..graph.node import Node, coded
 from ..layout import Layout
 from ..layout.axes import Axis, BlockAxis
 
 _numbers = itertools.count()
-_places: dict[Any, Place] = {}
+_places: Interned[Place] = Interned(4096)
 
 
 class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
     __slots__ = (
-        "_form", "bounds", "folds_whole", "held_once", "is_boxes", "layout", "number", "padded", "read", "world",
+        "__weakref__", "_form", "bounds", "folds_whole", "held_once", "is_boxes", "layout", "number", "padded", "read", "world",
     )  # fmt: skip
 
     def __init__(self, layout: Layout, world: World) -> None:
@@ -68,9 +69,7 @@ class Place:
         key = (layout, world)
         found = _places.get(key)
         if found is None:
-            if len(_places) > 4096:
-                _places.clear()
-            found = _places.setdefault(key, Place(layout, world))
+            found = _places.only(key, Place(layout, world))
         return found
 
     def __repr__(self) -> str:
