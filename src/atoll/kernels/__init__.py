@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .builder import DIVIDE, INVALID, NEGATIVE_POWER, OVERFLOW, UNDERFLOW
-    from .compile import compile_kernel
+    from .compile import compile_kernel, worked
     from .kernel import Block, Kernel, run_block
     from .spec import DTYPES, Instruction, KernelSpec, Operand, Reduction
     from .ufuncs import can_flag, supported
@@ -21,6 +21,7 @@ _LATER = {
     "OVERFLOW": "builder",
     "UNDERFLOW": "builder",
     "compile_kernel": "compile",
+    "worked": "compile",
     "Block": "kernel",
     "Kernel": "kernel",
     "run_block": "kernel",
@@ -77,4 +78,5 @@ __all__ = [
     "selected",
     "supported",
     "true_positions",
+    "worked",
 ]

@@ -1,4 +1,9 @@
-"""From a specification to machine code in this process, once per specification."""
+"""From a specification to machine code in this process: a draft first, the best code once that pays.
+
+LLVM's code generator takes three times as long to make its best code of a kernel as to make any (30 ms and 9), and the loops
+are hardly quicker for it: they are vectors already. So the engine's kernels begin as *drafts*. A kernel that has done
+as much work as makes up for compiling it again is *finished*, in place: whoever runs it asks for its address anew.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,13 @@ from .machine import Machine, machine
 from .nest import build
 from .spec import KernelSpec
 
+DRAFT_WORK = 1 << 27
+"""Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
+LEAST_WORK = 1 << 17
+"""What a call counts for at least."""
+_QUICK, _BEST = 0, 3
+_DRAFT = "_draft"
+
 
 class Compiler:
     """Makes kernels, each once, and holds the engine that their code lives in."""
@@ -26,37 +38,66 @@ class Compiler:
         self._lock = threading.Lock()
         self._engine: Any = None
 
-    def kernel(self, spec: KernelSpec) -> Kernel:
-        """The kernel of ``spec``, compiled if this process has not met it, or taken from disk."""
+    def kernel(self, spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
+        """The kernel of ``spec``, compiled if this process has not met it, or taken from disk.
+
+        It may be a draft, if there is no more ``work`` for it yet.
+        """
         key = _key(spec)
         found = self._kernels.get(key)
         if found is None:
             with self._lock:
                 found = self._kernels.get(key)
                 if found is None:
-                    found = self._kernels[key] = self._make(spec)
+                    draft = work <= DRAFT_WORK and machine().x86
+                    found = self._kernels[key] = self._make(spec, draft)
+        if found.draft and work > DRAFT_WORK:
+            self.finish(found)
         return found
 
-    def _make(self, spec: KernelSpec) -> Kernel:
+    def _make(self, spec: KernelSpec, draft: bool) -> Kernel:
         name = name_of(spec)
-        return Kernel(spec, self._load(name, lambda: build(spec, name, machine())))
+        statistics.add("kernels_compiled")
+        if draft:
+            code = cache.load(_key_on_disk(name))
+            if code is None:
+                name += _DRAFT
+                code = self._code(name, lambda: build(spec, name, machine()), _QUICK)
+                return Kernel(spec, self._linked(name, code), draft=True)
+            return Kernel(spec, self._linked(name, code))
+        code = self._code(name, lambda: build(spec, name, machine()), _BEST)
+        return Kernel(spec, self._linked(name, code))
+
+    def finish(self, kernel: Kernel) -> None:
+        """Make the best code for a kernel that is a draft."""
+        with self._lock:
+            if kernel.draft:
+                name, spec = name_of(kernel.spec), kernel.spec
+                code = self._code(name, lambda: build(spec, name, machine()), _BEST)
+                kernel.address = self._linked(name, code)
+                kernel.draft = False
 
     def function(self, name: str, text: str) -> int:
         """The address of the function ``name`` of a module; the name tells modules apart."""
         with self._lock:
-            return self._load(name, lambda: text)
+            statistics.add("kernels_compiled")
+            return self._linked(name, self._code(name, lambda: text, _BEST))
 
-    def _load(self, name: str, text: Callable[[], str]) -> int:
-        import llvmlite.binding as llvm
-
-        here = machine()
-        key = cache.key_of(name, here, *_versions())
+    def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
+        """The object file of a module whose function is called ``name``, from disk or made now."""
+        key = _key_on_disk(name)
         code = cache.load(key)
         if code is None:
-            code = emit(text(), here)
+            code = emit(text(), machine(), effort)
             cache.store(key, code)
-        statistics.add("kernels_compiled")
+        return code
+
+    def _linked(self, name: str, code: bytes) -> int:
+        """The address of ``name`` in an object file, which is taken into the process."""
+        import llvmlite.binding as llvm
+
         if self._engine is None:
+            here = machine()
             empty = llvm.parse_assembly(f'target triple = "{here.triple}"')
             self._engine = llvm.create_mcjit_compiler(empty, _target(here))
         # The engine copies the sections; neither the object nor a module stays.
@@ -71,9 +112,18 @@ def is_compiled(spec: KernelSpec) -> bool:
     return _key(spec) in compiler._kernels
 
 
-def compile_kernel(spec: KernelSpec) -> Kernel:
-    """The kernel of ``spec``; the same one for the same specification."""
-    return compiler.kernel(spec)
+def compile_kernel(spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
+    """The kernel of ``spec``; the same one for the same specification. Where there is little ``work``, a draft will do."""
+    return compiler.kernel(spec, work)
+
+
+def worked(kernel: Kernel, work: int) -> bool:
+    """Note that a draft has worked, and finish it once that pays; whether it is finished."""
+    if kernel.draft:
+        kernel.done += max(work, LEAST_WORK)
+        if kernel.done > DRAFT_WORK:
+            compiler.finish(kernel)
+    return not kernel.draft
 
 
 def compile_text(name: str, text: str) -> int:
@@ -104,6 +154,10 @@ def _key(spec: KernelSpec) -> KernelSpec | str:
     return spec
 
 
+def _key_on_disk(name: str) -> str:
+    return cache.key_of(name, machine(), *_versions())
+
+
 @functools.cache
 def _versions() -> tuple[str, ...]:
     """What machine code depends on besides this package and the processor."""
@@ -114,7 +168,7 @@ def _versions() -> tuple[str, ...]:
     return (llvmlite.__version__, str(llvm.llvm_version_info), np.__version__)
 
 
-def emit(text: str, here: Machine) -> bytes:
+def emit(text: str, here: Machine, effort: int = _BEST) -> bytes:
     """The object file of a module.
 
     The text is vectorised already and has no redundancy worth a pass over it: what LLVM's
@@ -122,14 +176,14 @@ def emit(text: str, here: Machine) -> bytes:
     """
     import llvmlite.binding as llvm
 
-    return bytes(_target(here).emit_object(llvm.parse_assembly(text)))
+    return bytes(_target(here, effort).emit_object(llvm.parse_assembly(text)))
 
 
-def _target(here: Machine) -> Any:
+def _target(here: Machine, effort: int = _BEST) -> Any:
     import llvmlite.binding as llvm
 
     return llvm.Target.from_triple(here.triple).create_target_machine(
-        cpu=here.cpu, features=here.features, opt=3, jit=True
+        cpu=here.cpu, features=here.features, opt=effort, jit=True
     )
 
 

@@ -39,16 +39,21 @@ class Block:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Kernel:
-    """Machine code for a specification, at ``address``: ``void (block, first_chunk, last_chunk)``."""
+    """Machine code for a specification, at ``address``: ``void (block, first_chunk, last_chunk)``.
+
+    A ``draft`` was compiled in haste, and has ``done`` some work: see :mod:`.compile`.
+    """
 
     spec: KernelSpec
     address: int
+    draft: bool = False
+    done: int = 0
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "layout", Layout.of(self.spec))
+        self.layout = Layout.of(self.spec)
 
     def block(self) -> Block:
         """A fresh block of arguments, all zero."""

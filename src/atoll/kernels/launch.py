@@ -20,6 +20,7 @@ from .workers import parallel_for, team
 
 if TYPE_CHECKING:
     from .block import Layout
+    from .kernel import Kernel
     from .spec import KernelSpec
 
 _PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
@@ -72,6 +73,7 @@ class KernelStep:
         "alone",
         "block",
         "chunks",
+        "draft",
         "launch",
         "patches",
         "pointer",
@@ -80,7 +82,8 @@ class KernelStep:
     )
 
     def __init__(self, launch: LaunchLike, parts: list[tuple[Combine, int]]) -> None:
-        kernel = kernels.compile_kernel(launch.spec)
+        self.work = _work(launch)
+        kernel = kernels.compile_kernel(launch.spec, self.work)
         layout = kernel.layout
         words = words_of(launch, layout)
         slot = layout.partials
@@ -92,11 +95,20 @@ class KernelStep:
             [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
         )
         self.launch = launch
+        self.chunks = launch.chunks
+        self._take(kernel)
+        self._bind(words, patches, _scalars_of(launch, layout), [fold for fold, _ in parts])
+
+    def _take(self, kernel: Kernel) -> None:
+        """Run this kernel, which may be a draft."""
+        self.draft = kernel if kernel.draft else None
         self.address = kernel.address
         self.alone = _function_at(kernel.address)
-        self.chunks = launch.chunks
-        self.work = _work(launch)
-        self._bind(words, patches, _scalars_of(launch, layout), [fold for fold, _ in parts])
+
+    def _worked(self, kernel: Kernel) -> None:
+        """Note that a draft is about to work; take the finished kernel once there is one."""
+        if kernels.worked(kernel, self.work):
+            self._take(kernel)
 
     def _bind(
         self, words: list[int], patches: Any, scalars: list[Any], folds: list[Combine]
@@ -117,8 +129,8 @@ class KernelStep:
         launch: LaunchLike, parts: list[tuple[Combine, Any]], template: TemplateLike
     ) -> Callable[[Any], Step]:
         """How the step is made when the extents, strides and offsets of a launch are known."""
-        kernel = kernels.compile_kernel(launch.spec)
-        layout, address, alone = kernel.layout, kernel.address, _function_at(kernel.address)
+        kernel = kernels.compile_kernel(launch.spec, 0)
+        layout = kernel.layout
         place = template.result(
             (
                 words_of(launch, layout),
@@ -133,7 +145,8 @@ class KernelStep:
         def make(binding: Any) -> KernelStep:
             step = KernelStep.__new__(KernelStep)
             words, offsets, starts, (step.chunks, step.work) = binding.results[place]
-            step.launch, step.address, step.alone = launch, address, alone
+            step.launch = launch
+            step._take(kernel)
             slot, folds = layout.partials, []
             for (one, _), start in zip(parts, starts, strict=True):
                 fold = template.fold(one, binding)
@@ -156,6 +169,8 @@ class KernelStep:
         numbers = state.scalars
         for view, place, number in self.scalars:
             view[place] = numbers[number]
+        if self.draft is not None:
+            self._worked(self.draft)
         if self.work < _PARALLEL_FROM or self.chunks == 1:
             self.alone(self.pointer, 0, self.chunks)
         else:
@@ -177,6 +192,7 @@ class KernelSteps:
     """Several kernels, one after the other: the pointers are filled in and the kernels run by one call."""
 
     __slots__ = (
+        "_drafts",
         "_numbers",
         "_pointer",
         "_registers",
@@ -199,20 +215,38 @@ class KernelSteps:
         table = [len(patches), len(steps)]
         for patch in patches:
             table += patch
+        self._drafts: list[tuple[KernelStep, int]] = []
+        """Steps whose kernels are drafts, and where in the table their addresses are."""
         for step, shared in zip(steps, shares, strict=True):
+            if step.draft is not None:
+                self._drafts.append((step, len(table)))
             table += step.address, step.pointer, step.chunks, shared
         words: Any = (ctypes.c_int64 * len(table))(*table)
         starts = array("q", bytes(8 * len(registers)))
         self._registers = tuple(enumerate(registers))
-        self._table, self._starts = words, starts
+        self._table: Any = words
+        self._starts = starts
         self._pointer: int = ctypes.addressof(words)
         self._start: int = starts.buffer_info()[0]
         self._numbers = [scalar for step in steps for scalar in step.scalars]
         self.shared = any(shares)
         """Whether threads may take part."""
 
+    def _worked(self) -> None:
+        """Note that drafts are about to work; run the finished kernels once there are any."""
+        left = []
+        for step, word in self._drafts:
+            if step.draft is not None:
+                step._worked(step.draft)
+            self._table[word] = step.address
+            if step.draft is not None:
+                left.append((step, word))
+        self._drafts = left
+
     def run(self, state: State) -> None:
         """Say where the registers are, and go."""
+        if self._drafts:
+            self._worked()
         registers, starts = state.registers, self._starts
         for place, number in self._registers:
             value: Any = registers[number]

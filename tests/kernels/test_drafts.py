@@ -1,0 +1,147 @@
+"""Kernels are drafts first, and finished once they have worked enough: with the same results, and without a new plan."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll.config import config
+from atoll.evaluate import _programs
+from atoll.kernels import compile as compiling
+from atoll.kernels.machine import machine
+
+pytestmark = pytest.mark.skipif(not machine().x86, reason="there are drafts on x86-64 only")
+N = 3000
+
+EXPRESSIONS = {
+    "arithmetic": lambda m, x, i: (x * 2 - x[::-1] / 3) * x,
+    "vector functions": lambda m, x, i: m.exp(-x * x) * m.sin(x) + m.sqrt(x),
+    "truth values": lambda m, x, i: (x > 0.5) & ~(i < 30),
+    "integers": lambda m, x, i: (i // 7 + i % 5) ** 3 >> 2,
+    "sums": lambda m, x, i: (x * x).sum(),
+    "columns": lambda m, x, i: x.reshape(50, 60).sum(axis=0),
+    "rows": lambda m, x, i: x.reshape(50, 60).min(axis=1),
+    "positions": lambda m, x, i: x.argmin(),
+    "across": lambda m, x, i: x.reshape(50, 60).T.copy() + x.reshape(60, 50),
+    "stencil": lambda m, x, i: x[:-2] + x[2:] - 2 * x[1:-1],
+    "complex": lambda m, x, i: (x + 1j) * (x - 2j) / (x + 3j),
+    "short": lambda m, x, i: x.astype("f4") * 3 + i.astype("i1"),
+}
+
+
+@pytest.fixture(autouse=True)
+def afresh(monkeypatch):
+    """No kernel and no plan is known, and everything is recorded."""
+    monkeypatch.setattr(compiling.compiler, "_kernels", {})
+    monkeypatch.setattr(compiling.compiler, "_engine", None)
+    _programs.__init__()
+    with config(small=0, kernel_cache="off"):
+        yield
+    _programs.__init__()
+
+
+def kernels():
+    return list(compiling.compiler._kernels.values())
+
+
+def operands():
+    x = numpy.random.default_rng(3).random(N)
+    return np.array(x), np.array((100 * x).astype("i8"))
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_drafts_and_finished_kernels_agree(name, monkeypatch):
+    expression = EXPRESSIONS[name]
+    x, i = operands()
+    draft = numpy.array(expression(np, x, i))
+    assert kernels()
+    assert all(kernel.draft for kernel in kernels())
+    monkeypatch.setattr(compiling, "DRAFT_WORK", 0)
+    compiled = np.stats().kernels_compiled
+    for _ in range(3):  # as they come, then joined
+        finished = numpy.array(expression(np, x, i))
+        assert finished.tobytes() == draft.tobytes()
+    assert not any(kernel.draft for kernel in kernels())
+    assert np.stats().kernels_compiled == compiled, "it is the same kernel"
+
+
+def test_a_loop_finishes_its_kernels(monkeypatch):
+    monkeypatch.setattr(compiling, "LEAST_WORK", compiling.DRAFT_WORK // 20)
+    u = np.zeros((40, 40))
+    u[0] = 1.0
+
+    def step():
+        u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+        return float(u.sum())
+
+    drafts = []
+    for _ in range(30):
+        step()
+        drafts.append(sum(kernel.draft for kernel in kernels()))
+    assert drafts[0] > 0
+    assert drafts[15] == drafts[-1] + 1, "the one that works at every step, once it has worked"
+
+
+def test_slices_that_move_take_the_finished_kernel(monkeypatch):
+    monkeypatch.setattr(compiling, "LEAST_WORK", compiling.DRAFT_WORK // 10)
+    a = numpy.random.default_rng(5).random((40, 40)) + 40 * numpy.eye(40)
+    b = np.array(a)
+    for k in range(39):
+        for matrix in (a, b):
+            matrix[k + 1 :, k + 1 :] -= matrix[k + 1 :, k : k + 1] * matrix[k : k + 1, k + 1 :] / 41
+    numpy.testing.assert_array_equal(numpy.array(b), a)
+    assert any(not kernel.draft for kernel in kernels())
+
+
+def test_large_work_needs_no_draft(monkeypatch):
+    monkeypatch.setattr(compiling, "DRAFT_WORK", 1000)
+    x, _ = operands()
+    numpy.array(x + 1)
+    assert [kernel.draft for kernel in kernels()] == [False]
+
+
+def test_a_finished_kernel_on_disk_is_taken_at_once(monkeypatch, tmp_path):
+    x, _ = operands()
+    with config(kernel_cache=str(tmp_path)):
+        expected = numpy.array(x * 3 + 1)
+        monkeypatch.setattr(compiling, "DRAFT_WORK", 0)
+        numpy.array(x * 3 + 1)
+        monkeypatch.undo()
+        monkeypatch.setattr(compiling.compiler, "_kernels", {})
+        monkeypatch.setattr(compiling.compiler, "_engine", None)
+        _programs.__init__()
+        found = numpy.array(x * 3 + 1)
+        assert [kernel.draft for kernel in kernels()] == [False]
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_threads_finish_a_kernel_once(monkeypatch):
+    made = []
+    finish = compiling.emit
+    monkeypatch.setattr(
+        compiling,
+        "emit",
+        lambda text, here, effort: made.append(effort) or finish(text, here, effort),
+    )
+    x, _ = operands()
+    expected = numpy.array(x * 5 - 1)
+    monkeypatch.setattr(compiling, "DRAFT_WORK", 0)
+    wrong = []
+
+    def work():
+        with config(small=0, kernel_cache="off"):
+            y = np.array(numpy.array(x))
+            for _ in range(5):
+                if numpy.array(y * 5 - 1).tobytes() != expected.tobytes():
+                    wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong
+    assert made == [compiling._QUICK, compiling._BEST]
