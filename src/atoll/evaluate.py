@@ -31,7 +31,7 @@ from .kernels import rules, telling
 from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
 from .ops import light, windows
-from .ops.fingerprint import of_trace
+from .ops.fingerprint import computed, of_trace
 from .ops.placement import is_dense_share, placed_view
 from .run import statistics
 from .run.parts import State
@@ -325,7 +325,8 @@ def _compute(pending: list[Node]) -> None:
             if fit.light:
                 light.credit([nodes[place] for place in fit.light])
             state = State(values, scalars, 1)
-            _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept)
+            asked = pending[-1].site
+            _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked)
             return
         del nodes, values, scalars  # which would count as alive what is not
     found = look_up(pending)
@@ -357,7 +358,8 @@ def _compute(pending: list[Node]) -> None:
     first = len(leaves)
     nodes = [*leaves, *order]
     kept = [first + place for place in program.kept]
-    _run(program, state, nodes, range(first), range(first, len(nodes)), kept)
+    asked = pending[-1].site
+    _run(program, state, nodes, range(first), range(first, len(nodes)), kept, asked)
 
 
 def _run(
@@ -367,14 +369,15 @@ def _run(
     leaves: Sequence[int],
     order: Sequence[int],
     kept: Sequence[int],
+    asked: Site | None,
 ) -> None:
     """Run a program, and give nodes their values.
 
     ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending, in the order of
-    a walk; ``kept`` to which of them the results belong.
+    a walk; ``kept`` to which of them the results belong; ``asked`` is the line of what is wanted.
     """
     if program.communicator is not None:
-        program.announce()
+        program.announce(asked)
         if config.debug:
             shown = [nodes[place] for place in leaves]
             compare_replicated(program.communicator, state.scalars, shown)
@@ -549,6 +552,7 @@ def make_program(
         opened.still = False
     program.communicator = planner.world.communicator
     program.fingerprint = fingerprint
+    program.computes = computed(order)
     program.sites = sites
     return program
 

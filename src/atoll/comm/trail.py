@@ -138,8 +138,8 @@ class Record:
     rank: int
     number: int
     """How many steps it has made."""
-    steps: dict[int, tuple[int, str]] = field(repr=False)
-    """The last ones: hash, and what happened where."""
+    steps: dict[int, tuple[int, str, str]] = field(repr=False)
+    """The last ones: hash, what happened where, and what was computed there."""
     gone: bool = False
     """Whether it has come to its end."""
     answer: bool = False
@@ -185,17 +185,17 @@ class Trail:
         self.windows = True
         """Whether there are windows at all: a rank that is imagined can compute nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1
-        self._steps: deque[tuple[int, int, Site | None, str]] = deque(maxlen=KEPT)
+        self._steps: deque[tuple[int, int, Site | None, str, object]] = deque(maxlen=KEPT)
 
-    def step(self, fingerprint: int, what: str) -> None:
-        """Something that all ranks must do alike begins here."""
+    def step(self, fingerprint: int, what: str, more: object = "") -> None:
+        """Something that all ranks must do alike begins here; ``str(more)`` tells such steps of one line apart."""
         if self.parted:
             raise self._still_parted(what)
         if self.window is not None:
             Trail.close(self)
         self.number = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK
-        self._steps.append((number, rolled, user_site(), what))
+        self._steps.append((number, rolled, user_site(), what, more))
 
     def part(self, verdict: str) -> DivergenceError:
         """The error to raise where it is found that the ranks have parted. They stay parted."""
@@ -226,12 +226,15 @@ class Trail:
 
     def where(self) -> str:
         """The last step in words: ``a window at program.py:7``."""
-        return _words(*self._steps[-1][2:]) if self._steps else ""
+        return _words(*self._steps[-1][2:4]) if self._steps else ""
 
     def record(self, *, answer: bool = False, verdict: str = "") -> Record:
         """What to tell others."""
         latest = list(self._steps)[-SHOWN:]
-        steps = {number: (rolled, _words(site, what)) for number, rolled, site, what in latest}
+        steps = {
+            number: (rolled, _words(site, what), str(more))
+            for number, rolled, site, what, more in latest
+        }
         return Record(self.rank, self.number, steps, self.gone, answer, verdict)
 
 
@@ -274,10 +277,17 @@ def difference(one: Record, other: Record) -> str:
     if one.rank > other.rank:
         one, other = other, one
     for number in sorted(one.steps.keys() & other.steps.keys()):
-        if one.steps[number][0] != other.steps[number][0]:
+        (mine, words, more), (theirs, other_words, other_more) = (
+            one.steps[number],
+            other.steps[number],
+        )
+        if mine != theirs:
+            told = ""
+            if words == other_words and more != other_more:
+                told = f" Rank {one.rank} computes {more}; rank {other.rank} computes {other_more}."
             return (
                 f"ranks have parted: as step {number}, rank {one.rank} came to "
-                f"{one.steps[number][1]}, rank {other.rank} to {other.steps[number][1]}. What "
+                f"{words}, rank {other.rank} to {other_words}.{told} What "
                 "involves distributed arrays must be reached by all ranks alike, with the same "
                 "shapes and layouts; is it under a condition that differs by rank?"
             )

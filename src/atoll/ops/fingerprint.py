@@ -97,10 +97,11 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
     for k, node in enumerate(order):
         if alone[id(node)] or id(node) not in leads:
             continue
-        operands = []
+        operands: list[int | None] = []
         follows = False
         for slot, arg in enumerate(node.args):
             if type(arg) is not Node:
+                operands.append(None)  # a - 1 is not 1 - a
                 continue
             if id(arg) not in number:
                 number[id(arg)] = len(number)
@@ -117,6 +118,11 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
         nodes.append(k)
         number[id(node)] = len(number)
     return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes)
+
+
+def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry], ...]:
+    """What a trace computes, for words: the operations with their results, in order."""
+    return tuple([(node.name or node.kind, node.geometry) for node in order])
 
 
 def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 from ..comm.communicator import Communicator
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
-from ..ops.fingerprint import outlined
+from ..ops.fingerprint import computed, outlined
 from ..run.exchange import (
     AcrossRanks,
     CopyInside,
@@ -424,6 +424,7 @@ class Template:
         program.communicator = like.communicator
         if program.communicator is not None:
             program.fingerprint = self._outline.of(order)
+            program.computes = computed(order)
         return program
 
     def described(self, sample: Sample, make: Any) -> Program:

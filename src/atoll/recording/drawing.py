@@ -35,6 +35,7 @@ from ..run.collective.moving import flat_indices
 from .creation import shape_of
 from .making import is_small
 from .sections import of_section, result_layout
+from .spread import in_step
 
 Array = np.ndarray[Any, Any]
 BLOCK = 1 << 16
@@ -134,6 +135,8 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
     bits = _bits(name, named) if advances else 0
     if current_world().size == 1 and (not advances or bits or prod(shape) <= BLOCK):
         return NotImplemented  # NumPy's own stream, all of it here
+    if current_world().size > 1:  # whoever draws alone has another stream from then on
+        in_step(current_world(), name, *args, *([options] if options else []))
 
     def sample(one: Any, count: int) -> Array:
         given, more = list(args), dict(options)

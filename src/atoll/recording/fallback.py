@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
 from functools import lru_cache
 from types import FrameType
 from typing import Any
@@ -25,6 +25,7 @@ from .cells import Handle
 from .classed import class_giver, in_class_of
 from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
 from .small import GENERAL, at_once
+from .spread import in_step, world_of
 from .twins import is_subclass, twin_of
 
 Array = np.ndarray[Any, Any]
@@ -210,6 +211,8 @@ def by_numpy(
     if current_world().size > 1 and _lie_on_ranks(args, options.values()):
         for find in find_on_ranks:
             ours = find(function)
+            if ours is not None:
+                _note(function, args, options)
             result = NotImplemented if ours is None else ours(*args, **options)
             if result is not NotImplemented:
                 giver = class_giver((*args, *options.values()))
@@ -226,6 +229,23 @@ def by_numpy(
     result = function(*plain_args, **plain_options)
     given.done()
     return given.take(result)
+
+
+def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Note on the trail which function of NumPy's ranks compute together, and of what."""
+    world = world_of(_arrays_among((args, options.values())))
+    if world is not None:
+        name = getattr(function, "__name__", type(function).__name__)
+        in_step(world, name, *args, *([options] if options else []))
+
+
+def _arrays_among(values: Iterable[Any]) -> Iterator[Any]:
+    """The arrays among arguments, those in lists and tuples included."""
+    for value in values:
+        if isinstance(value, Handle):
+            yield value
+        elif isinstance(value, list | tuple | ValuesView):
+            yield from _arrays_among(value)
 
 
 implementations: dict[Any, Callable[..., Any]] = {}

@@ -16,11 +16,12 @@ from . import shaping
 from .cells import Handle
 from .making import from_numpy
 from .sections import of_section, result_layout, section_of
-from .spread import world_of
+from .spread import in_step, world_of
 
 
 def position(name: str, handle: Any, axis: int | None, keepdims: bool, world: World) -> Any:
     """``argmin`` or ``argmax`` by NumPy on each rank's block, joined by the owners of the result."""
+    in_step(world, name, handle, axis, keepdims)
     section = section_of(handle, world)
     if axis is None or handle.ndim == 1:  # the position is a number
         everywhere = Layout.replicated((), world.size)
@@ -54,6 +55,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
         return NotImplemented
     if world is None:
         return _accumulated_here(ufunc, handle, axis % handle.ndim, kind)
+    in_step(world, f"{ufunc.__name__}.accumulate", handle, axis, str(kind))
     section = accumulated(section_of(handle, world), axis % handle.ndim, ufunc, kind)
     layout = result_layout(handle.shape, world)
     section = redistributed(section, layout) if layout.is_replicated else section

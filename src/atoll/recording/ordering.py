@@ -26,7 +26,7 @@ from .cells import Handle
 from .creation import asarray
 from .picking import small_or_spread
 from .sections import of_section, result_layout, section_of
-from .spread import place_of, world_of
+from .spread import in_step, place_of, world_of
 
 
 def _usable(handle: Any, axis: Any) -> World | None:
@@ -76,6 +76,7 @@ def sort(handle: Any, axis: Any = -1) -> Any:
     world = _usable(handle, axis)
     if world is None:
         return NotImplemented
+    in_step(world, "sort", handle, axis)
     return _sorted(handle, axis % handle.ndim, world, np.sort, places=False)
 
 
@@ -86,6 +87,7 @@ def argsort(handle: Any, axis: Any = -1) -> Any:
     world = _usable(handle, axis)
     if world is None:
         return NotImplemented
+    in_step(world, "argsort", handle, axis)
     return _sorted(handle, axis % handle.ndim, world, np.argsort, places=True)
 
 
@@ -97,6 +99,7 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
     world = _usable(line, 0)
     if world is None:
         return NotImplemented
+    in_step(world, "unique", line, index, counts)
     if index:
         values, places = ordered(_line(line, world))
     else:
@@ -125,6 +128,7 @@ def searchsorted(sequence: Any, values: Any, side: str, sorter: Any) -> Any:
     world = world_of([values])
     if world is None or place_of(sequence) is not None or place_of(sorter) is not None:
         return NotImplemented
+    in_step(world, "searchsorted", sequence, values, side, sorter)
     line = asarray(sequence)
     if line.ndim != 1 or not is_native(values.dtype):
         return NotImplemented

@@ -41,7 +41,7 @@ from .cells import Cell, Handle
 from .creation import asarray
 from .making import of_small, of_view
 from .sections import block_of, of_section, result_layout, section_of
-from .spread import place_of, world_of
+from .spread import in_step, place_of, world_of
 
 Array = np.ndarray[Any, Any]
 
@@ -231,6 +231,7 @@ def picked(handle: Any, key: Any) -> Any:
     world = world_of([handle, *(key if isinstance(key, tuple) else (key,))])
     if world is None:
         return NotImplemented
+    in_step(world, "the picking of elements", handle, key)
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
         return small_or_spread(
@@ -308,6 +309,7 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
     world = world_of([handle])
     if world is None or not is_native(handle.dtype):
         return False
+    in_step(world, f"{ufunc.__name__}.at" if ufunc else "an assignment", handle, key, value)
     if not isinstance(value, (Handle, np.ndarray, list, tuple, np.generic, int, float, complex)):
         return False
     value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)
@@ -417,6 +419,7 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
             return False
     except ValueError:
         return False
+    in_step(world, "an assignment", region.shape, value)
     layout = Layout.default(region.shape, world.size)
     wide = shaping.broadcast_to(asarray(value), region.shape)
     given = redistributed(section_of(wide, world), layout).block
@@ -438,6 +441,7 @@ def _put_part(cell: Cell, region: Geometry, value: Any) -> bool:
         wide = shaping.broadcast_to(asarray(value), region.shape)
     except ValueError:
         return False
+    in_step(world, "an assignment", region.shape, region.offset, value)
     layout = cell.node.place.layout.unpadded()
     given = redistributed(section_of(wide, world), layout).block
     block = block_of(cell, world).block

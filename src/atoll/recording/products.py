@@ -20,7 +20,7 @@ from . import shaping
 from .cells import Handle
 from .creation import asarray
 from .sections import of_section, section_of
-from .spread import world_of
+from .spread import in_step, world_of
 
 
 def _dtype(a: Any, b: Any) -> Any:
@@ -38,6 +38,7 @@ def matmul(a: Any, b: Any) -> Any:
         return NotImplemented
     if not _agree(a.shape, b.shape):
         np.matmul(*[np.broadcast_to(np.zeros((), bool), v.shape) for v in (a, b)])  # its error
+    in_step(world, "matmul", a, b)
     left, right = section_of(a, world), section_of(b, world)
     if len(a.shape) == 1:
         left = left.expanded((0,))

@@ -14,7 +14,7 @@ from .cells import Handle
 from .creation import asarray
 from .picking import put, small_or_spread
 from .sections import section_of
-from .spread import place_of, world_of
+from .spread import in_step, place_of, world_of
 
 
 def at(ufunc: np.ufunc, a: Any, indices: Any, *values: Any) -> Any:
@@ -56,6 +56,7 @@ def reduceat(
     kind = ufunc.reduceat(np.empty(1, handle.dtype), [0], dtype=dtype).dtype
     if not is_native(kind):
         return NotImplemented
+    in_step(world, f"{ufunc.__name__}.reduceat", handle, indices, axis)
     starts = places.astype(np.int64)
     stops = np.append(starts[1:], length)
     stops = np.where(stops > starts, stops, starts + 1)

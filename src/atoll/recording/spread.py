@@ -1,13 +1,18 @@
-"""Whether values lie on several ranks, and on which."""
+"""Whether values lie on several ranks, and on which; and what ranks say of what they do with them together."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from ..comm.world import World
+from ..config import config
 from ..errors import WorldError
 from ..kernels.rules import free
+from ..ops.fingerprint import of_layout
 from ..ops.placement import Place, placed_view
 from .cells import Handle
 
@@ -36,3 +41,56 @@ def world_of(values: Iterable[Any]) -> World | None:
             )
         found = place.world
     return None if not free() else found
+
+
+SHORT_LIST = 16
+"""Of lists of up to so many values each value is compared, of longer ones how many there are."""
+
+
+def in_step(world: World, name: str, *facts: Any) -> None:
+    """Note on the trail what all ranks do together here, before they do it.
+
+    What such a function computes on a rank's own block may need no message, and messages of one size look alike:
+    ranks that call another function, or the same one with other shapes, axes or words, would give a wrong number. Numbers
+    that are no integers, and what is in arrays that every rank has, are compared where ``config.debug`` says so.
+    """
+    exact: list[Any] = []
+    words = f"{name}({', '.join([_said(fact, exact) for fact in facts])})"
+    world.communicator.trail.step(zlib.crc32(f"{words} {exact}".encode()), words)
+
+
+def _said(fact: Any, exact: list[Any]) -> str:
+    """An argument in words that are the same on all ranks; ``exact`` takes what only a comparison needs."""
+    kind = type(fact)
+    if fact is None or kind is int or kind is bool or kind is str:
+        return repr(fact)
+    if isinstance(fact, Handle):
+        place = place_of(fact)
+        if place is not None:
+            exact.append(of_layout(place.layout))
+            view = fact._geometry
+            if not view.is_base:
+                exact.append((view.base.shape, view.axes or (view.strides, view.offset)))
+        lies = fact._shape_of_view()
+        if fact._np is not None and config.debug:
+            exact.append(fact._np.tolist())
+        return f"{lies.dtype} {lies.shape}"
+    if isinstance(fact, np.ndarray):
+        if config.debug:
+            exact.append(fact.tolist())
+        return f"{fact.dtype} {fact.shape}"
+    if isinstance(fact, np.integer | np.bool_):
+        return repr(fact.item())
+    if kind is slice:
+        return ":".join([_said(part, exact) for part in (fact.start, fact.stop, fact.step)])
+    if isinstance(fact, float | complex | np.inexact):
+        return repr(fact) if config.debug else kind.__name__
+    if isinstance(fact, list | tuple):
+        if len(fact) > SHORT_LIST:
+            if config.debug:
+                exact.append([_said(part, []) for part in fact])
+            return f"{len(fact)} values"
+        return f"[{', '.join([_said(part, exact) for part in fact])}]"
+    if kind is dict:
+        return ", ".join([f"{name}={_said(part, exact)}" for name, part in fact.items()])
+    return getattr(fact, "__name__", kind.__name__)

@@ -31,7 +31,7 @@ from .elementwise import general
 from .making import from_numpy
 from .picking import in_range, numbered, out_of_bounds, picked, small_or_spread, store_view
 from .sections import block_of, of_section, result_layout, section_of
-from .spread import place_of, world_of
+from .spread import in_step, place_of, world_of
 
 Array = np.ndarray[Any, Any]
 
@@ -55,6 +55,7 @@ def nonzero(handle: Any) -> Any:
         if places is None:
             return NotImplemented
         return tuple(map(from_numpy, kernels.indices_of(places, handle.shape)))
+    in_step(world, "nonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     found = positions_under(_truth(handle, world))
@@ -72,6 +73,7 @@ def argwhere(handle: Any) -> Any:
     world = world_of([handle])
     if world is None or not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
+    in_step(world, "argwhere", handle)
     found = positions_under(_truth(handle, world))
     columns = np.stack(np.unravel_index(found.block, handle.shape)).astype(np.intp)
     layout = found.layout.expanded((0,)).broadcast((handle.ndim, found.layout.size))
@@ -85,6 +87,7 @@ def flatnonzero(handle: Any) -> Any:
     if world is None:
         places = _positions(handle)
         return NotImplemented if places is None else from_numpy(places)
+    in_step(world, "flatnonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     return small_or_spread(positions_under(_truth(handle, world)), world)
@@ -102,6 +105,7 @@ def take(handle: Any, indices: Any, axis: Any, mode: str) -> Any:
     world = world_of([handle, indices])
     if world is None or not is_native(handle.dtype) or mode not in ("raise", "wrap", "clip"):
         return NotImplemented
+    in_step(world, "take", handle, indices, axis, mode)
     indices = asarray(indices)
     if indices.dtype.kind not in "iu" or not handle.size:
         return NotImplemented
@@ -139,6 +143,7 @@ def along_axis(handle: Any, indices: Any, axis: int) -> tuple[Section, tuple[Arr
     world = world_of([handle, indices])
     if world is None or indices.dtype.kind not in "iu" or indices.ndim != handle.ndim:
         return None
+    in_step(world, "elements along an axis", handle, indices, axis)
     shape = indices.shape
     if any(
         n != m and 1 not in (n, m) for k, (n, m) in enumerate(zip(shape, handle.shape)) if k != axis
@@ -192,6 +197,7 @@ def put_along_axis(handle: Any, indices: Any, values: Any, axis: int) -> bool:
     found = along_axis(handle, indices, axis)
     if found is None:
         return False
+    in_step(world, "put_along_axis", handle, values)
     section, mesh = found
     if values.shape != section.shape:
         values = shaping.broadcast_to(values, section.shape)
@@ -210,6 +216,7 @@ def place(handle: Any, mask: Any, values: Any) -> bool:
     usable = writeable and is_native(handle.dtype) and is_native(values.dtype)
     if not usable or not handle._geometry.is_base:
         return False
+    in_step(world, "place", handle, mask, values)
     truth = _truth(mask, world) if world_of([mask]) else section_of(mask != 0, world)
     given = section_of(values, world)
     base = block_of(handle._cell, world)
@@ -224,6 +231,7 @@ def put_flat(handle: Any, indices: Any, values: Any, mode: str) -> bool:
     world = world_of([handle])
     if world is None or not is_native(handle.dtype) or mode not in ("raise", "wrap", "clip"):
         return False
+    in_step(world, "put", handle, indices, values, mode)
     indices, values = asarray(indices), asarray(values)
     if indices.dtype.kind not in "iu" or not indices.size or not values.size or not handle.size:
         return False

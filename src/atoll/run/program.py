@@ -9,7 +9,7 @@ buffer can serve again within the same run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -280,6 +280,23 @@ class ByNumpy:
         state.registers[self.register] = value
 
 
+class Computed(NamedTuple):
+    """What a program computes, in words for when ranks have parted."""
+
+    nodes: tuple[tuple[str, Any], ...]
+    asked: Site | None
+
+    def __str__(self) -> str:
+        last = self.nodes[-_LAST:]
+        words = [f"{name} {found.shape} {found.dtype}" for name, found in last]
+        where = f", recorded at {site_text(self.asked)}" if self.asked else ""
+        return "; ".join(["..."] * (len(last) < len(self.nodes)) + words) + where
+
+
+_LAST = 4
+"""How many operations are named."""
+
+
 class Program:
     """Steps, and which registers hold what was wanted."""
 
@@ -287,6 +304,7 @@ class Program:
         "_empty",
         "_ran",
         "communicator",
+        "computes",
         "described",
         "description",
         "fingerprint",
@@ -332,12 +350,14 @@ class Program:
         """Who runs it together; ``None`` where each rank computes for itself."""
         self.fingerprint = 0
         """The same on all ranks that run it together."""
+        self.computes: tuple[tuple[str, Any], ...] = ()
+        """What ranks that compute together compute: names and geometries of its nodes."""
 
-    def announce(self) -> None:
-        """Note that this is what the ranks do next."""
+    def announce(self, asked: Site | None) -> None:
+        """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
         if self.communicator is not None:
             what = opened.look or "a look, or the turn of a loop,"
-            self.communicator.trail.step(self.fingerprint, what)
+            self.communicator.trail.step(self.fingerprint, what, Computed(self.computes, asked))
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up.
