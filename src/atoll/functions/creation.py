@@ -244,7 +244,7 @@ def array(
         result = shaping.like(object, _asarray(object, dtype, order, copy))
     else:
         result = _asarray(object, dtype, order, copy if copy is None else bool(copy))
-    if result.ndim < ndmin:
+    if result.ndim < index(ndmin):
         result = shaping.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     return result
 

@@ -22,7 +22,7 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
         not is_large(a)
         or prepend is not NOTHING
         or append is not NOTHING
-        or index(n) < 1
+        or n < 1
         or a.ndim == 0
     ):
         return by_numpy(np.diff, (a, n, axis, prepend, append), {})

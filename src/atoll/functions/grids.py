@@ -35,6 +35,7 @@ def eye(
         or order != "C"
     ):
         return from_numpy(np.eye(rows, columns, k, dtype, order))
+    k = index(k)
     result = creation.filled((rows, columns), 0, dtype)
     diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
     target = result._cell.geometry.at(

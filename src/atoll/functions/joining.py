@@ -83,7 +83,7 @@ def concatenate(
                     *[a if type(a) in weak else p.dtype for a, p in zip(arrays, parts)]
                 )
                 parts, axis = [a.ravel() for a in parts], 0
-            made = _joined(parts, index(axis), kind)
+            made = None if type(axis) is bool else _joined(parts, index(axis), kind)
             if made is not None:
                 return made
             arrays = parts
@@ -103,6 +103,7 @@ def stack(
     arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     parts = [array_of(a) for a in _sequence(arrays)]
+    axis = index(axis)
     if (
         not parts
         or len({a.shape for a in parts}) > 1
@@ -249,6 +250,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return shaping.like(a, by_numpy(np.roll, (a, shift, axis), {}))
     if axis is None:
         return shaping.reshape(names["roll"](a.ravel(), shift, 0), a.shape)
+    if np.asarray(plain(shift)).dtype.kind not in "iub":
+        shift = np.asarray(plain(shift)).real.astype(int).tolist()
     axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
     shifts = np.broadcast_arrays(np.asarray(plain(shift)), axes)[0]
     if np.ndim(shifts) > 1:
@@ -277,10 +280,11 @@ declare(roll, np.roll, "roll", short=False)
 @native
 def tile(A: Any, reps: Any) -> Any:
     A = array_of(A)
+    reps = plain(reps)
     try:
-        counts = tuple([index(r) for r in plain(reps)])
+        counts = tuple([index(r) for r in (reps if np.iterable(reps) else (reps,))])
     except TypeError:
-        counts = (index(reps),)
+        counts = (0,)  # NumPy has to say
     if not is_large(A) or A.size == 0 or 0 in counts:
         return by_numpy(np.tile, (A, reps), {})
     ndim = max(len(counts), A.ndim)

@@ -199,7 +199,7 @@ def nanvar(
             )
             if keepdims is not NOTHING and keepdims:
                 return result
-            axes = reductions.axes_of(tuple(axis) if isinstance(axis, list) else axis, a.ndim)
+            axes = reductions.axes_of(axis, a.ndim)
             kept = tuple(n for k, n in enumerate(a.shape) if k not in (axes or ()))
             return shaping.reshape(result, kept) if kept else reductions.reduce(np.add, result)
     return by_numpy(
@@ -230,6 +230,8 @@ def average(
 ) -> Any:
     a = array_of(a)
     if weights is None and not returned and is_large(a) and a.size:
+        if axis is not None and type(axis) is not int:
+            axis = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, argname="axis")
         return a.mean(axis, keepdims=False if keepdims is NOTHING else keepdims)
     simple = is_large(a) and weights is not None and not returned and a.dtype.kind == "f"
     if simple:

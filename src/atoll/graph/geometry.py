@@ -31,6 +31,9 @@ MODEST = 30_000
 _RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
 _REMEMBERED = 1 << 16
 _REMEMBERED_VIEWS = 1 << 10
+_ENDLESS = 1 << 59
+"""The length of an axis of which a slice says all that there is to say about it, in integers: a key made of
+these is not equal to that of ``1.0:5.0``, which is no slice, and for which there is NumPy's error."""
 _numbers = itertools.count()
 _forms: dict[Any, int] = {}
 _form_numbers = itertools.count(1 << 50)
@@ -165,7 +168,9 @@ class Geometry:
     def derived(
         self, key: object, make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
     ) -> Geometry:
-        """The view that ``make`` takes of the shadow, remembered under ``key``."""
+        """The view that ``make`` takes of the shadow, remembered under ``key`` if that names it exactly."""
+        if type(key) is not str and not _is_exact(key):
+            return Geometry._intern(make(self.shadow), self.base)
         found = self._memo.get(key)
         if found is None:
             found = self._remember(key, make(self.shadow))
@@ -183,23 +188,16 @@ class Geometry:
             if len(key) == 2:
                 one, two = key
                 if type(one) is slice is type(two):
-                    return self._memo.get(
-                        (one.start, one.stop, one.step, two.start, two.stop, two.step, slice)
-                    )
+                    return self._memo.get((one.indices(_ENDLESS), two.indices(_ENDLESS)))
         elif type(key) is slice:
-            return self._memo.get(((key.start, key.stop, key.step),))
+            return self._memo.get((key.indices(_ENDLESS),))
         return None
 
     def index(self, key: tuple[Any, ...]) -> Geometry:
         """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
-        remembered: object
         if len(key) == 1 and type(key[0]) is int and self.ndim > 1:
             return self._row(key[0])
-        if len(key) == 2 and type(key[0]) is slice is type(key[1]):
-            one, two = key
-            remembered = (one.start, one.stop, one.step, two.start, two.stop, two.step, slice)
-        else:
-            remembered = tuple([(k.start, k.stop, k.step) if type(k) is slice else k for k in key])
+        remembered = tuple([k.indices(_ENDLESS) if type(k) is slice else k for k in key])
         found = self._memo.get(remembered)
         if found is None:
             whole = key if any(k is Ellipsis for k in key) else (*key, Ellipsis)
@@ -294,6 +292,16 @@ class Geometry:
             and self.base.c_contiguous
             and self.dtype == self.base.dtype
         )
+
+
+_EXACT = frozenset({int, str, type(None)})
+
+
+def _is_exact(key: object) -> bool:
+    """Whether only this key is equal to it: ``1.0`` and ``True`` are equal to ``1``, and are no axes."""
+    if type(key) is tuple:
+        return all([_is_exact(part) for part in key])
+    return type(key) in _EXACT or isinstance(key, np.dtype)
 
 
 AxisReads = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]

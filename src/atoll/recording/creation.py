@@ -43,6 +43,10 @@ def shape_of(shape: Any) -> tuple[int, ...]:
             made = tuple([index(n) for n in shape])
         except TypeError:
             made = np.empty(shape).shape
+    if isinstance(shape, bool) or (
+        isinstance(shape, (tuple, list)) and any([isinstance(n, bool) for n in shape])
+    ):
+        np.empty(shape)  # NumPy's words
     if any(n < 0 for n in made):
         raise ValueError("negative dimensions are not allowed")
     return made
@@ -99,6 +103,8 @@ def filled(
         np.copyto(array, scalar, casting="unsafe")
         return of_small(array)
     geometry = _base(shape, dtype, order)
+    if dtype.kind != "c" and isinstance(scalar, (complex, np.complexfloating)):
+        scalar = np.full((), scalar, dtype)[()]  # NumPy warns
     node = Node("fill", (dtype.type(scalar),), geometry, site=user_site())
     return recorded(at_place(node, default_place(shape, layout)))
 
@@ -182,6 +188,8 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
         return None
     first = dtype.type(start)
     if dtype.kind == "f":
+        if not first and np.signbit(first):
+            return None  # -0.0 + 0 * step is not -0.0
         return counted(first, dtype.type(start + step) - first, (length,), 0, dtype)
     # the values are those of Python integers; only they must fit
     delta = int(dtype.type(start + step)) - int(first)

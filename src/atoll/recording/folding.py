@@ -48,7 +48,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
         return NotImplemented
     if axis is None:
         handle, axis = shaping.ravel(handle), 0
-    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
+    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
         return NotImplemented
     kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype if dtype is None else np.dtype(dtype)
     if not is_native(kind):

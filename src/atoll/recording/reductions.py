@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -57,14 +58,26 @@ _COUNT = np.dtype(np.intp)
 _BOOL = np.dtype(np.bool_)
 
 
-@lru_cache(4096)
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
     """The axes in increasing order, ``None`` where NumPy has an error to raise."""
+    if axis is not None and type(axis) is not int:
+        given = axis if isinstance(axis, tuple) else (axis,)
+        if any(isinstance(one, (bool, np.bool_)) for one in given):
+            return None
+        try:
+            axis = tuple([index(one) for one in given])  # 1.0 is equal to 1, and no axis
+        except TypeError:
+            return None
+    return _axes(axis, ndim)
+
+
+@lru_cache(4096)
+def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:
     if axis is None:
         return tuple(range(ndim))
     try:
         return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
-    except (ValueError, TypeError):
+    except ValueError:
         return None
 
 
@@ -165,8 +178,8 @@ def reduce(
             return shaping.like(handle, result)
     if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
         return NotImplemented
-    axes = axes_of(tuple(axis) if type(axis) is list else axis, geometry.ndim)
-    if not axes:
+    axes = axes_of(axis, geometry.ndim)
+    if not axes or not (keepdims is NOTHING or type(keepdims) is bool or type(keepdims) is int):
         return NotImplemented
     result_dtype = _result_dtype(ufunc, geometry.dtype, dtype)
     if result_dtype is None or not is_native(result_dtype):
@@ -276,7 +289,7 @@ def mean(handle: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any
     total = reduce(np.add, handle, axis, inner, None, keepdims)
     if total is NotImplemented:
         return NotImplemented
-    axes = axes_of(tuple(axis) if type(axis) is list else axis, len(handle.shape))
+    axes = axes_of(axis, len(handle.shape))
     assert axes is not None
     return finished(handle, _divided(total, _count(handle, axes), result_dtype), out)
 
@@ -288,7 +301,7 @@ def variance(
     if (where is not True and where is not NOTHING) or handle._np is not None:
         return NotImplemented
     own: np.dtype[Any] = handle.dtype
-    axes = axes_of(tuple(axis) if type(axis) is list else axis, len(handle.shape))
+    axes = axes_of(axis, len(handle.shape))
     if not axes or not is_native(own) or handle.size == 0:
         return NotImplemented
     count = _count(handle, axes) - ddof

@@ -297,7 +297,7 @@ def transpose(handle: Handle, axes: Any = None) -> Any:
     """The axes in another order, by default reversed."""
     if axes is None:
         return view(handle, "T", lambda s: s.T)
-    axes = tuple([index(axis) for axis in axes])
+    axes = tuple(axes)
     return view(handle, ("transpose", axes), lambda s: s.transpose(axes))
 
 
