@@ -45,11 +45,11 @@ LANES = 4
 FEWEST, MOST = 5, 200
 
 
-def reading_text(name: str) -> str:
+def reading_text() -> str:
     """A function that adds up chunks of doubles, eight vectors at a time: two of each quarter."""
     vector, quarter, each = f"<{LANES} x double>", CHUNK // STREAMS, SUMS // STREAMS
     lines = [
-        f"define void @{name}(ptr %block, i64 %first, i64 %last) {{",
+        "define void @NAME(ptr %block, i64 %first, i64 %last) {",
         "entry:",
         "  %data = load ptr, ptr %block",
         "  %second = getelementptr i64, ptr %block, i64 1",
@@ -98,7 +98,7 @@ class Reading:
             self.data = np.asarray(atoll.ones(self.chunks * CHUNK))
         self.out = np.zeros((self.chunks, LANES))
         self.block = np.array([self.data.ctypes.data, self.out.ctypes.data], np.int64)
-        self.function = compile_text("bare_reading_of_four", reading_text("bare_reading_of_four"))
+        self.function = compile_text("bare_reading_of_four", reading_text())
 
     def seconds(self, threads: int) -> float:
         """One measurement."""

@@ -18,13 +18,7 @@ from .public import array_of, is_large, names, native, on_data
 @native
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     a = array_of(a)
-    if (
-        not is_large(a)
-        or prepend is not NOTHING
-        or append is not NOTHING
-        or n < 1
-        or a.ndim == 0
-    ):
+    if not is_large(a) or prepend is not NOTHING or append is not NOTHING or n < 1 or a.ndim == 0:
         return by_numpy(np.diff, (a, n, axis, prepend, append), {})
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     before = (slice(None),) * axis

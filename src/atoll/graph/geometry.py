@@ -300,7 +300,7 @@ _EXACT = frozenset({int, str, type(None)})
 def _is_exact(key: object) -> bool:
     """Whether only this key is equal to it: ``1.0`` and ``True`` are equal to ``1``, and are no axes."""
     if type(key) is tuple:
-        return all([_is_exact(part) for part in key])
+        return all(_is_exact(part) for part in key)
     return type(key) in _EXACT or isinstance(key, np.dtype)
 
 

@@ -78,7 +78,7 @@ class Compiler:
                 kernel.draft = False
 
     def function(self, name: str, text: str) -> int:
-        """The address of the function ``name`` of a module; the name tells modules apart."""
+        """The address of the function ``name`` of a module; two modules must not have it."""
         with self._lock:
             statistics.add("kernels_compiled")
             return self._linked(name, self._code(name, lambda: text, _BEST))
@@ -104,6 +104,7 @@ class Compiler:
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
         address: int = self._engine.get_function_address(name)
+        assert address, f"there is no function {name} in its own module"
         return address
 
 
@@ -126,9 +127,13 @@ def worked(kernel: Kernel, work: int) -> bool:
     return not kernel.draft
 
 
-def compile_text(name: str, text: str) -> int:
-    """The address of ``name``, a function of a module that was written by hand."""
-    return compiler.function(name, text)
+def compile_text(what: str, text: str) -> int:
+    """The address of the function ``@NAME`` of a module that was written by hand.
+
+    It is called after ``what`` it does, which is for people, and after the text, which tells modules apart.
+    """
+    name = f"atoll_{what}_" + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return compiler.function(name, text.replace("NAME", name))
 
 
 def kernel_text(spec: KernelSpec) -> str:

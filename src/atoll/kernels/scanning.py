@@ -81,23 +81,22 @@ def is_noticed(flags: int) -> bool:
 
 @functools.cache
 def _function(ufunc: str, source: str, dtype: str, across: bool) -> int:
-    name = f"atoll_scan_{ufunc}_{source}_{dtype}_{'across' if across else 'along'}"
-    return compile_text(name, Scan(ufunc, source, dtype, name).text(across))
+    what = f"scan_{ufunc}_{source}_{dtype}_{'across' if across else 'along'}"
+    return compile_text(what, Scan(ufunc, source, dtype).text(across))
 
 
 class Scan:
-    """Writes one function: ``void name(block, first, last)`` on chunks of lines."""
+    """Writes one function: ``void NAME(block, first, last)`` on chunks of lines."""
 
-    def __init__(self, ufunc: str, given: str, dtype: str, name: str) -> None:
+    def __init__(self, ufunc: str, given: str, dtype: str) -> None:
         self.ufunc = ufunc
         self.given = given
         self.dtype = dtype
-        self.name = name
         self.size = itemsize(dtype)
         self.module = Module(machine())
         self.body = Function(
             self.module,
-            f"define internal i32 @{name}.nest(ptr %block, i64 %first, i64 %last) noinline",
+            "define internal i32 @NAME.nest(ptr %block, i64 %first, i64 %last) noinline",
         )
 
     def text(self, across: bool) -> str:
@@ -110,8 +109,8 @@ class Scan:
         self._loop("%first", "%last", 1, self._strip if across else self._lines)
         body.line("ret i32 0")
         rounds = KIND[self.dtype] in "fc" and self.ufunc in ("add", "multiply")
-        define_entry(self.module, self.name, OVERFLOW | UNDERFLOW | INVALID if rounds else 0)
-        self.module.definitions[self.name + ".nest"] = body.text()
+        define_entry(self.module, "NAME", OVERFLOW | UNDERFLOW | INVALID if rounds else 0)
+        self.module.definitions["NAME.nest"] = body.text()
         return self.module.text()
 
     def _word(self, number: int, kind: str = "i64") -> str:

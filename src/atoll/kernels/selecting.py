@@ -11,7 +11,6 @@ asked one by one.
 from __future__ import annotations
 
 import functools
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -280,8 +279,7 @@ def _function(what: str, size: int = 0) -> int:
     for word, meaning in (("HEAD", _HEAD), ("EACH", _EACH), ("TRUTH", _TRUTH)):
         text = text.replace(word, meaning.strip("\n"))
     text = text.replace("CHUNK", str(CHUNK))
-    name = f"atoll_{what}_" + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    return compile_text(name, text.replace("NAME", name))
+    return compile_text(what, text)
 
 
 def _run(function: int, words: list[int], elements: int) -> None:

@@ -44,7 +44,7 @@ def shape_of(shape: Any) -> tuple[int, ...]:
         except TypeError:
             made = np.empty(shape).shape
     if isinstance(shape, bool) or (
-        isinstance(shape, (tuple, list)) and any([isinstance(n, bool) for n in shape])
+        isinstance(shape, (tuple, list)) and any(isinstance(n, bool) for n in shape)
     ):
         np.empty(shape)  # NumPy's words
     if any(n < 0 for n in made):
