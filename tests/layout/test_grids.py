@@ -8,6 +8,7 @@ from math import prod
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atoll import Layout
 from atoll.layout.grids import best_grid, descending_factors, factorisations, surface
 
 
@@ -47,3 +48,14 @@ def test_many_axes_and_many_processes_are_no_burden() -> None:
     assert best_grid((2,) * 16, 1024) == (2,) * 10 + (1,) * 6
     assert best_grid((7,) * 12, 720) == (5, 3, 3, 2, 2, 2, 2, *(1,) * 5)
     assert best_grid((1000, 1000), 99991) == (330, 303)
+
+
+def test_arrays_of_nearly_one_shape_are_cut_along_the_same_axes() -> None:
+    for shape in ((200, 200), (200, 199), (199, 200), (188, 200)):
+        assert Layout.default(shape, 2).grid == (2, 1)
+        assert Layout.default(shape, 4).grid == (2, 2)
+    assert Layout.default((150, 200), 2).grid == Layout((150, 200), size=2).grid == (1, 2)
+    assert Layout.default((15, 16), 16).grid == (4, 4)
+    assert Layout.default((15, 16), 17).grid == best_grid((15, 16), 17)
+    assert Layout.default((1, 1), 4).is_replicated
+    assert Layout.default((0, 5), 4) == Layout((0, 5), size=4)

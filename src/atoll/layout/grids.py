@@ -58,6 +58,23 @@ def surface(shape: Grid, grid: Grid) -> int:
     return total
 
 
+ALIKE = 15 / 16
+"""From which part of the longest extent on another one counts as long."""
+
+
+@lru_cache(maxsize=1024)
+def even_grid(shape: Grid, processes: int) -> Grid:
+    """The grid that arrays of about this shape have in common.
+
+    Programs have grids of n points and of the n - 1 between them, in one direction or the other, and their loops read
+    one beside the other. So extents that are nearly alike count as equal: all of them are cut along the same axes.
+    """
+    longest = max(shape, default=0)
+    about = tuple([longest if extent >= ALIKE * longest else extent for extent in shape])
+    chosen, least = best_grid(about, processes), best_grid(shape, processes)
+    return least if prod(map(min, chosen, shape)) < prod(map(min, least, shape)) else chosen
+
+
 @lru_cache(maxsize=1024)
 def best_grid(shape: Grid, processes: int) -> Grid:
     """How to arrange at most ``processes`` along the axes of ``shape``."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import index as as_integer
@@ -27,6 +28,7 @@ import numpy.typing as npt
 from ..errors import LayoutError, LayoutIndexError
 from .arguments import read_grid, read_key, read_maps, read_ranks, read_shape
 from .axes import Axis, BlockAxis, Widths
+from .grids import even_grid
 from .index_set import EMPTY, IndexSet, Range
 from .integers import is_index
 from .maps import LETTERS, Map, described, whole_number
@@ -140,13 +142,14 @@ class Layout:
 
     @classmethod
     def default(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
-        """Blocks on all axes with the least surface; replicated if there is but one element."""
-        return cls(shape, size=size)
+        """Where new arrays lie: in blocks on all axes with the least surface, but for extents that are nearly
+        alike, which count as equal; replicated if there is but one element."""
+        return _usual(read_shape(shape), _world_size(size))
 
     @classmethod
     def replicated(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
         """Everything on every rank."""
-        return cls(shape, "n" * len(read_shape(shape)), size=size)
+        return _everywhere(read_shape(shape), _world_size(size))
 
     # What it is
 
@@ -578,6 +581,17 @@ class Slicing:
             if isinstance(key, np.ndarray):
                 found = found.take(key, axis=dimension)
         return found
+
+
+@lru_cache(maxsize=4096)
+def _usual(shape: tuple[int, ...], processes: int) -> Layout:
+    grid = even_grid(shape, processes) if prod(shape) > 1 else None
+    return Layout(shape, grid=grid, size=processes)
+
+
+@lru_cache(maxsize=4096)
+def _everywhere(shape: tuple[int, ...], processes: int) -> Layout:
+    return Layout(shape, "n" * len(shape), size=processes)
 
 
 def _slice_of(part: range) -> slice:

@@ -31,7 +31,7 @@ from ..comm.world import current_world
 from ..config import config
 from ..layout import Layout
 from ..run.collective import Section
-from ..run.collective.moving import flat_indices
+from ..run.collective.moving import flat_indices, line_bounds
 from .creation import shape_of
 from .making import is_small
 from .sections import of_section, result_layout
@@ -205,19 +205,14 @@ def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
     """The array of which this rank draws its own elements, block by block."""
     world = current_world()
     layout = result_layout(shape, world) if world.size > 1 else Layout.replicated(shape, 1)
-    flat = flat_indices(layout.region(world.rank), shape)
-    if layout.coordinates(world.rank) is None:
-        flat = flat[:0]
     span, every = source
     made: Array | None = None
-    for start, stop, first, last in _blocks(flat, prod(shape), every):
+    ours, pieces = _ours(layout, world.rank, every)
+    for start, stop, first, last, chosen in pieces:
         values = span(start, stop)
         if made is None:
-            made = np.empty(flat.size, values.dtype)
-        if last - first == stop - start:
-            made[first:last] = values
-        else:
-            made[first:last] = values[flat[first:last] - start]
+            made = np.empty(ours, values.dtype)
+        made[first:last] = values[chosen]
     if made is None:  # this rank has nothing, but a dtype
         made = span(0, 0)
     return of_section(
@@ -225,14 +220,45 @@ def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
     )
 
 
-def _blocks(flat: Array, total: int, every: bool) -> Iterator[tuple[int, int, int, int]]:
-    """For each block with elements of ours (or for every one): the span of elements to draw, and
-    which of ours are in it."""
+_Pieces = Iterator[tuple[int, int, int, int, Any]]
+
+
+def _ours(layout: Layout, rank: int, every: bool) -> tuple[int, _Pieces]:
+    """How many elements this rank has, and, for each block with some of them (or for every one): the span of
+    elements to draw, which of ours are in it, and which of what is drawn those are."""
+    total = layout.size
+    bounds = line_bounds(layout)
+    if layout.is_replicated:
+        return total, _line_blocks(0, total, total, every)
+    if bounds is not None:
+        first, last = int(bounds[rank]), int(bounds[rank + 1])
+        return last - first, _line_blocks(first, last, total, every)
+    flat = flat_indices(layout.region(rank), layout.shape)
+    if layout.coordinates(rank) is None:
+        flat = flat[:0]
+    return flat.size, _blocks(flat, total, every)
+
+
+def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
+    """The blocks of elements that follow each other."""
+    low, high = (0, total) if every else (first, last)
+    for begin in range(low - low % BLOCK, high, BLOCK):
+        start, stop = max(begin, low), min(begin + BLOCK, high)
+        mine, end = max(start, first), min(stop, last)
+        if mine < end:
+            yield start, stop, mine - first, end - first, slice(mine - start, end - start)
+        elif every:
+            yield start, stop, 0, 0, slice(0, 0)
+
+
+def _blocks(flat: Array, total: int, every: bool) -> _Pieces:
+    """The blocks of elements at ascending places."""
     edges = np.arange(0, total + BLOCK, BLOCK)
     places = np.searchsorted(flat, edges)
     for number, (first, last) in enumerate(pairwise(places.tolist())):
         begin, end = number * BLOCK, min((number + 1) * BLOCK, total)
-        if every:
-            yield begin, end, first, last
-        elif first < last:
-            yield int(flat[first]), int(flat[last - 1]) + 1, first, last
+        if not every:
+            if first == last:
+                continue
+            begin, end = int(flat[first]), int(flat[last - 1]) + 1
+        yield begin, end, first, last, flat[first:last] - begin

@@ -91,7 +91,7 @@ def reshaped(section: Section, target: Layout) -> Section:
     if source.is_replicated:
         into[...] = section.block.reshape(-1)[flat_indices(target.region(rank), target.shape)]
         return made
-    have, want = _line_bounds(source), _line_bounds(target)
+    have, want = line_bounds(source), line_bounds(target)
     if have is not None and want is not None:
         _between_lines(section, have, want, into)
         return made
@@ -185,7 +185,7 @@ def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:
         yield int(ranks[part[0]]), part
 
 
-def _line_bounds(layout: Layout) -> Array | None:
+def line_bounds(layout: Layout) -> Array | None:
     """Where each rank's interval of the flattened array begins; ``None`` if it has none or several."""
     if layout.copies > 1 or layout.cells != layout.processes or not layout.is_row_major:
         return None
@@ -205,12 +205,12 @@ def _in_order(axes: tuple[Axis, ...]) -> bool:
 
 def is_line(layout: Layout) -> bool:
     """Whether each rank holds one interval of the flattened array, in the order of the ranks."""
-    return (layout.processes == 1 and _in_order(layout.axes)) or _line_bounds(layout) is not None
+    return (layout.processes == 1 and _in_order(layout.axes)) or line_bounds(layout) is not None
 
 
 def line_start(layout: Layout, rank: int) -> int:
     """The first flat index of a rank's interval, where the layout is a line."""
-    bounds = _line_bounds(layout)
+    bounds = line_bounds(layout)
     return 0 if bounds is None else int(bounds[rank])
 
 

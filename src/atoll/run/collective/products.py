@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -53,6 +54,7 @@ def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
 
 
+@lru_cache(maxsize=1024)
 def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
     """Where the product of operands that lie so should lie; with fewer elements than ``small``
     a sum of partial products lies everywhere."""
@@ -131,6 +133,7 @@ def _wanting(have: Layout, want: Layout) -> int:
     return total * have.processes // len(ranks)
 
 
+@lru_cache(maxsize=1024)
 def _side(layout: Layout, shape: tuple[int, ...], width: int, contracted: int) -> Layout:
     """What of an operand each owner of the product needs, ``width`` wide along its contracted axis.
 
@@ -168,7 +171,7 @@ def multiplied(a: Section, b: Section, dtype: np.dtype[Any], plan: ProductPlan) 
     made = empty(layout, dtype, communicator)
     length = a.shape[-1]
     started = False
-    for start, stop in _panels(a, b, layout):
+    for start, stop in _panels(a.layout, b.layout, layout):
         left = _panel(a, layout, start, stop, -1)
         right = _panel(b, layout, start, stop, -2)
         if not started:
@@ -190,21 +193,22 @@ def _panel(operand: Section, layout: Layout, start: int, stop: int, axis: int) -
     return redistributed(part, _side(layout, part.shape, stop - start, axis)).block
 
 
-def _panels(a: Section, b: Section, layout: Layout) -> Iterator[tuple[int, int]]:
+@lru_cache(maxsize=1024)
+def _panels(a: Layout, b: Layout, layout: Layout) -> tuple[tuple[int, int], ...]:
     """The contracted axis in stretches: what comes from elsewhere at a time is one share at most."""
     length = a.shape[-1]
     if not length:
-        return
+        return ()
     size = layout.processes
-    share = (a.layout.size + b.layout.size + layout.size) / size
+    share = (a.size + b.size + layout.size) / size
     away = 0.0
     for operand, axis in ((a, -1), (b, -2)):
         side = _side(layout, operand.shape, length, axis)
-        if side != operand.layout and not operand.layout.is_replicated:
+        if side != operand and not operand.is_replicated:
             away += side.size / max(side.cells, 1)
     count = min(length, max(1, round(away / max(share, 1.0))))
     edges = [length * k // count for k in range(count + 1)]
-    yield from pairwise(edges)
+    return tuple(pairwise(edges))
 
 
 def _by_parts(a: Section, b: Section, target: Layout) -> Section:
