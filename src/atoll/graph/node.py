@@ -74,15 +74,17 @@ class Value:
     """Data in memory: an array over a buffer, and its address, which is asked for often.
 
     ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
-    where that was asked for, else -1. Whoever writes into the memory resets it.
+    where that was asked for, else -1; ``tiles`` what every rank has in hand of an array on ranks. Whoever writes
+    into the memory resets them.
     """
 
-    __slots__ = ("_address", "array", "count", "pinned", "program")
+    __slots__ = ("_address", "array", "count", "pinned", "program", "tiles")
 
     array: np.ndarray[Any, Any]
     pinned: bool
     program: Any
     count: int
+    tiles: Any
     _address: int | None
 
     def __init__(
@@ -93,6 +95,7 @@ class Value:
         self.pinned = pinned
         self.program = None
         self.count = -1
+        self.tiles = None
 
     @property
     def address(self) -> int:
@@ -116,11 +119,13 @@ class Node:
     and ``mark`` the operation with its geometries: see :mod:`.pattern`;
     ``place`` says how the value lies on ranks, ``None`` where
     every rank has all of it; ``holders`` counts the arrays that have ever had this value;
-    ``passed`` is there once a loop has computed the value for others without storing it.
+    ``passed`` is there once a loop has computed the value for others without storing it, ``asked`` once an
+    operation was recorded that reads it on ranks.
     """
 
     __slots__ = (
         "args",
+        "asked",
         "code",
         "geometry",
         "holders",
@@ -144,6 +149,7 @@ class Node:
     code: object
     mark: int | None
     passed: bool
+    asked: bool
     place: Any
     holders: int
     weight: float
@@ -260,6 +266,7 @@ def _lay(node: Node) -> None:
             weight += arg.weight
             place = arg.place
             if place is not None:
+                arg.asked = True
                 if not spread:
                     home, first, spread = place, arg, 1
                 elif place.world is not home.world:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from .body import Patch, Registers
 
 
+_BITS = (1 << 64) - 1
+
+
 def plan_exchange(
     patches_of: Callable[[int], Sequence[Patch]],
     registers: Registers,
@@ -126,6 +129,13 @@ def gather(node: Node) -> np.ndarray[Any, Any]:
     return _collected(node, node.geometry, lambda rank: whole, None)
 
 
+def gathered_box(node: Node, box: Intervals) -> np.ndarray[Any, Any]:
+    """The elements of an evaluated node within a box, on each rank. Collective."""
+    region = tuple([Range(low, high) for low, high in box])
+    shape = tuple([high - low for low, high in box])
+    return _collected(node, dense(shape, node.geometry.dtype), lambda rank: region, None, hash(box))
+
+
 def redistributed(node: Node, layout: Layout) -> np.ndarray[Any, Any]:
     """This rank's block of an evaluated node's value in another layout. Collective."""
     shape = layout.local_shape(node.place.world.rank)
@@ -137,6 +147,7 @@ def _collected(
     geometry: Geometry,
     region_of: Callable[[int], tuple[IndexSet, ...]],
     target: Layout | None,
+    which: int = 0,
 ) -> np.ndarray[Any, Any]:
     # the planner's: one process alone never needs them here
     from .body import Patch, Registers
@@ -157,12 +168,12 @@ def _collected(
         lasting=False,
     )
     assert start is not None
-    if target is None:
+    if target is None and not which:
         start.gathered = node.geometry.shadow.nbytes
     state = State([node.value, None], ())
     shown = target if target is not None else node.place.layout
     what = "the gathering of an array" if target is None else "a redistribution"
-    world.communicator.trail.step(of_move(node.geometry.shape, shown), what)
+    world.communicator.trail.step(of_move(node.geometry.shape, shown) ^ which & _BITS, what)
     for step in (start, CopyInside(start), FinishExchange(start)):
         step.run(state)
     statistics.sent(state.messages, state.moved)

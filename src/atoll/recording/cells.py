@@ -295,6 +295,8 @@ class Cell:
             assert self.node.value is not None
             value = self.node.value
         value.count = -1
+        if value.tiles is not None:
+            value.tiles.held.clear()
         return value
 
     def is_unshared(self) -> bool:

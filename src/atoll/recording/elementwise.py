@@ -25,6 +25,7 @@ from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, resul
 from ..ops.light import line_at, lines
 from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
+from .late import pieces
 from .making import is_alone, is_small, of_node, of_protocol, of_small, plain, present
 
 FAST_SCALARS = frozenset(
@@ -560,7 +561,9 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     """Let NumPy do ``target += other`` with a few numbers that are there, and nobody else's; whether it did."""
     cell, geometry = target._cell, target._geometry
     node = cell.node
-    if node.value is None or node.place is not None or not is_alone(geometry.size):
+    if node.place is not None:
+        return bool(pieces.joined(ufunc, target, other))
+    if node.value is None or not is_alone(geometry.size):
         return False
     if not (cell.writeable and geometry.writeable):
         return False
@@ -653,6 +656,13 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
                     target._cell.write(own, value, None, user_site())
                 else:
                     _assign_node(target, value)
+                return target
+        elif target._cell.node.place is not None and isinstance(result, Handle):
+            small = result._np  # what was in hand on every rank
+            fits = small is not None and np.broadcast_shapes(small.shape, own.shape) == own.shape
+            if fits and (
+                pieces.put(target._cell, own, result) or assign(target._cell, own, result)
+            ):
                 return target
         del result
     if target._np is not None and Handle.any_deferred(other):

@@ -19,7 +19,7 @@ from ..plan.exchange import gather
 from .cells import Cell, Handle
 from .elementwise import FAST_SCALARS, assign
 from .fallback import Given, by_numpy
-from .late import picking
+from .late import picking, pieces
 from .making import is_alone, of_small, plain, present
 from .masks import compressed, put_masked
 
@@ -83,7 +83,7 @@ def get(handle: Handle, key: Any) -> Any:
             return element(handle, geometry)
     cell = handle._cell
     place = cell.node.place
-    if place is not None and geometry.number not in place.read:
+    if place is not None and not place.is_boxes and geometry.number not in place.read:
         placed_view(place, geometry)  # refuses what no layout can say, by name
     if cell._first is None:
         cell.viewed_from(handle)
@@ -110,8 +110,10 @@ def _element_there(handle: Handle, key: Any) -> Any:
     if not geometry.is_base or not _names_element(key, geometry.ndim) or not geometry.ndim:
         return None
     node = handle._cell.node
-    if node.place is not None or node.value is None:
+    if node.value is None:
         return None
+    if node.place is not None:
+        return None if node.value.tiles is None else pieces.in_hand(node.value, key)
     return node.value.array[key]
 
 
@@ -156,9 +158,8 @@ def _there(handle: Handle, key: Any) -> Any:
 
     Then NumPy is done before a loop of ours has begun.
     """
-    cell = handle._cell
-    node = cell.node
-    if node.place is not None or node.value is None or not is_alone(1):
+    node = handle._cell.node
+    if node.value is None or not (node.place is not None or is_alone(1)):
         return None
     short = _short_key(key)
     if short is None:
@@ -195,9 +196,13 @@ def _picked_there(handle: Handle, key: Any) -> Any:
     short = _there(handle, key)
     if short is None:
         return None
-    value = handle._cell.node.value
+    cell, geometry = handle._cell, handle._geometry
+    value = cell.node.value
     assert value is not None
-    return of_small(view_of(value.array, handle._geometry)[short])
+    if cell.node.place is not None:
+        everything = pieces.whole(cell) if geometry.is_base else None
+        return None if everything is None else of_small(everything[short])
+    return of_small(view_of(value.array, geometry)[short])
 
 
 def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
@@ -212,6 +217,8 @@ def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
     if short is None:
         return False
     cell = handle._cell
+    if cell.node.place is not None:
+        return handle._geometry.is_base and bool(pieces.put_picked(cell, short, value))
     if not (cell.is_unshared() or cell.is_used_by_pieces()):
         return False
     view_of(cell.own().array, handle._geometry)[short] = value
@@ -321,8 +328,10 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
 
     What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
     """
+    if cell.node.place is not None:
+        return bool(pieces.put(cell, region, value))
     array = type(value) is Handle.array_type
-    if not (array or type(value) in FAST_SCALARS) or cell.node.place is not None:
+    if not (array or type(value) in FAST_SCALARS):
         return False
     if not is_alone(region.size):
         return False
@@ -369,6 +378,9 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     place = cell.node.place
     if place is None:
         return view_of(value.array, geometry)[()]
+    near = pieces.present(cell, geometry)
+    if near is not None:
+        return near[()]
     axes = geometry.axes
     if axes is None:
         return view_of(gather(cell.node), geometry)[()]

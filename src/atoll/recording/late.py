@@ -21,7 +21,7 @@ class Late:
         return found
 
 
-contraction, drawing, folding, ordering, picking, products, scattering, taking = map(
+contraction, drawing, folding, ordering, picking, pieces, products, scattering, taking = map(
     Late,
     (
         "contraction",
@@ -29,6 +29,7 @@ contraction, drawing, folding, ordering, picking, products, scattering, taking =
         "folding",
         "ordering",
         "picking",
+        "pieces",
         "products",
         "scattering",
         "taking",

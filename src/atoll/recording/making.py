@@ -17,6 +17,7 @@ from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from ..run import statistics
 from .cells import Cell, Handle, boxed
+from .late import pieces
 
 _BROADCAST = 1 << 16
 """From how many elements on a result of small arrays is looked at again."""
@@ -31,7 +32,8 @@ def is_small(shape: tuple[int, ...]) -> bool:
 
 
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
-    """The memory of a short view whose value is there, in a process by itself: worth no recording.
+    """The memory of a short view whose value is there, in a process by itself, or in hand on all ranks: worth no
+    recording.
 
     A program that goes along the rows of a large matrix, one after the other, would wait for each of them.
     What would count as small, had it not come from something large, is as good as a short view.
@@ -41,10 +43,13 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
         return None
     cell = handle._cell
     node = cell.node
+    if node.place is not None:
+        found: np.ndarray[Any, Any] | None = pieces.present(cell, geometry)
+        return found
     value = node.value
     if value is None and (node.weight < 0 or not geometry.ndim):
         return None
-    if node.place is not None or not is_alone(geometry.size):
+    if not is_alone(geometry.size):
         return None
     if value is None:
         if geometry.size > SHORT or not cell.is_used_by_pieces():

@@ -25,4 +25,5 @@ def allocate_array(geometry: Geometry, what: object = "") -> Value:
     value.pinned = False
     value.program = None
     value.count = -1
+    value.tiles = None
     return value

@@ -74,6 +74,7 @@ class Share:
         value = state.registers[self.source]
         assert value is not None
         value.count = -1
+        value.tiles = None
         state.registers[self.register] = value
 
 

@@ -1,0 +1,239 @@
+"""Loops in Python over rows and elements of arrays on ranks: what is small is NumPy's there, too."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy
+import pytest
+
+import atoll
+from atoll.comm.simulated import run
+from atoll.errors import CommunicationError
+
+N = 18
+LAYOUTS = ["bn", "bb", "cn"]
+
+
+def rows(np, a):
+    return [float((row * 2).sum()) for row in a]
+
+
+def columns(np, a):
+    return [float(a[:, k].max()) for k in range(a.shape[1])]
+
+
+def backwards(np, a):
+    return [float(a[k].min()) for k in range(len(a) - 1, -1, -1)]
+
+
+def elements(np, a):
+    return [float(a[k, k // 2] + a[-1, k]) for k in range(len(a))]
+
+
+def wandering(np, a):
+    chance = Random(3)
+    return [
+        float(a[chance.randrange(-N, N), 3:9].sum() + a[::2, chance.randrange(N)].max())
+        for _ in range(40)
+    ]
+
+
+def sums_so_far(np, a):
+    for k in range(1, len(a)):
+        a[k] = a[k - 1] + a[k] * 0.5
+    return numpy.asarray(a)
+
+
+def one_after_the_other(np, a):
+    for k in range(1, len(a)):
+        a[k, 3] = a[k - 1, 3] + 1
+        a[k, -1] += a[k, 0]
+    return numpy.asarray(a)
+
+
+def in_place(np, a):
+    for k in range(1, len(a)):
+        a[k] += a[k - 1]
+        a[:, k] *= 0.5
+    return numpy.asarray(a)
+
+
+def turned(np, a):
+    for k in range(len(a)):
+        a[k, ::-1] = a[::-1, k] - 1
+        a.T[k, 2:-3:3] = -1
+    return numpy.asarray(a)
+
+
+def filled(np, a):
+    for k in range(len(a)):
+        a[k] = k
+        a[k, 2:4] = [k, 7]
+        a[k, :3] = np.arange(3)
+    return numpy.asarray(a)
+
+
+def picked(np, a):
+    found = []
+    for k in range(1, len(a) - 4):
+        i = np.arange(4)
+        a[i + k, i] = a[i + k - 1, i] + k
+        a[-1 - i] = a[i] * 0.5
+        found.append(float(a[i, i + k].sum()))
+    return found, numpy.asarray(a)
+
+
+def written_between(np, a):
+    found = []
+    for k in range(len(a)):
+        found.append(float(a[k].sum()))
+        if k % 5 == 4:
+            a *= 0.5
+        if k % 7 == 6:
+            a[2:-2] = a[1:-3]
+        if k % 8 == 7:
+            b = a.copy()
+            a[k] = 3.0
+            found.append(float(b[k].sum()))
+    return found, numpy.asarray(a)
+
+
+def pending(np, a):
+    """What was recorded before a row is written must not see the row."""
+    found = []
+    for k in range(12):
+        total = a.sum()
+        twice = a * 2
+        a[k] = float(k)
+        found += [float(total), float(twice[k, 1]), float(a[k].sum())]
+    return found
+
+
+PROGRAMS = [
+    rows, columns, backwards, elements, wandering, sums_so_far, one_after_the_other, in_place, turned,
+    filled, picked, written_between, pending,
+]  # fmt: skip
+
+
+def both(program, layout):
+    start = numpy.arange(float(N * N)).reshape(N, N) % 31
+    theirs = program(numpy, start.copy())
+    with atoll.config(small=100):
+        a = atoll.array(start)
+        if layout != "bn":
+            a = a.redistribute(atoll.Layout(a.shape, layout)).copy()
+        ours = program(atoll, a)
+    return ours, theirs
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(5)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
+def test_loops_over_pieces(program):
+    for layout in LAYOUTS:
+        ours, theirs = both(program, layout)
+        numpy.testing.assert_equal(ours, theirs)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4)
+def test_pieces_at_random():
+    """Rows, columns, boxes and elements, read and written in any order, with whole arrays in between."""
+    for seed in range(6):
+        chance = Random(seed)
+        with atoll.config(small=60):
+            theirs = numpy.arange(13 * 17.0).reshape(13, 17)
+            ours = atoll.array(theirs)
+            for _ in range(60):
+                i, j = chance.randrange(-13, 13), chance.randrange(-17, 17)
+                low, step = chance.randrange(6), chance.choice([1, 2, -1])
+                key = chance.choice(
+                    [
+                        i,
+                        (i, j),
+                        (slice(None), j),
+                        (i, slice(low, None, abs(step))),
+                        (slice(low, low + 4, abs(step)), slice(2, low + 3)),
+                        (slice(None, None, step), j),
+                        (i, slice(None, None, step)),
+                    ]
+                )
+                do = chance.randrange(9)
+                if do < 4:
+                    numpy.testing.assert_array_equal(numpy.asarray(ours[key] + 1), theirs[key] + 1)
+                elif do < 6:
+                    theirs[key] = ours[key] = chance.randrange(100)
+                elif do == 6:
+                    ours[key] += 1
+                    theirs[key] += 1
+                elif do == 7:
+                    other = chance.randrange(13)
+                    where = (slice(None), j) if chance.random() < 0.5 else i
+                    if where == i:
+                        ours[i], theirs[i] = ours[other] * 2, theirs[other] * 2
+                    else:
+                        ours[where] = ours[:, 3] - 1
+                        theirs[where] = theirs[:, 3] - 1
+                else:
+                    ours = ours % 50 if chance.random() < 0.5 else ours[::-1].copy()
+                    theirs = numpy.asarray(ours).copy()
+            numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("program", [rows, columns, sums_so_far, filled, in_place])
+def test_rows_travel_together(program):
+    with atoll.config(small=1000):
+        a = atoll.array(numpy.ones((250, 250)))
+        atoll.sync()
+        before = atoll.stats()
+        program(atoll, a)
+        counts = atoll.stats()
+    assert counts.messages - before.messages < 40
+    assert counts.plans_made - before.plans_made < 20
+    assert counts.plans_reused - before.plans_reused < 20
+
+
+@pytest.mark.ranks(2)
+def test_what_comes_along_is_bounded():
+    """A loop over a large array never has more of it in hand than some tiles."""
+    with atoll.config(small=30000):
+        a = atoll.zeros((3000, 400))
+        a += 1
+        atoll.sync()
+        total = sum(float(row.sum()) for row in a)
+        tiles = a._cell.node.value.tiles
+        assert total == 3000 * 400
+        assert sum(array.size for _, array in tiles.held) <= 4 * (1 << 17)
+        assert atoll.stats().gathered == 0
+
+
+def alone(rank):
+    with atoll.config(small=100):
+        a = atoll.zeros((30, 30))
+        a += 1
+        atoll.sync()
+        if rank == 1:
+            a[3] = 5.0
+        return float(a.sum())
+
+
+def test_who_writes_a_row_alone_parts():
+    with pytest.raises(CommunicationError) as caught:
+        run(3, lambda: alone(atoll.world.rank))
+    assert "parted" in str(caught.value)
+
+
+def shown(rank):
+    """Rows that every rank has in hand may be looked at by one of them."""
+    with atoll.config(small=100):
+        a = atoll.array(numpy.arange(900.0).reshape(30, 30))
+        found = [float(a[k].sum()) for k in range(30)]
+        if rank == 1:
+            assert float(a[29].sum()) == found[29]
+        return float(a.sum())
+
+
+def test_who_looks_at_what_is_in_hand_disturbs_nobody():
+    assert run(3, lambda: shown(atoll.world.rank)) == [numpy.arange(900.0).sum()] * 3
