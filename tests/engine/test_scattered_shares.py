@@ -98,3 +98,17 @@ def test_a_slice_is_written_where_it_lies(which, key, size):
     assert after.messages == before.messages
     values[key] = values[key] * 2.0 + numpy.pi
     assert numpy.array_equal(numpy.asarray(a), values)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(4)
+@pytest.mark.parametrize("line", ["a[...] = b", "a[1:] = b[1:] + 1", "a[:, 1:] += b[:, :-1]"])
+def test_blocks_are_written_in_the_order_in_which_they_lie(line, size):
+    """What was dealt out anew may lie in memory column by column."""
+    whole = numpy.arange(72.0).reshape(8, 9)
+    layout = np.Layout((8, 9), ("b", Cyclic(2)), size=size)
+    a, b = (np.asarray(values).redistribute(layout) for values in (whole.copy(), -whole))
+    expected = whole.copy()
+    exec(line, {"a": expected, "b": -whole})
+    exec(line, {"a": a, "b": b})
+    numpy.testing.assert_array_equal(numpy.asarray(a), expected)

@@ -197,6 +197,12 @@ class Planner(StepsByNumpy):
             if node.kind == "arg" and registers.of[id(node)] not in full:
                 form = dense_shape(node.geometry.shape, node.args[0].geometry.dtype)
                 registers.extremes[id(node)] = registers.extra(form)
+            if (
+                statement.style == "place" and not statement.copies_base
+            ):  # loops write where that lies
+                register, base = registers.of[id(node)], registers.of[id(node.args[0])]
+                registers.padding[register] = registers.padding[base]
+                registers.geometry[register] = registers.geometry[base]
         bodies, needs = bodies_of(group, registers, self.available, reusable, registers.rank)
         finish = self._exchange(needs, group, reusable)
         for statement in group.statements:
@@ -212,8 +218,6 @@ class Planner(StepsByNumpy):
                     self._add(copy, {register, base})
                 else:
                     self._add(Share(register, base), {register, base})
-                    registers.padding[register] = registers.padding[base]
-                    registers.geometry[register] = registers.geometry[base]
             elif register in reusable:
                 self._add(Share(register, reusable[register]), {register, reusable[register]})
             else:
