@@ -59,6 +59,10 @@ OPERATIONS = {
     "reversed": lambda m, x, y: x[::-1] + y,
     "rows": lambda m, x, y: x.reshape(200, 200) + y[:200],
     "transposed": lambda m, x, y: x.reshape(200, 200).T * y.reshape(200, 200).T,
+    "quotient": lambda m, x, y: (y > 0.4).astype("i4") // -7,
+    "to single": lambda m, x, y: x.astype("f4"),
+    "to integers": lambda m, x, y: y[::-1].astype("i8"),
+    "to truth": lambda m, x, y: x.astype("?"),
     "across": lambda m, x, y: x.reshape(200, 200).T * y.reshape(200, 200),
 }
 
@@ -88,7 +92,13 @@ def test_every_kind_of_number(code):
 def test_what_is_settled_by_no_definition_stays_with_kernels():
     x, y = arrays()
     a, b = np.array(x), np.array(y)
-    for call in (lambda: np.exp(a), lambda: np.maximum(a, b), lambda: (a + 1j * b) * b):
+    for call in (
+        lambda: np.exp(a),
+        lambda: np.maximum(a, b),
+        lambda: (a + 1j * b) * b,
+        lambda: b.astype("u4"),
+        lambda: a.astype("e"),
+    ):
         _, kernels = looked_at(call)
         assert kernels
 

@@ -21,6 +21,7 @@ EXPRESSIONS = {
     "vector functions": lambda m, x, i: m.exp(-x * x) * m.sin(x) + m.sqrt(x),
     "truth values": lambda m, x, i: (x > 0.5) & ~(i < 30),
     "integers": lambda m, x, i: (i // 7 + i % 5) ** 3 >> 2,
+    "short integers": lambda m, x, i: (i.astype("i2") // 7) % -3 + (i.astype("u4") // 9),
     "sums": lambda m, x, i: (x * x).sum(),
     "columns": lambda m, x, i: x.reshape(50, 60).sum(axis=0),
     "rows": lambda m, x, i: x.reshape(50, 60).min(axis=1),

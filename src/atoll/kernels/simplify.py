@@ -2,22 +2,25 @@
 
 ``absolute(z) < limit`` of complex numbers is decided by the square of the size, where that is
 ordinary: see :func:`.transcendental.compare_size`. The root is not taken at all then.
+Short integers are divided by a number of the whole nest by way of its inverse: see :mod:`.divisors`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from . import divisors
 from .spec import Instruction, KernelSpec
 
 _EDGES = {"less": "from", "greater_equal": "from", "less_equal": "above", "greater": "above"}
 
 
 def simplified(spec: KernelSpec) -> KernelSpec:
-    """The kernel with comparisons of sizes in their quick form."""
+    """The kernel with comparisons of sizes, and divisions by numbers, in their quick forms."""
     old = spec.body
     fitting = {n for n in range(len(old)) if _compares_size(old, n)}
-    if not fitting:
+    divided = {n for n in range(len(old)) if _divides_by_number(old, n)}
+    if not fitting and not divided:
         return spec
     body: list[Instruction] = []
     place: list[int] = []
@@ -36,6 +39,11 @@ def simplified(spec: KernelSpec) -> KernelSpec:
             body.append(Instruction("call", limit.dtype, args[1:], edge))
             quick = (place[_whole(size.args[0])], int(args[1].real), len(body) - 1)
             body.append(Instruction("call", "b1", quick, f"absolute.{instruction.name}"))
+        elif number in divided:
+            wide = divisors.inverse_dtype(instruction.dtype)
+            body.append(Instruction("call", wide, args[1:], "inverse"))
+            by = (*args, len(body) - 1)
+            body.append(Instruction("call", instruction.dtype, by, f"{instruction.name}.by"))
         else:
             body.append(replace(instruction, args=args))
         place.append(len(body) - 1)
@@ -61,11 +69,27 @@ def _compares_size(body: tuple[Instruction, ...], number: int) -> bool:
     if instruction.op != "call" or instruction.name not in _EDGES:
         return False
     size, limit = (body[_whole(a)] for a in instruction.args)
-    while limit.op == "cast":
-        limit = body[_whole(limit.args[0])]
     return (
         size.op == "call"
         and size.name == "absolute"
         and body[_whole(size.args[0])].dtype == "c16"
-        and limit.op in ("scalar", "const")
+        and _is_number(body, limit)
     )
+
+
+def _divides_by_number(body: tuple[Instruction, ...], number: int) -> bool:
+    """Whether an instruction divides short integers by a number of the whole nest."""
+    instruction = body[number]
+    return (
+        instruction.op == "call"
+        and instruction.name in divisors.QUICK
+        and instruction.dtype in divisors.DTYPES
+        and _is_number(body, body[_whole(instruction.args[1])])
+        and not _is_number(body, body[_whole(instruction.args[0])])
+    )
+
+
+def _is_number(body: tuple[Instruction, ...], value: Instruction) -> bool:
+    while value.op == "cast":
+        value = body[_whole(value.args[0])]
+    return value.op in ("scalar", "const")

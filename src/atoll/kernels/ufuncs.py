@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from . import floating, integers, transcendental
+from . import divisors, floating, integers, transcendental
 from .arithmetic import (
     cast,
     compare,
@@ -262,6 +262,11 @@ UFUNCS: dict[str, Row] = {
     "ldexp": _row(2, "ou", f=floating.ldexp),
     "heaviside": _row(2, f=floating.heaviside),
     # what simplify.py writes
+    "inverse": _row(1, iu=divisors.inverse),
+    "floor_divide.by": _row(3, integer_flags="do", iu=divisors.floor_divide),
+    "remainder.by": _row(3, integer_flags="d", iu=divisors.remainder),
+    "divmod.0.by": _row(3, integer_flags="do", iu=divisors.floor_divide),
+    "divmod.1.by": _row(3, integer_flags="do", iu=divisors.divmod_remainder),
     "absolute.from": _row(1, f=_edge("oge")),
     "absolute.above": _row(1, f=_edge("ogt")),
     "absolute.less": _row(3, c=_compare_size("less")),

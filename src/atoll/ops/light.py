@@ -34,6 +34,8 @@ _AGREED = frozenset(
 )  # fmt: skip
 _ROUNDED = frozenset({"multiply", "divide", "absolute", "square", "sqrt"})
 """Of complex numbers these depend on how memory is laid out."""
+_CASTS = {"b": "?bhilqBHILQfd", "i": "?bhilqBHILQfd", "u": "?bhilqBHILQfd", "f": "?ilqfd"}
+"""Which kinds are converted to which in a way that is settled wherever an element stands."""
 _NODES = 8
 _BYTES = 64
 """How large a result may be: so many bytes for each element that is small, 1.9 MB if nothing is said."""
@@ -143,12 +145,24 @@ def without_gain(order: Sequence[Node], kept: Sequence[int]) -> list[int]:
     return calls if spared <= _SPARED * small else []
 
 
+def _divides_by_number(node: Node) -> bool:
+    """Whether it is a quotient that NumPy computes without dividing."""
+    loop: Any = node.params[0]
+    return (
+        loop.name == "floor_divide" and loop.output.kind in "iu" and type(node.args[1]) is not Node
+    )
+
+
 def _is_agreed(node: Node) -> bool:
     """Whether NumPy and kernels compute a node alike, bit for bit, and about as quickly."""
-    if node.kind != "call" or node.place is not None:
+    if node.place is not None:
+        return False
+    if node.kind == "cast":
+        return node.geometry.dtype.char in _CASTS.get(node.args[0].geometry.dtype.kind, "")
+    if node.kind != "call":
         return False
     loop: Any = node.params[0]
-    if loop.name not in _AGREED or loop.output.char == "e":
+    if loop.output.char == "e" or not (loop.name in _AGREED or _divides_by_number(node)):
         return False
     for arg, dtype in zip(node.args, loop.inputs, strict=True):
         if dtype.char == "e" or (dtype.kind == "c" and loop.name in _ROUNDED):

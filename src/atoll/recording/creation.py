@@ -18,6 +18,7 @@ from ..ops.elementwise import cast, is_native
 from ..run.arrays import allocate_array
 from . import shaping
 from .cells import Cell, Handle
+from .elementwise import converted_at_call
 from .fallback import by_numpy
 from .making import (
     at_place,
@@ -283,7 +284,10 @@ def astype(
     )
     if not native or handle._cell.pins or not free():
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
-    result = recorded(cast(handle._node(), target, user_site()))
+    node = cast(handle._node(), target, user_site())
+    result = converted_at_call(handle, node)
+    if result is None:
+        result = recorded(node)
     if order != "K" and not _laid_out(result, order):
         return shaping.copied(result, order)
     return result

@@ -439,6 +439,22 @@ def _at_call(ufunc: np.ufunc, found: _Met, one: Any, two: Any, frame: FrameType)
     return of_node(settled(result, geometry))
 
 
+def converted_at_call(handle: Handle, node: Node) -> Any:
+    """The array of a conversion by NumPy, where recording it at this line has gained nothing; else ``None``."""
+    known = lines.get(node.mark or node.marked())
+    line = None if known is None else line_at(known, node.site)
+    if line is None:
+        return None
+    memory = _memory_of(handle)
+    if memory is None:
+        line.recorded()
+        return None
+    result = memory.astype(node.geometry.dtype)
+    return (
+        of_node(settled(result, node.geometry)) if result.strides == node.geometry.strides else None
+    )
+
+
 def _memory_of(value: Any) -> Any:
     """An operand as NumPy takes it; ``None`` for an array that is not computed yet, or not for this process alone."""
     if type(value) is not Handle.array_type:
