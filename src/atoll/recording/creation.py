@@ -17,8 +17,8 @@ from ..layout import Layout
 from ..ops.elementwise import cast, is_native
 from ..run.arrays import allocate_array
 from . import shaping
+from .at_call import converted_at_call
 from .cells import Cell, Handle
-from .elementwise import converted_at_call
 from .fallback import by_numpy
 from .making import (
     at_place,

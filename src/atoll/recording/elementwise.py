@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +18,11 @@ import numpy as np
 from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Form, Node, Site, mark_of, node_of, settled, source, view_of
+from ..graph.node import Form, Node, Site, mark_of, node_of, source, view_of
 from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
-from ..ops.light import line_at, lines
+from ..ops.light import lines
+from .at_call import at_call, at_call_in_place
 from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
 from .late import pieces
@@ -316,7 +316,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     (state() is calm.state and warnings.filters is calm.filters) or free()
                 ):
                     if found.form[5] in lines:
-                        made = _at_call(ufunc, found, self, other, sys._getframe(1))
+                        made = at_call(ufunc, found, self, other, sys._getframe(1))
                         if made is not None:
                             return made
                     cell, second = self._cell, other._cell
@@ -340,7 +340,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 except OverflowError:
                     return general(ufunc, self, other)
                 if found.form[5] in lines:
-                    made = _at_call(ufunc, found, self, number, sys._getframe(1))
+                    made = at_call(ufunc, found, self, number, sys._getframe(1))
                     if made is not None:
                         return made
                 return _recorded(found, (self._node(), number), self._cell.pins)
@@ -364,7 +364,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 except OverflowError:
                     return general(ufunc, other, self)
                 if found.form[5] in lines:
-                    made = _at_call(ufunc, found, number, self, sys._getframe(1))
+                    made = at_call(ufunc, found, number, self, sys._getframe(1))
                     if made is not None:
                         return made
                 return _recorded(found, (number, self._node()), self._cell.pins)
@@ -406,7 +406,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
         ):
             return general(ufunc, self)
         if found.form[5] in lines:
-            made = _at_call(ufunc, found, self, None, sys._getframe(1))
+            made = at_call(ufunc, found, self, None, sys._getframe(1))
             if made is not None:
                 return made
         cell = self._cell
@@ -414,57 +414,6 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
         return _recorded(found, args, cell.pins)
 
     return forward
-
-
-def _at_call(ufunc: np.ufunc, found: _Met, one: Any, two: Any, frame: FrameType) -> Any:
-    """The result by NumPy, where recording such an operation at this line has gained nothing; else ``None``."""
-    line = line_at(lines[found.form[5]], site_from(frame))
-    if line is None:
-        return None
-    first = _memory_of(one)
-    if first is None:
-        line.recorded()
-        return None
-    if two is None:
-        result = ufunc(first)
-    else:
-        second = _memory_of(two)
-        if second is None:
-            line.recorded()
-            return None
-        result = ufunc(first, second)
-    geometry = found.geometry
-    if result.dtype is not geometry.dtype or result.strides != geometry.strides:
-        return None
-    return of_node(settled(result, geometry))
-
-
-def converted_at_call(handle: Handle, node: Node) -> Any:
-    """The array of a conversion by NumPy, where recording it at this line has gained nothing; else ``None``."""
-    known = lines.get(node.mark or node.marked())
-    line = None if known is None else line_at(known, node.site)
-    if line is None:
-        return None
-    memory = _memory_of(handle)
-    if memory is None:
-        line.recorded()
-        return None
-    result = memory.astype(node.geometry.dtype)
-    return (
-        of_node(settled(result, node.geometry)) if result.strides == node.geometry.strides else None
-    )
-
-
-def _memory_of(value: Any) -> Any:
-    """An operand as NumPy takes it; ``None`` for an array that is not computed yet, or not for this process alone."""
-    if type(value) is not Handle.array_type:
-        return value
-    node = value._cell.node
-    there = node.value
-    if there is None or node.place is not None:
-        return None
-    geometry = value._geometry
-    return there.array if geometry.is_base else view_of(there.array, geometry)
 
 
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
@@ -622,32 +571,13 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, _Met], target: Handle, other
     except OverflowError:
         return False
     site = site_from(sys._getframe(2))
-    if found.form[5] in lines and _at_call_in_place(ufunc, found, target, other, site):
+    if found.form[5] in lines and at_call_in_place(ufunc, found, target, other, site):
         return True
     node = node_of(found.form, (cell.node, value), site)
     del value
     if node.weight > NEAR_LIMIT and too_heavy(node):
         cut((node,))
     cell.write(geometry, node, None, site)
-    return True
-
-
-def _at_call_in_place(
-    ufunc: np.ufunc, found: _Met, target: Handle, other: Any, site: Site | None
-) -> bool:
-    """Let NumPy do ``target += other`` where recording it at this line has gained nothing; whether it did."""
-    line = line_at(lines[found.form[5]], site)
-    if line is None:
-        return False
-    cell = target._cell
-    second = _memory_of(other)
-    if second is None or _memory_of(target) is None:
-        line.recorded()
-        return False
-    if not cell.is_unshared():
-        return False
-    value = cell.own()
-    ufunc(value.array, second, out=value.array)
     return True
 
 

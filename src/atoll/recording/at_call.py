@@ -1,0 +1,100 @@
+"""Operations that NumPy computes at their call: those of lines where recording has gained nothing (see ``ops.light``).
+
+All that is left to find out here is whether the operands are there, as memory of this process alone.
+"""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..comm.trail import Site, site_from
+from ..graph.geometry import Geometry
+from ..graph.node import Form, Node, settled, view_of
+from ..ops.light import line_at, lines
+from .cells import Handle
+from .making import of_node
+
+
+class Met(Protocol):
+    """What is known of operands that were met before; see ``recording.elementwise``."""
+
+    @property
+    def form(self) -> Form:
+        """What the operation's nodes have in common."""
+
+    @property
+    def geometry(self) -> Geometry:
+        """That of the result."""
+
+
+def at_call(ufunc: np.ufunc, found: Met, one: Any, two: Any, frame: FrameType) -> Any:
+    """The result by NumPy, where recording such an operation at this line has gained nothing; else ``None``."""
+    line = line_at(lines[found.form[5]], site_from(frame))
+    if line is None:
+        return None
+    first = _memory_of(one)
+    if first is None:
+        line.recorded()
+        return None
+    if two is None:
+        result = ufunc(first)
+    else:
+        second = _memory_of(two)
+        if second is None:
+            line.recorded()
+            return None
+        result = ufunc(first, second)
+    geometry = found.geometry
+    if result.dtype is not geometry.dtype or result.strides != geometry.strides:
+        return None
+    return of_node(settled(result, geometry))
+
+
+def at_call_in_place(
+    ufunc: np.ufunc, found: Met, target: Handle, other: Any, site: Site | None
+) -> bool:
+    """Let NumPy do ``target += other`` where recording it at this line has gained nothing; whether it did."""
+    line = line_at(lines[found.form[5]], site)
+    if line is None:
+        return False
+    cell = target._cell
+    second = _memory_of(other)
+    if second is None or _memory_of(target) is None:
+        line.recorded()
+        return False
+    if not cell.is_unshared():
+        return False
+    value = cell.own()
+    ufunc(value.array, second, out=value.array)
+    return True
+
+
+def converted_at_call(handle: Handle, node: Node) -> Any:
+    """The array of a conversion by NumPy, where recording it at this line has gained nothing; else ``None``."""
+    known = lines.get(node.mark or node.marked())
+    line = None if known is None else line_at(known, node.site)
+    if line is None:
+        return None
+    memory = _memory_of(handle)
+    if memory is None:
+        line.recorded()
+        return None
+    result = memory.astype(node.geometry.dtype)
+    return (
+        of_node(settled(result, node.geometry)) if result.strides == node.geometry.strides else None
+    )
+
+
+def _memory_of(value: Any) -> Any:
+    """An operand as NumPy takes it; ``None`` for an array that is not computed yet, or not for this process alone."""
+    if type(value) is not Handle.array_type:
+        return value
+    node = value._cell.node
+    there = node.value
+    if there is None or node.place is not None:
+        return None
+    geometry = value._geometry
+    return there.array if geometry.is_base else view_of(there.array, geometry)
