@@ -159,6 +159,7 @@ class Trail:
     __slots__ = (
         "_bits",
         "_steps",
+        "as_laid_out",
         "cuts",
         "gone",
         "hash",
@@ -182,6 +183,8 @@ class Trail:
         """What every rank will have and has yet to compute; see ``ops.windows``."""
         self.cuts: dict[int, None] = {}
         """Where pending work has grown too heavy, so that it was computed: the same lines on all ranks."""
+        self.as_laid_out = False
+        """Whether arrays stay as they lie, however unevenly: the program has laid some out so, or has their memory."""
         self.windows = True
         """Whether there are windows at all: a rank that is imagined can compute nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1

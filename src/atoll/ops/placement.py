@@ -8,6 +8,7 @@ the whole value. What no rule covers (a reshape, say) lies as a new array of its
 from __future__ import annotations
 
 import itertools
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -28,7 +29,7 @@ class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
     __slots__ = (
-        "__weakref__", "_form", "bounds", "folds_whole", "held_once", "is_boxes", "layout", "number", "padded", "read", "world",
+        "__weakref__", "_form", "bounds", "folds_whole", "held_once", "is_boxes", "layout", "lopsided", "number", "padded", "read", "world",
     )  # fmt: skip
 
     def __init__(self, layout: Layout, world: World) -> None:
@@ -49,6 +50,8 @@ class Place:
         if self.is_boxes:
             for axis in layout.axes:
                 self.bounds += axis.bounds  # type: ignore[attr-defined]
+        self.lopsided = self.is_boxes and _is_lopsided(layout)
+        """Whether one rank has so much more than an even share that most of the others would wait for it."""
         self._form: Any = None
 
     @property
@@ -74,6 +77,25 @@ class Place:
 
     def __repr__(self) -> str:
         return f"Place({self.layout!r})"
+
+
+_LOPSIDED = 1.75
+"""From how many even shares on one share is too large; two ranks have two of them at most."""
+
+
+def _is_lopsided(layout: Layout) -> bool:
+    largest = _largest_share(layout)
+    if layout.copies > 1 or largest * layout.processes <= _LOPSIDED * prod(layout.shape):
+        return False
+    return largest > _LOPSIDED * _largest_share(Layout.default(layout.shape, layout.processes))
+
+
+def _largest_share(layout: Layout) -> int:
+    largest = 1
+    for axis in layout.axes:
+        bounds: tuple[int, ...] = axis.bounds  # type: ignore[attr-defined]
+        largest *= max([high - low for low, high in pairwise(bounds)])
+    return largest
 
 
 def is_dense_share(leaf: Node) -> bool:

@@ -61,6 +61,8 @@ class Evaluation:
     compute: ClassVar[Callable[[list[Node]], None]]
     with_others: ClassVar[Callable[[World, list[Node]], list[Node]]]
     """What is too heavy, with all that is pending on the ranks of a world. Collective."""
+    evened: ClassVar[Callable[[Node], bool]]
+    """Lay the operands of a node out evenly, if they are lopsided results; whether that was done. Collective."""
 
 
 def _close(trail: Trail) -> None:
@@ -85,8 +87,10 @@ def taken(trail: Trail) -> list[Node]:
 
 def _placed(node: Node) -> Any:
     """The place of a node that is being made; closes or opens windows as it says."""
-    place = place_of(node)
+    place: Any = place_of(node)
     if place is not None:
+        if place.lopsided and not opened.still and Evaluation.evened(node):
+            place = place_of(node)
         if opened.trails and not opened.still:
             trail = place.world.communicator.trail
             if trail.window is not None:

@@ -140,6 +140,12 @@ def _pending() -> list[Cell]:
     ]
 
 
+def cells_of(node: Node) -> list[Cell]:
+    """The cells of this thread that have this value now."""
+    cells = [known() for known in _cells.known]
+    return [cell for cell in cells if cell is not None and cell.node is node]
+
+
 def _is_alone(cell: Cell) -> bool:
     """Whether this process can compute a cell without others."""
     world = world_of(cell.node)

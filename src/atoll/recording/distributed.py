@@ -14,12 +14,16 @@ from ..graph.node import source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.placement import Place, is_permutation, placed_view
+from ..ops.windows import Evaluation
 from ..plan.exchange import redistributed
 from ..run import statistics
 from ..run.halo import exchange_halos
 from .cells import Cell, Handle
+from .evening import evened
+from .making import chosen
 
 Array = np.ndarray[Any, Any]
+Evaluation.evened = staticmethod(evened)
 
 
 class Distributed(Handle):
@@ -32,7 +36,7 @@ class Distributed(Handle):
         """The array over this rank's block, communication padding included; nothing is copied."""
         made = object.__new__(cls)
         made._np = None
-        place = Place.of(layout, world)
+        place = chosen(layout, world)
         if place is None:
             made._cell = Cell.foreign(padded_block)
         else:

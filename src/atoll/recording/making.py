@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.world import current_world
+from ..comm.world import World, current_world
 from ..config import config
 from ..errors import LayoutError
 from ..graph.geometry import SHORT, Geometry, dense, kept_order, strided
@@ -75,10 +75,18 @@ def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place
             raise LayoutError(
                 f"layout: it is for {layout.processes} ranks, the current world has {world.size}"
             )
-        return Place.of(layout, world)
+        return chosen(layout, world)
     if world.size == 1 or not shape or is_small(shape):
         return None
     return Place.of(Layout.default(shape, world.size), world)
+
+
+def chosen(layout: Layout, world: World) -> Place | None:
+    """The place of a layout that the program has chosen. Where it has chosen a lopsided one, arrays stay as they lie."""
+    place = Place.of(layout, world)
+    if place is not None and place.lopsided:
+        world.communicator.trail.as_laid_out = True
+    return place
 
 
 def at_place(node: Node, place: Place | None) -> Node:
