@@ -344,6 +344,7 @@ def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:
     value.pinned = False
     value.program = None
     value.count = -1
+    value.tiles = None
     node: Node = new(Node)
     node.kind, node.geometry, node.params, node.name = "source", geometry, (), ""
     node.args = ()
