@@ -18,7 +18,7 @@ from ..comm.trail import user_site
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..kernels.rules import free
-from ..ops.elementwise import cast, is_native, read, update
+from ..ops.elementwise import cast, is_native, join_of, read, update
 from ..recording import creation, shaping
 from ..recording.cells import Handle
 from ..recording.fallback import by_numpy
@@ -57,7 +57,9 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     order = kept_order(shape, [a._shape_of_view() for a in arrays])
     site = user_site()
     geometry = dense(shape, kind, order)
-    node = Node("fill", (kind.type(0),), geometry, site=site)
+    node = Node(
+        "fill", (kind.type(0),), geometry, (), join_of(sum(a.size > 0 for a in arrays)), site
+    )
     if any(place_of(a) is not None for a in arrays):
         node = at_place(node, default_place(shape))
     start = 0
@@ -231,7 +233,7 @@ def _rolled_here(a: Any, shift: int, along: int) -> Any:
         return None
     turn = _turn(geometry, along % geometry.ndim, by)
     site = user_site()
-    node = Node("fill", (geometry.dtype.type(0),), turn.shape, site=site)
+    node = Node("fill", (geometry.dtype.type(0),), turn.shape, (), join_of(2), site)
     if home is not None:
         node = at_place(node, default_place(geometry.shape))
     node = update(node, turn.first, read(cell.node, turn.late), None, site)

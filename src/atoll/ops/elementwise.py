@@ -126,6 +126,16 @@ def fill(
     return Node("fill", (dtype.type(scalar),), dense(shape, dtype), site=site)
 
 
+def join_of(parts: int) -> str:
+    """The name of a fill over which so many parts are assigned, one after the other, that nobody sees by themselves."""
+    return f"join {parts}"
+
+
+def parts_of(node: Node) -> int:
+    """The number of parts in the name of a fill; 0 where it is somebody's array."""
+    return int(node.name[5:]) if node.kind == "fill" and node.name else 0
+
+
 class Through:
     """What nodes that read a view, and those that write through it, have in common."""
 

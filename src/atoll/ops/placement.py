@@ -358,6 +358,8 @@ def _place_of(node: Node) -> Place | None:
         return Place.of(layout.unpadded().reduced(axes, keepdims), world)
     if not shape:
         return None
+    if kind == "compress":  # in the order of the elements, dealt out evenly
+        return Place.of(Layout.default(shape, world.size), world)
     whole = [arg for arg in placed if arg.geometry.shape == shape]
     if whole:
         return _without_padding(whole[0].place)

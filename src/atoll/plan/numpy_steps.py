@@ -10,7 +10,7 @@ from ..graph.geometry import dense
 from ..graph.node import Node
 from ..layout import Layout, Range
 from ..ops.placement import Place, goes_across
-from ..run.across import CountLocally, ReadAcross, is_readable
+from ..run.across import CompressAcross, CountLocally, ReadAcross, is_readable
 from ..run.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
 from ..run.program import ByNumpy, Copy
 from .body import Patch
@@ -35,6 +35,9 @@ class StepsByNumpy(Steps):
                 return
         if node.kind == "index" and node.place is not None:
             self._count_locally(node)
+            return
+        if node.kind == "compress" and node.place is not None:
+            self._compress_across(node)
             return
         function, places = numpy_function(node)
         if node.place is not None and node.kind in ("call", "cast", "where"):
@@ -142,6 +145,18 @@ class StepsByNumpy(Steps):
             registers.geometry[register],
         )  # fmt: skip
         self._add(step, {register, source})
+        self.launches.append([])
+
+    def _compress_across(self, node: Node) -> None:
+        """The elements under a mask, which lies as their array does."""
+        registers = self.registers
+        values, mask = node.args
+        world: World = node.place.world
+        register = registers.of[id(node)]
+        sources = registers.of[id(values)], registers.of[id(mask)]
+        layouts = values.place.layout.unpadded(), node.place.layout.unpadded()
+        step = CompressAcross(register, sources, layouts, world.communicator)
+        self._add(step, {register, *sources})
         self.launches.append([])
 
     def _count_locally(self, node: Node) -> None:

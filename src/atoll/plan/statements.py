@@ -16,7 +16,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..ops.elementwise import is_native
+from ..ops.elementwise import is_native, parts_of
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .flattened import unshape_reductions
@@ -105,10 +105,14 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     modes: dict[int, list[Any]] = {}
     positions = {id(node): k for k, node in enumerate(order)}
     fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
+    joins: dict[int, int] = {}  # how many parts of a join are still to come
     for node in order:
         shape = node.geometry.shape
         if node.kind in ("reduce", "arg"):
             stored.add(id(node), reasons.REDUCTION)
+        elif node.kind == "update" and _is_part(node, joins):
+            if id(node) in trace.alive and not trace.together:
+                stored.add(id(node), reasons.SEEN)
         elif node.kind == "update" and (trace.together or id(node) in trace.alive):
             seen = id(node) in trace.alive
             stored.add(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
@@ -175,6 +179,16 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             stored.add(id(node), reasons.SHIFTED)
     _bound_sizes(order, stored, positions)
     return stored, by_numpy
+
+
+def _is_part(node: Node, joins: dict[int, int]) -> bool:
+    """Whether an update is one of those that make up a join, a roll, say. That is no assignment of the program's: its
+    result is computed where it is read, like that of an operation, whether it is seen or not."""
+    base = node.args[0]
+    left = joins.get(id(base), 0) if base.kind == "update" else parts_of(base)
+    if left:
+        joins[id(node)] = left - 1
+    return left > 0
 
 
 def _lies_on_ranks(node: Node) -> bool:

@@ -78,7 +78,18 @@ def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place
         return chosen(layout, world)
     if world.size == 1 or not shape or is_small(shape):
         return None
-    return Place.of(Layout.default(shape, world.size), world)
+    found = _usual.get((shape, world))
+    if found is None:
+        if len(_usual) > 1024:
+            _usual.clear()
+        found = Place.of(Layout.default(shape, world.size), world)
+        if found is not None:
+            _usual[shape, world] = found
+    return found
+
+
+_usual: dict[tuple[tuple[int, ...], Any], Place] = {}
+"""Where new arrays lie, by their shape."""
 
 
 def chosen(layout: Layout, world: World) -> Place | None:

@@ -20,7 +20,8 @@ from ..graph.node import Node
 from ..ops.elementwise import is_native
 from .cells import Cell, Handle
 from .elementwise import assign, operand_of
-from .making import of_view
+from .making import is_small, of_view
+from .spread import place_of
 
 _COUNT = np.dtype(np.int64)
 
@@ -54,14 +55,18 @@ def compressed(handle: Handle, key: Any) -> Any:
     if handle._cell.pins or not isinstance(key, Handle) or key._np is not None or key._cell.pins:
         return None
     mask = _mask_of(handle, key)
-    if mask is None or mask.place is not None or handle._cell.node.place is not None:
+    if mask is None or not key._geometry.is_base:
         return None
-    if not key._geometry.is_base:
+    home = place_of(handle)
+    if home is not mask.place or (home is not None and not (home.is_boxes and home.held_once)):
         return None
+    count = _true_elements(key._cell)
+    if home is not None and (count < 2 or is_small((count,))):
+        return None  # every rank gets all of them
     node = Node(
         "compress",
         (handle._node(), key._cell.node),
-        dense((_true_elements(key._cell),), handle._geometry.dtype),
+        dense((count,), handle._geometry.dtype),
         site=user_site(),
     )
     cell = type(handle._cell)(node)
@@ -69,10 +74,13 @@ def compressed(handle: Handle, key: Any) -> Any:
 
 
 def _true_elements(cell: Cell) -> int:
-    """How many elements of a mask are true: counted with the mask, by the same loops, and only once."""
+    """How many elements of a mask are true: counted with the mask, by the same loops, and only once.
+
+    On ranks their counts are added up.
+    """
     mask = cell.node
     value = mask.value
-    if value is None:
+    if value is None or (value.count < 0 and mask.place is not None):
         ones = Node("cast", (mask,), dense(mask.geometry.shape, _COUNT))
         axes = tuple(range(mask.geometry.ndim))
         total = Node("reduce", (ones,), dense((), _COUNT), (axes, False), "add")

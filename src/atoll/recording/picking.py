@@ -17,6 +17,7 @@ import numpy as np
 
 from ..comm.trail import allgather
 from ..comm.world import World
+from ..config import config
 from ..graph.geometry import Geometry, kept_order, shape_text
 from ..layout import Layout
 from ..ops.elementwise import is_native
@@ -24,11 +25,11 @@ from ..run.across import base_indices
 from ..run.collective import (
     Section,
     agree,
-    compressed,
     even_line,
     even_part,
     even_rows,
     fetch,
+    few_everywhere,
     positions_under,
     redistributed,
     reshaped,
@@ -44,6 +45,10 @@ from .sections import block_of, of_section, result_layout, section_of
 from .spread import in_step, place_of, world_of
 
 Array = np.ndarray[Any, Any]
+
+
+MODEST = 1 << 18
+"""Up to how many elements all of an array may be brought to every rank, where many of them are picked."""
 
 
 @dataclass(slots=True)
@@ -234,9 +239,8 @@ def picked(handle: Any, key: Any) -> Any:
     in_step(world, "the picking of elements", handle, key)
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
-        return small_or_spread(
-            compressed(section_of(handle, world), section_of(mask, world)), world
-        )
+        given = section_of(handle, world), section_of(mask, world)
+        return of_section(few_everywhere(*given, config.small), world)
     found = _picked(handle, key, world)
     return NotImplemented if found is None else _fetched(found, world)
 
@@ -273,6 +277,9 @@ def _fetched(found: Picked, world: World) -> Any:
         parts = tuple([part[low:high] for part in parts])
     target = even_rows((length, *kept), world.size)
     if trailing_rows(source.layout, count):
+        if source.layout.size <= min(MODEST, 4 * length * prod(kept)):
+            # sooner brought together than asked for element by element
+            source = redistributed(source, Layout.replicated(source.shape, world.size))
         block = fetch(source, parts)
     else:
         mesh = [part.reshape(-1, *(1,) * len(kept)) for part in parts]

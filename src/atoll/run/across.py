@@ -16,7 +16,16 @@ from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import Layout
 from .arrays import allocate_array
-from .collective import FoldPlan, Section, by_ufunc, fetch, folded, reshaped
+from .collective import (
+    FoldPlan,
+    Section,
+    by_ufunc,
+    compressed,
+    fetch,
+    folded,
+    redistributed,
+    reshaped,
+)
 from .parts import State
 
 Array = np.ndarray[Any, Any]
@@ -102,6 +111,34 @@ class ReadAcross:
         block = value.array[self.layout.inside(self.communicator.rank)]
         section = Section(block, self.layout.unpadded(), self.communicator)
         made = read_across(section, self.view, self.target)
+        state.registers[self.register] = Value(np.ascontiguousarray(made.block))
+
+
+class CompressAcross:
+    """Keep the elements under a mask, and deal them out evenly."""
+
+    __slots__ = ("communicator", "layout", "register", "sources", "target")
+
+    def __init__(
+        self,
+        register: int,
+        sources: tuple[int, int],
+        layouts: tuple[Layout, Layout],
+        communicator: Communicator,
+    ) -> None:
+        self.register = register
+        self.sources = sources
+        self.layout, self.target = layouts
+        self.communicator = communicator
+
+    def run(self, state: State) -> None:
+        """Count, and exchange."""
+        sections = []
+        for source in self.sources:
+            value = state.registers[source]
+            assert value is not None
+            sections.append(Section(value.array, self.layout, self.communicator))
+        made = redistributed(compressed(*sections), self.target)
         state.registers[self.register] = Value(np.ascontiguousarray(made.block))
 
 

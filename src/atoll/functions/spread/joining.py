@@ -152,13 +152,26 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         length = array.shape[axis]
         parts = [array]
         if before:
-            parts.insert(0, call("take", array, _border(mode, np.arange(-before, 0), length), axis))
+            parts.insert(0, _taken(array, _border(mode, np.arange(-before, 0), length), axis))
         if after:
             places = _border(mode, np.arange(length, length + after), length)
-            parts.append(call("take", array, places, axis))
+            parts.append(_taken(array, places, axis))
         if len(parts) > 1:
             array = call("concatenate", parts, axis)
     return array
+
+
+def _taken(array: Any, places: Array, axis: int) -> Any:
+    """What stands at places along an axis: a slice, which is recorded, where they follow each other."""
+    first, last, count = int(places[0]), int(places[-1]), len(places)
+    if abs(last - first) == count - 1 and np.array_equal(
+        places, np.linspace(first, last, count, dtype=np.int64)
+    ):
+        step = -1 if last < first else 1
+        stop = last + step
+        cut = slice(first, None if stop < 0 else stop, step)
+        return array[(*(slice(None),) * axis, cut)]
+    return call("take", array, places, axis)
 
 
 def _border(mode: str, places: Array, length: int) -> Array:

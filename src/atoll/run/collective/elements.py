@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...comm.communicator import Communicator
 from ...comm.trail import allgather
 from ...layout import Layout
 from .messages import exchange, uneven
@@ -167,11 +168,15 @@ def _in_line(section: Section) -> Section:
     return reshaped(section, even_line(section.layout.size, section.communicator.size))
 
 
+def _counts(pieces: Array, communicator: Communicator) -> Array:
+    """How many elements each rank keeps."""
+    mine = np.array([len(pieces)], np.int64)
+    return allgather(communicator, mine, "how many elements are kept").reshape(-1)
+
+
 def _dealt(pieces: Array, section: Section) -> Section:
     """What the ranks have, one after the other, in even blocks."""
-    counts = allgather(
-        section.communicator, np.array([len(pieces)], np.int64), "how many elements are kept"
-    ).reshape(-1)
+    counts = _counts(pieces, section.communicator)
     joined = Section(pieces, uneven_line(counts), section.communicator)
     return reshaped(joined, even_line(joined.layout.size, len(counts)))
 
@@ -188,6 +193,29 @@ def compressed(values: Section, mask: Section) -> Section:
             line = even_line(values.layout.size, values.communicator.size)
             values, mask = reshaped(values, line), reshaped(mask, line)
     return _dealt(values.block[mask.block], values)
+
+
+def few_everywhere(values: Section, mask: Section, small: int) -> Section:
+    """The same, but on every rank if they are less than ``small``. Collective.
+
+    Where each rank has an interval of the elements, what it keeps of them is sent to all, and nothing is dealt out.
+    """
+    if not (values.layout == mask.layout and is_line(values.layout) and values.layout.copies == 1):
+        made = compressed(values, mask)
+        few = Layout.replicated(made.shape, made.layout.processes)
+        return redistributed(made, few) if made.layout.size < small else made
+    communicator = values.communicator
+    pieces = values.block[mask.block]
+    counts = _counts(pieces, communicator)
+    total = int(counts.sum())
+    if total >= small:
+        joined = Section(pieces, uneven_line(counts), communicator)
+        return reshaped(joined, even_line(total, len(counts)))
+    row = np.zeros(int(counts.max()), pieces.dtype)
+    row[: len(pieces)] = pieces
+    every = allgather(communicator, row, "elements that are kept")
+    parts = [part[:count] for part, count in zip(every, counts.tolist(), strict=True)]
+    return Section(np.concatenate(parts), Layout.replicated((total,), len(counts)), communicator)
 
 
 def positions_under(mask: Section) -> Section:

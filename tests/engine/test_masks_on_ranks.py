@@ -1,0 +1,124 @@
+"""Masked assignments, rolls and borders on ranks: in the loops of what reads them, without moving all elements."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy
+import pytest
+
+import atoll
+
+
+def masked(np):
+    """What is picked by masks, changed, put back, and looked at in other ways."""
+    a = np.arange(24 * 17.0).reshape(24, 17) % 13
+    b = a * 2 + 1
+    found = []
+    for k in range(3):
+        inside = a > 2 + k
+        a[inside] = a[inside] ** 2 % 50 + b[inside]
+        b[inside] += 1
+        x = a[inside]
+        found += [float(x.sum()), numpy.array(x), numpy.array(np.sort(x)), numpy.array(x[::2] * 2)]
+        view = a[2:-2, 1:]
+        some = view > 5
+        view[some] = view[some] - 1
+        found += [float(view[some].sum()), int(some.sum())]
+        x += 1
+        x[3] = 0
+        found.append(numpy.array(x))
+        line = a.reshape(-1)
+        many = line > 7
+        line[many] = line[many] * 0.5
+        inside[0] = False
+        a[inside] = a[inside] - b[inside]
+        for none in (True, False):
+            inside[:] = none
+            a[inside] = a[inside] * 0.5
+            found.append(numpy.array(a[inside]))
+        inside[3, 3] = True
+        a[inside] = a[inside] * 0.5 + 4
+        found.append(numpy.array(a[inside]))
+    return [*found, numpy.array(a), numpy.array(b)]
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4)
+@pytest.mark.parametrize("small", [0, 20, 200])
+def test_masks_pick_and_put(small):
+    with atoll.config(small=small):
+        ours = masked(atoll)
+    for mine, theirs in zip(ours, masked(numpy), strict=True):
+        numpy.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.ranks(2, 3)
+def test_what_a_mask_picks_and_gets_back_stays_where_it_is(size):
+    a = atoll.arange(400.0).reshape(20, 20).copy()
+    b = a * 2
+    atoll.sync()
+    before = atoll.stats()
+    for k in range(4):
+        inside = a < 300 - k
+        a[inside] = a[inside] * 2 + b[inside]
+    atoll.sync()
+    assert atoll.stats().messages == before.messages
+    assert atoll.stats().gathered == before.gathered
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("edge", ["wrap", "edge", "reflect", "symmetric"])
+def test_borders_are_slices(edge):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        theirs = numpy.arange(12.0 * 11).reshape(12, 11)
+        ours = atoll.array(theirs)
+        atoll.sync()
+        before = atoll.stats()
+        for _ in range(3):
+            wide, ours = atoll.pad(ours, 1, mode=edge), None
+            ours = wide[:-2, 1:-1] + wide[2:, :-2] * 0.5
+            border = numpy.pad(theirs, 1, mode=edge)
+            theirs = border[:-2, 1:-1] + border[2:, :-2] * 0.5
+        atoll.sync()
+        after = atoll.stats()
+    assert after.gathered == before.gathered
+    assert after.plans_made + after.plans_reused - before.plans_made - before.plans_reused <= 2
+    numpy.testing.assert_allclose(numpy.asarray(ours), theirs, rtol=1e-14)
+    assert numpy.array_equal(
+        numpy.asarray(atoll.pad(ours, (3, 2), mode=edge)), numpy.pad(theirs, (3, 2), mode=edge)
+    )
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2)
+def test_rolls_are_computed_where_they_are_read():
+    a = atoll.arange(144.0).reshape(12, 12).copy()
+    atoll.sync()
+    around = atoll.roll(a, 1, 0) + atoll.roll(a, -1, 0) + atoll.roll(a, 3, 1) - 4 * a
+    explanation = atoll.explain(around)
+    assert [len(group.stored) for group in explanation.groups] == [1]
+    joined = atoll.concatenate([a[3:], a[:3]]) + 1
+    assert [len(group.stored) for group in atoll.explain(joined).groups] == [1]
+    b = numpy.arange(144.0).reshape(12, 12)
+    wanted = numpy.roll(b, 1, 0) + numpy.roll(b, -1, 0) + numpy.roll(b, 3, 1) - 4 * b
+    assert numpy.array_equal(numpy.asarray(around), wanted)
+    assert numpy.array_equal(numpy.asarray(joined), numpy.roll(b, -3, 0) + 1)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2)
+def test_a_roll_that_is_kept_and_written_to():
+    a = atoll.arange(60.0).reshape(12, 5).copy()
+    b = numpy.arange(60.0).reshape(12, 5)
+    for step in range(3):
+        left, right = atoll.roll(a, 1, 0), numpy.roll(b, 1, 0)
+        a, b = a + left, b + right
+        assert float(a.sum()) == b.sum()
+        left[step] = right[step] = 7
+        left[:, 2] += 1
+        right[:, 2] += 1
+        a, b = a - left % 11, b - right % 11
+        assert numpy.array_equal(numpy.asarray(a), b)
+        assert numpy.array_equal(numpy.asarray(left), right)
