@@ -5,7 +5,8 @@ program never meet. Everything is posted non-blocking, and every wait is a loop 
 ``waiting``): a blocking MPI call could neither be interrupted nor be limited in time.
 
 How arrays are told to MPI, and which of its operations do what NumPy's ufuncs do, is settled
-in ``mpi_data``; where there is none, all contributions are gathered and reduced here.
+in ``mpi_data``; where there is none, all contributions are gathered and reduced here. What was
+posted and is not done yet is in ``mpi_requests``.
 
 Nothing collective happens when an object is collected, for ranks collect at different times.
 What a pending operation needs is kept alive until MPI is done with it, even if its request
@@ -20,7 +21,7 @@ import sys
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -41,6 +42,7 @@ from .communicator import (
 )
 from .mpi_data import Datatypes, Native, Operations, post_error, words_of
 from .mpi_objects import ObjectsByMpi
+from .mpi_requests import MpiRequest, PersistentMessage, PersistentMessages
 from .parcels import Parcel
 from .reduction import combine, contribution
 from .single import check_rows
@@ -50,8 +52,6 @@ from .waiting import SPINS, Patience
 from .watch import Watch
 
 _BYTE = MPI.BYTE
-_start_all = MPI.Prequest.Startall
-_test_all = MPI.Request.Testall
 
 _SMALL = 64
 """Reductions of up to this many elements, and gatherings of few bytes, are kept set up, ..."""
@@ -60,176 +60,12 @@ _SMALL_KINDS = 64
 """... at most so many of them in each communicator."""
 
 
-class MpiRequest(Request):
-    """An MPI request, the memory it works on, and what to do at its end."""
-
-    __slots__ = ("_done", "_finish", "_handle", "_kept", "_nbytes", "_result", "_status")
-    communicator: MpiCommunicator
-
-    def __init__(
-        self,
-        communicator: MpiCommunicator,
-        handle: Any,
-        operation: str,
-        peer: int | None,
-        tag: int | None,
-        what: str,
-        result: Any,
-        kept: Any,
-        nbytes: int | None = None,
-    ) -> None:
-        self._done = False
-        self._handle = handle
-        self._result = result
-        self._kept = kept
-        self._nbytes = nbytes
-        self._finish: Callable[[Any], Any] | None = None
-        # Only a receive has something to check at its end: the size of what came.
-        self._status = None if nbytes is None else MPI.Status()
-        self.communicator = communicator
-        self.refused = None
-        self.operation = operation
-        self.peer = peer
-        self.tag = tag
-        self.what = what
-
-    @property
-    def done(self) -> bool:
-        return self._done
-
-    @property
-    def result(self) -> Any:
-        if not self._done:
-            raise CommunicationError(f"not done yet: {self.describe()}")
-        return self._result
-
-    def test(self) -> bool:
-        if self._done:
-            return True
-        try:
-            if not self._handle.Test(self._status):
-                return False
-        except MPI.Exception as error:
-            self._done = True
-            raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
-        self.complete(self._status)
-        return True
-
-    def wait(self, timeout: float | None = None) -> Any:
-        for _ in range(SPINS):
-            if self.test():
-                return self._result
-        self.communicator.wait_some((self,), timeout)
-        return self._result
-
-    def complete(self, status: Any) -> None:
-        """MPI is done with this operation: check and finish it."""
-        self._done = True
-        self._kept = None
-        nbytes = self._nbytes
-        if nbytes is not None:
-            count = status.Get_elements(_BYTE)
-            if count == 0 and nbytes and self.refused is False:
-                self.refused = True
-            elif count != nbytes:
-                raise CommunicationError(
-                    f"{self.describe()}: the message has {count} bytes, the array for it {nbytes}"
-                )
-            traffic = self.communicator.traffic
-            traffic.messages_received += 1
-            traffic.bytes_received += count
-        if self._finish is not None:
-            self._result = self._finish(self._result)
-
-    def __del__(self) -> None:
-        if not self._done:
-            self.communicator.abandon((self._handle, self._kept, self._result))
-
-
-class PersistentMessage(MpiRequest):
-    """A message that MPI keeps set up; see :class:`.mpi_persistent.Messages`."""
-
-    __slots__ = ("_buffer",)
-
-    def __init__(self, communicator: MpiCommunicator, handle: Any, *rest: Any) -> None:
-        super().__init__(communicator, handle, *rest)
-        self._buffer = rest[5]
-        self._done = True
-
-    def test(self) -> bool:
-        if self._done:
-            return True
-        try:
-            if not self._handle.Test():
-                return False
-        except MPI.Exception as error:
-            self._done = True
-            raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
-        self._done = True
-        return True
-
-    def __del__(self) -> None:
-        if MPI is None or MPI.Is_finalized():  # modules are emptied at the very end
-            return
-        if self._done:
-            self._handle.Free()
-        else:
-            self.communicator.abandon((self._handle, self._buffer))
-
-
-class PersistentMessages:
-    """Messages that MPI keeps set up: begun by one call, and mostly ended by one."""
-
-    __slots__ = ("_communicator", "_handles", "_received", "_sent", "requests")
-
-    def __init__(
-        self, communicator: MpiCommunicator, requests: Sequence[PersistentMessage]
-    ) -> None:
-        self.requests = tuple(requests)
-        self._communicator = communicator
-        self._handles = [request._handle for request in requests]
-        sizes: dict[str, list[int]] = {"send": [], "receive": []}
-        for request in requests:
-            sizes[request.operation].append(request._buffer.nbytes)
-        self._sent = len(sizes["send"]), sum(sizes["send"])
-        self._received = len(sizes["receive"]), sum(sizes["receive"])
-
-    def start(self) -> None:
-        _start_all(self._handles)
-        for request in self.requests:
-            request._done = False
-        traffic = self._communicator.traffic
-        count, nbytes = self._sent
-        traffic.messages_sent += count
-        traffic.bytes_sent += nbytes
-
-    def wait(self) -> None:
-        handles = self._handles
-        for _ in range(SPINS):
-            try:
-                finished = _test_all(handles)
-            except MPI.Exception as error:
-                for request in self.requests:
-                    request.test()
-                those = "; ".join([request.describe() for request in self.requests])
-                raise CommunicationError(f"{words_of(error)}, in one of: {those}") from None
-            if finished:
-                for request in self.requests:
-                    request._done = True
-                break
-        else:
-            self._communicator.wait_all(self.requests)
-        traffic = self._communicator.traffic
-        count, nbytes = self._received
-        traffic.messages_received += count
-        traffic.bytes_received += nbytes
-
-
 class MpiCommunicator(ObjectsByMpi):
     """Ranks of an MPI communicator: ``comm`` for the program, a duplicate for atoll."""
 
     kind = "MPI"
     universe = "MPI"
+    library = MPI
     _byte = _BYTE
 
     def __init__(self, comm: Any, own: Any, traffic: Traffic, *, made_here: bool = True) -> None:

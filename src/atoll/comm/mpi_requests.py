@@ -1,0 +1,193 @@
+"""What was asked of MPI and is perhaps not done yet: requests, and messages that it keeps set up.
+
+``mpi`` alone imports mpi4py. It is here the ``library`` of the communicator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CommunicationError
+from .communicator import Request
+from .mpi_data import words_of
+from .waiting import SPINS
+
+if TYPE_CHECKING:
+    from .mpi import MpiCommunicator
+
+
+class MpiRequest(Request):
+    """An MPI request, the memory it works on, and what to do at its end."""
+
+    __slots__ = ("_done", "_finish", "_handle", "_kept", "_nbytes", "_result", "_status")
+    communicator: MpiCommunicator
+
+    def __init__(
+        self,
+        communicator: MpiCommunicator,
+        handle: Any,
+        operation: str,
+        peer: int | None,
+        tag: int | None,
+        what: str,
+        result: Any,
+        kept: Any,
+        nbytes: int | None = None,
+    ) -> None:
+        self._done = False
+        self._handle = handle
+        self._result = result
+        self._kept = kept
+        self._nbytes = nbytes
+        self._finish: Callable[[Any], Any] | None = None
+        # Only a receive has something to check at its end: the size of what came.
+        self._status = None if nbytes is None else communicator.library.Status()
+        self.communicator = communicator
+        self.refused = None
+        self.operation = operation
+        self.peer = peer
+        self.tag = tag
+        self.what = what
+
+    @property
+    def done(self) -> bool:
+        return self._done
+
+    @property
+    def result(self) -> Any:
+        if not self._done:
+            raise CommunicationError(f"not done yet: {self.describe()}")
+        return self._result
+
+    def test(self) -> bool:
+        if self._done:
+            return True
+        try:
+            if not self._handle.Test(self._status):
+                return False
+        except self.communicator.library.Exception as error:
+            self._done = True
+            raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
+        self.complete(self._status)
+        return True
+
+    def wait(self, timeout: float | None = None) -> Any:
+        for _ in range(SPINS):
+            if self.test():
+                return self._result
+        self.communicator.wait_some((self,), timeout)
+        return self._result
+
+    def complete(self, status: Any) -> None:
+        """MPI is done with this operation: check and finish it."""
+        self._done = True
+        self._kept = None
+        nbytes = self._nbytes
+        if nbytes is not None:
+            count = status.Get_elements(self.communicator.library.BYTE)
+            if count == 0 and nbytes and self.refused is False:
+                self.refused = True
+            elif count != nbytes:
+                raise CommunicationError(
+                    f"{self.describe()}: the message has {count} bytes, the array for it {nbytes}"
+                )
+            traffic = self.communicator.traffic
+            traffic.messages_received += 1
+            traffic.bytes_received += count
+        if self._finish is not None:
+            self._result = self._finish(self._result)
+
+    def __del__(self) -> None:
+        if not self._done:
+            self.communicator.abandon((self._handle, self._kept, self._result))
+
+
+class PersistentMessage(MpiRequest):
+    """A message that MPI keeps set up; see :class:`.mpi_persistent.Messages`."""
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self, communicator: MpiCommunicator, handle: Any, *rest: Any) -> None:
+        super().__init__(communicator, handle, *rest)
+        self._buffer = rest[5]
+        self._done = True
+
+    def test(self) -> bool:
+        if self._done:
+            return True
+        try:
+            if not self._handle.Test():
+                return False
+        except self.communicator.library.Exception as error:
+            self._done = True
+            raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
+        self._done = True
+        return True
+
+    def __del__(self) -> None:
+        is_finalized = self.communicator.library.Is_finalized
+        if is_finalized is None or is_finalized():  # modules are emptied at the very end
+            return
+        if self._done:
+            self._handle.Free()
+        else:
+            self.communicator.abandon((self._handle, self._buffer))
+
+
+class PersistentMessages:
+    """Messages that MPI keeps set up: begun by one call, and mostly ended by one."""
+
+    __slots__ = (
+        "_communicator",
+        "_handles",
+        "_received",
+        "_sent",
+        "_start_all",
+        "_test_all",
+        "requests",
+    )
+
+    def __init__(
+        self, communicator: MpiCommunicator, requests: Sequence[PersistentMessage]
+    ) -> None:
+        self.requests = tuple(requests)
+        self._communicator = communicator
+        self._start_all = communicator.library.Prequest.Startall
+        self._test_all = communicator.library.Request.Testall
+        self._handles = [request._handle for request in requests]
+        sizes: dict[str, list[int]] = {"send": [], "receive": []}
+        for request in requests:
+            sizes[request.operation].append(request._buffer.nbytes)
+        self._sent = len(sizes["send"]), sum(sizes["send"])
+        self._received = len(sizes["receive"]), sum(sizes["receive"])
+
+    def start(self) -> None:
+        self._start_all(self._handles)
+        for request in self.requests:
+            request._done = False
+        traffic = self._communicator.traffic
+        count, nbytes = self._sent
+        traffic.messages_sent += count
+        traffic.bytes_sent += nbytes
+
+    def wait(self) -> None:
+        handles, test_all = self._handles, self._test_all
+        for _ in range(SPINS):
+            try:
+                finished = test_all(handles)
+            except self._communicator.library.Exception as error:
+                for request in self.requests:
+                    request.test()
+                those = "; ".join([request.describe() for request in self.requests])
+                raise CommunicationError(f"{words_of(error)}, in one of: {those}") from None
+            if finished:
+                for request in self.requests:
+                    request._done = True
+                break
+        else:
+            self._communicator.wait_all(self.requests)
+        traffic = self._communicator.traffic
+        count, nbytes = self._received
+        traffic.messages_received += count
+        traffic.bytes_received += nbytes
