@@ -1,0 +1,46 @@
+"""Writes docs/files.md, the list of all files of the package, from the first sentences of their docstrings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).with_suffix(".md")
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "atoll"
+ROOMS = (
+    *(".", "cli", "dataflow", "functions", "functions/spread", "explaining", "recording"),
+    *("interchange", "interchange/distarray", "interchange/partitioned", "interchange/dask"),
+    *("plan", "kernels", "run", "run/collective", "ops", "graph", "layout", "comm"),
+)
+"""In the order of docs/design.md."""
+
+
+def about(file: Path) -> str:
+    """The first sentence of a file's docstring, as Markdown."""
+    words = (ast.get_docstring(ast.parse(file.read_text())) or "").split("\n\n")[0]
+    sentence = re.split(r"(?<=[.?])\s", " ".join(words.split()))[0].rstrip(".")
+    return re.sub(r":\w+:`[~.]*([^`]+)`", r"`\1`", sentence.replace("``", "`"))
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [
+        "# The files",
+        "",
+        "What each file of `src/atoll/` is about, in the order of [the rooms](design.md#the-rooms); its first paragraphs say",
+        "more. `python docs/files.py` writes this page.",
+    ]
+    for room in ROOMS:
+        title = "The package itself" if room == "." else f"{room}/"
+        lines += ["", f"## {title}", "", "| file | what it is about |", "|---|---|"]
+        lines += [
+            f"| `{file.name}` | {about(file)} |"
+            for file in sorted((PACKAGE / room).glob("*.py"))
+            if room == "." or file.name != "__init__.py"
+        ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

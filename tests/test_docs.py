@@ -1,0 +1,168 @@
+"""What the documentation says can be run, and what it points to is there.
+
+The pages on the engine and on layouts have tests of their own (``test_engine_page.py``, ``layout/test_examples.py``).
+Commands of the README are run by ``.ci/run``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import runpy
+from pathlib import Path
+
+import numpy
+import pytest
+
+import atoll
+from atoll.comm import simulated
+from atoll.config import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
+pytestmark = pytest.mark.skipif(
+    not DOCS.exists(), reason="the documentation is not beside the tests"
+)
+
+
+def blocks(page: Path, kind: str = "python") -> list[str]:
+    """The blocks of code of a page, of one language."""
+    return re.findall(rf"```{kind}\n(.*?)```", page.read_text(), re.S)
+
+
+def run(programs: list[str], **names: object) -> tuple[str, dict[str, object]]:
+    """What blocks of code print, one after the other in one module, and the names that they leave."""
+    lines: list[str] = []
+
+    def collect(*values: object) -> None:
+        lines.append(" ".join(map(str, values)))
+
+    space: dict[str, object] = {"print": collect, "atoll": atoll, "np": atoll, **names}
+    for program in programs:
+        exec(compile(program, "ring.py", "exec"), space)
+    return "\n".join(lines), space
+
+
+def test_the_readme_s_programs() -> None:
+    first, second = blocks(ROOT / "README.md")
+    with_numpy = first.replace("import atoll as np", "import numpy as np")
+    expected, found = (
+        re.findall(r"\d+\.\d*(?:e[-+]\d+)?", run([program])[0]) for program in (with_numpy, first)
+    )
+    numpy.testing.assert_allclose([float(n) for n in found], [float(n) for n in expected], 1e-12)
+    told, silent = simulated.run(2, lambda: run([second])[0])
+    assert told == "2 Layout((1000, 1000), 'bn', grid=(2, 1), size=2)"
+    assert silent == ""
+
+
+def test_what_all_ranks_do_together() -> None:
+    def program() -> tuple[numpy.ndarray, ...]:
+        _, made = run(blocks(DOCS / "collective.md"))
+        return tuple(numpy.asarray(made[name]) for name in ("a", "gram", "top", "big", "flat"))
+
+    a, gram, top, big, flat = simulated.run(2, program)[1]
+    numpy.testing.assert_array_equal(a, numpy.random.default_rng(1).random((600, 400)))
+    numpy.testing.assert_allclose(gram, a.T @ a)
+    numpy.testing.assert_array_equal(top, a[numpy.argsort(a[:, 0])[:100]])
+    numpy.testing.assert_array_equal(big, a[a > 0.9])
+    numpy.testing.assert_array_equal(flat, a.ravel()[::3] + 1)
+
+
+def test_a_ring_of_messages_and_its_picture() -> None:
+    def program() -> tuple[str, str]:
+        printed, made = run(blocks(DOCS / "dataflow.md"))
+        return printed, atoll.dataflow.show(made["partition"])  # type: ignore[arg-type]
+
+    (first, picture), (second, _) = simulated.run(2, program)
+    one, two = numpy.full(3, 2.0), numpy.full(3, 3.0)
+    assert first == f"0 {2 * (numpy.sqrt(two) + 1) + one}"
+    assert second == f"1 {2 * (numpy.sqrt(one + 0) + 1) + two}"
+    assert picture.strip() == blocks(DOCS / "dataflow.md", "text")[0].strip()
+
+
+def test_coverage() -> None:
+    (program,) = blocks(DOCS / "numpy.md")
+    assert program.split("# ")[1].strip() == run([program])[0]
+
+
+def test_settings_and_memory() -> None:
+    before = atoll.config.settings()
+    run([*blocks(DOCS / "configuration.md"), *blocks(DOCS / "memory.md")])
+    assert atoll.config.cache_bytes == 4 << 30
+    atoll.config.cache_bytes = before.cache_bytes
+    listed = re.findall(r"^\| `(\w+)` \| `ATOLL_", (DOCS / "configuration.md").read_text(), re.M)
+    assert sorted(listed) == sorted(field.name for field in dataclasses.fields(Settings))
+
+
+def test_partitions_and_sections() -> None:
+    def program() -> None:
+        with atoll.config(small=0):
+            a = atoll.ones((10, 4))
+            out, within = blocks(DOCS / "partitioned.md")
+            _, made = run([out], a=a, handles=[numpy.ones(2)])
+            other = 1 - atoll.world.rank
+            shown = made["shown"]
+            assert shown["partitions"][other, 0]["data"] is None  # type: ignore[index]
+            _, made = run([within], source=a)
+            numpy.testing.assert_array_equal(numpy.asarray(made["a"]), numpy.ones((10, 4)))
+            sections, checked = blocks(DOCS / "distarray.md")
+            layout = atoll.Layout((8,), [atoll.Block(padding=(1, 1))])
+            padded = numpy.zeros(layout.padded_shape(atoll.world.rank))
+            _, made = run(
+                [sections], producer=a, my_block=numpy.ones(3), padded=padded, layout=layout
+            )
+            assert [made[name].shape for name in "abc"] == [(10, 4), (6,), (8,)]  # type: ignore[attr-defined]
+            assert run([checked], producer=a)[0] == ""
+
+    simulated.run(2, program)
+
+
+def test_a_plan_of_one_rank_of_many() -> None:
+    look, imagined = blocks(DOCS / "engine.md", "py")
+    old = atoll.zeros((300, 300))
+    assert run([look], u=old + 1, old=old)[0] == "300.0"
+    assert "rank 17 of 2048" in run([imagined])[0]
+
+
+def anchors(page: Path) -> set[str]:
+    """What links may name on a page."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if link.startswith("http"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+    for path in re.findall(r"\b((?:src|tests|examples|benchmarks|docs)/[\w/.]+\.(?:py|md))", text):
+        assert (ROOT / path).exists(), path
+    files = {
+        file.name for room in ("src", "tests", "benchmarks") for file in (ROOT / room).rglob("*.py")
+    }
+    for name in re.findall(r"`(\w+\.py)`", text):
+        assert name in files or page.name == "testing.md", name  # which lists NumPy's own tests
+    for name in re.findall(r"\batoll\.([a-z]\w*)\b(?!\.py)", text):
+        assert hasattr(atoll, name) or (ROOT / "src" / "atoll" / name).is_dir(), name
+
+
+def test_every_page_is_in_the_index() -> None:
+    named = set(re.findall(r"\]\((\w+\.md)\)", (DOCS / "index.md").read_text()))
+    assert named == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
+
+
+def test_every_file_of_the_package_has_its_line() -> None:
+    """``python docs/files.py`` writes the page."""
+    written = runpy.run_path(str(DOCS / "files.py"))
+    pattern = re.compile(r"^(?:## (.*)|\| `(\w+\.py)`.*)$", re.M)
+    assert pattern.findall((DOCS / "files.md").read_text()) == pattern.findall(written["page"]())
+    package = ROOT / "src" / "atoll"
+    folders = {file.parent.relative_to(package).as_posix() for file in package.rglob("*.py")}
+    assert folders == set(written["ROOMS"])
