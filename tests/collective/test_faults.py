@@ -13,19 +13,12 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll import Cyclic, Layout, dataflow, evaluate
+from atoll import Cyclic, Layout, dataflow
 from atoll.comm.simulated import Simulation
 from atoll.errors import AtollError, CommunicationError
 from atoll.run import arrays, memory
 
-from ..plan import reference
-
-
-@pytest.fixture(autouse=True)
-def by_numpy(monkeypatch):
-    """NumPy runs the loops: messages are what fails here."""
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+pytestmark = pytest.mark.usefixtures("by_numpy")
 
 
 SIZE = 3

@@ -8,6 +8,12 @@ import pytest
 import atoll
 
 
+def same(ours, theirs):
+    """Assert that results are NumPy's, to rounding."""
+    for mine, right in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(np.asarray(mine), right, rtol=1e-12, atol=1e-12)
+
+
 def turns(np, count):
     """Waves whose speed decides about the next step; what is pending doubles with each line."""
     x = np.arange(400.0).reshape(20, 20)
@@ -32,9 +38,7 @@ def test_the_plans_of_a_loop_are_found_in_its_first_turns():
         h, p = turns(atoll, 12)
         assert atoll.stats().plans_reused >= 6  # it has been cut
         assert atoll.stats().plans_made <= 2
-        wanted = turns(np, 12)
-        np.testing.assert_allclose(np.asarray(h), wanted[0], rtol=1e-12)
-        np.testing.assert_allclose(np.asarray(p), wanted[1], rtol=1e-12, atol=1e-12)
+        same((h, p), turns(np, 12))
 
 
 def heavy(np, x):
@@ -60,9 +64,7 @@ def test_ranks_cut_loops_at_the_same_lines():
     h, p = turns(atoll, 12)
     assert atoll.stats().plans_reused >= 6
     assert atoll.stats().plans_made <= 3
-    wanted = turns(np, 12)
-    np.testing.assert_allclose(np.asarray(h), wanted[0], rtol=1e-12)
-    np.testing.assert_allclose(np.asarray(p), wanted[1], rtol=1e-12, atol=1e-12)
+    same((h, p), turns(np, 12))
 
 
 @pytest.mark.timeout(300)
@@ -76,8 +78,7 @@ def test_ranks_cut_loops_that_have_no_number_in_them(rows):
             atoll.reset_stats()
         x, y = heavy(atoll, x), heavy(np, y)
     assert atoll.stats().plans_made <= 2
-    for ours, right in zip(x, y, strict=True):
-        np.testing.assert_allclose(np.asarray(ours), right, rtol=1e-12, atol=1e-12)
+    same(x, y)
 
 
 @pytest.mark.timeout(300)
@@ -91,8 +92,7 @@ def test_ranks_that_have_different_things_pending_cut_together_all_the_same(rank
         extra = x[0] + 1
         if rank == 0:
             kept.append(extra)
-    for ours, right in zip(x, y, strict=True):
-        np.testing.assert_allclose(np.asarray(ours), right, rtol=1e-12, atol=1e-12)
+    same(x, y)
 
 
 @pytest.mark.timeout(300)
@@ -106,8 +106,7 @@ def test_a_heavy_number_may_be_looked_at_on_one_rank(rank):
         if rank == 0:
             seen.append(float(most))
             wanted.append(right)
-    np.testing.assert_allclose(seen, wanted, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(np.asarray(x[1]), y[1], rtol=1e-12, atol=1e-12)
+    same((*seen, x[1]), (*wanted, y[1]))
 
 
 def test_a_loop_whose_turns_are_computed_grows_no_heavier() -> None:

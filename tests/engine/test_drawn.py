@@ -7,20 +7,11 @@ import random
 
 import pytest
 
-from atoll import evaluate
 from atoll.comm import simulated
 
-from ..plan import reference
 from . import checking, further, wider
 
-pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture(autouse=True)
-def by_numpy(monkeypatch):
-    """NumPy runs the loops: what is tested is recording, planning and messages."""
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("by_numpy")]
 
 
 def drawn(seed, *, ranks):

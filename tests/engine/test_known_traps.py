@@ -14,17 +14,10 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll import Block, Cyclic, Layout, evaluate
+from atoll import Block, Cyclic, Layout
 from atoll.comm.simulated import Simulation
 
-from ..plan import reference
-
-
-@pytest.fixture(autouse=True)
-def by_numpy(monkeypatch):
-    """NumPy runs the loops: all of this is about plans and messages."""
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+pytestmark = pytest.mark.usefixtures("by_numpy")
 
 
 SHIFTS = [

@@ -8,8 +8,6 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import evaluate
-from tests.plan import reference
 
 pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
 
@@ -168,14 +166,6 @@ def cut(start, length, step, n):
         return slice(low, low + span, step)
     stop = low - 1
     return slice(low + span - 1, None if stop < 0 else stop, step)
-
-
-@pytest.fixture
-def by_numpy(monkeypatch):
-    """Launches are run by NumPy: nothing is compiled, so there is time for many loops."""
-    programs = evaluate._Programs()
-    monkeypatch.setattr(evaluate, "_programs", programs)
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll import Cyclic, Layout, evaluate
+from atoll import Cyclic, Layout
 from atoll.comm.world import current_world
 from atoll.graph.geometry import dense
 from atoll.graph.node import source
@@ -19,7 +19,6 @@ from atoll.recording.cells import Cell
 from atoll.recording.making import of_view
 from atoll.run import statistics
 
-from ..plan import reference
 from . import programs, richer
 
 pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
@@ -96,12 +95,6 @@ def agree(seed, pairs, text, *, strides=True):
             ours, theirs = pair.ours.strides, pair.theirs.strides
             long = [k for k, n in enumerate(got.shape) if n > 1]
             assert [ours[k] for k in long] == [theirs[k] for k in long], report
-
-
-@pytest.fixture
-def by_numpy(monkeypatch):
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

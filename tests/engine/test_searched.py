@@ -4,23 +4,12 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll import Block, Layout, Unstructured, evaluate
+from atoll import Block, Layout, Unstructured
 
-from ..plan import reference
 from . import checking
 from .text import replay
 
-pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
-
-
-@pytest.fixture(autouse=True)
-def by_numpy(monkeypatch):
-    """NumPy runs the loops: what is tested is recording, planning and messages."""
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    evaluate._programs.kept.clear()
-    yield
-    evaluate._programs.kept.clear()
-
+pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("by_numpy")]
 
 GRID = np.array([[1, -2, 3, 0], [4, 5, -1, 2], [0, 3, 3, -4]])
 

@@ -9,11 +9,9 @@ import numpy
 import pytest
 
 import atoll
-from atoll import Layout, evaluate
+from atoll import Layout
 
-from ..plan import reference
-
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("by_numpy")]
 
 CALLS = [
     "np.cumsum(x, axis=0)",
@@ -153,13 +151,6 @@ VIEWS = [
     "r.reshape(-1)", "np.ravel(r)", "np.ravel(r, order='K')", "np.ravel(r, order='F')",
     "r.reshape(-1, order='F')", "r.T.reshape(-1)",
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def by_numpy(monkeypatch):
-    """NumPy runs the loops: all of this is about what is recorded."""
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
 
 
 def facts(np, call, operand):

@@ -4,19 +4,8 @@ import numpy
 import pytest
 
 import atoll
-from atoll import evaluate
 from atoll.comm import simulated
 from atoll.errors import DivergenceError
-
-from ..plan import reference
-
-
-@pytest.fixture
-def by_numpy(monkeypatch):
-    """NumPy runs the loops: what is tested is what ranks say to each other."""
-    monkeypatch.setattr(evaluate, "make_launch", reference.ReferenceLaunch)
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
-
 
 PAIRS = {
     "other indices": ("u[[3, 5, 7]] = 1", "u[[3, 5]] = 1"),

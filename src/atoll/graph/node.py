@@ -237,7 +237,7 @@ Form = tuple[str, Geometry, tuple[Any, ...], str, object, "int | None"]
 
 
 def node_of(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
-    """A node of a form; quicker than a call of the class."""
+    """A node of a form; quicker than a call of the class, whose lines stand here once more for that reason."""
     node: Node = new(Node)
     node.kind, node.geometry, node.params, node.name, node.code, node.mark = form
     node.args = args

@@ -118,8 +118,25 @@ class Rows:
         """Stretches short enough that no accumulator takes more than ``STEPS`` additions."""
         function, blocked = self.function, self._blocked()
         unit = max(width, min(fold.lanes for fold in blocked))
+
+        def block(start: str) -> str:
+            room = ""
+            for fold in blocked:
+                left = function.op(f"sub i64 {STEPS}, {function.op(f'load i64, ptr {fold.steps}')}")
+                room = function.smaller(left, room) if room else left
+            whole_block = function.op(f"add i64 {start}, {function.op(f'mul i64 {room}, {unit}')}")
+            stop = function.smaller(whole_block, main)
+            self._stretch(rows, start, stop, width)
+            self._advance(start, stop)
+            return stop
+
+        self._by_stretches("block", first, main, block)
+
+    def _by_stretches(self, name: str, first: str, main: str, turn: Callable[[str], str]) -> None:
+        """A loop from ``first`` to ``main``; ``turn`` does what begins at an index, and says where to go on."""
+        function = self.function
         before = function.block
-        head, work, after = (function.name("block") for _ in range(3))
+        head, work, after = (function.name(name) for _ in range(3))
         start = "%" + function.name()
         function.jump(head)
         function.label(head)
@@ -127,16 +144,9 @@ class Rows:
         function.lines.append("")
         function.branch(function.op(f"icmp slt i64 {start}, {main}"), work, after)
         function.label(work)
-        room = ""
-        for fold in blocked:
-            left = function.op(f"sub i64 {STEPS}, {function.op(f'load i64, ptr {fold.steps}')}")
-            room = function.smaller(left, room) if room else left
-        whole_block = function.op(f"add i64 {start}, {function.op(f'mul i64 {room}, {unit}')}")
-        stop = function.smaller(whole_block, main)
-        self._stretch(rows, start, stop, width)
-        self._advance(start, stop)
+        following = turn(start)
         function.lines[at] = (
-            f"  {start} = phi i64 [ {first}, %{before} ], [ {stop}, %{function.block} ]"
+            f"  {start} = phi i64 [ {first}, %{before} ], [ {following}, %{function.block} ]"
         )
         function.jump(head)
         function.label(after)
@@ -262,23 +272,13 @@ class Rows:
     def _until_settled(self, rows: list[Row], main: str, width: int) -> None:
         """A row by stretches, after each of which it may be over."""
         function = self.function
-        before = function.block
-        head, work, after = (function.name("settling") for _ in range(3))
-        start = "%" + function.name()
-        function.jump(head)
-        function.label(head)
-        at = len(function.lines)
-        function.lines.append("")
-        function.branch(function.op(f"icmp slt i64 {start}, {main}"), work, after)
-        function.label(work)
-        stop = function.smaller(function.op(f"add i64 {start}, {_SETTLING * width}"), main)
-        self._stretch(rows, start, stop, width)
-        following = function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}")
-        function.lines[at] = (
-            f"  {start} = phi i64 [ 0, %{before} ], [ {following}, %{function.block} ]"
-        )
-        function.jump(head)
-        function.label(after)
+
+        def settling(start: str) -> str:
+            stop = function.smaller(function.op(f"add i64 {start}, {_SETTLING * width}"), main)
+            self._stretch(rows, start, stop, width)
+            return function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}")
+
+        self._by_stretches("settling", "0", main, settling)
 
     def _stretch(self, rows: list[Row], start: str, stop: str, width: int) -> None:
         """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.
