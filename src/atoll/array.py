@@ -28,10 +28,11 @@ from .recording import (
 from .recording.calling import call
 from .recording.cells import Handle
 from .recording.distributed import Distributed
-from .recording.elementwise import FAST_SCALARS, general, in_place, in_place_operator
+from .recording.elementwise import FAST_SCALARS, general
 from .recording.fallback import by_numpy, implementations, user_frame
 from .recording.flags import Flags
 from .recording.flat import flatiter
+from .recording.in_place import in_place, in_place_operator
 from .recording.indexing import BASIC
 from .recording.making import from_numpy, of_array, of_small
 from .recording.operators import Operators

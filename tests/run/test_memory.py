@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -256,59 +255,6 @@ def test_the_limit_counts_what_is_in_use_and_makes_room_from_what_is_kept() -> N
 
 
 # -- pins and holds
-
-
-@pytest.mark.parametrize("kind", ["hold", "pin"])
-def test_held_and_pinned_memory_stays_though_nothing_refers_to_it(kind: str) -> None:
-    keep, end = {"hold": (Buffer.hold, Buffer.release), "pin": (Buffer.pin, Buffer.unpin)}[kind]
-    pool = Pool()
-    buffer = pool.allocate(1000)
-    address = buffer.address
-    buffer.array(1000, np.uint8).fill(7)
-    keep(buffer)
-    keep(buffer)
-    assert buffer.held == (kind == "hold")
-    assert buffer.pinned == (kind == "pin")
-    reference = weakref.ref(buffer)
-    del buffer
-    gc.collect()
-    assert pool.usage().buffers == 1
-    assert pool.allocate(1000).address != address
-    kept = reference()
-    assert kept is not None
-    end(kept)
-    assert pool.usage().buffers == 1, "it was kept twice"
-    assert (kept.array(1000, np.uint8) == 7).all()
-    end(kept)
-    del kept
-    assert pool.usage().buffers == 0
-
-
-def test_a_hold_ends_once_for_each_time_it_began() -> None:
-    buffer = Pool().allocate(100)
-    with pytest.raises(ValueError, match="not held"):
-        buffer.release()
-    with pytest.raises(ValueError, match="not pinned"):
-        buffer.unpin()
-    buffer.hold()
-    with pytest.raises(ValueError, match="not pinned"):
-        buffer.unpin()
-    buffer.release()
-    assert not buffer.held
-    with pytest.raises(ValueError, match="not held"):
-        buffer.release()
-
-
-def test_a_held_buffer_that_is_released_while_in_use_stays_in_use() -> None:
-    pool = Pool()
-    buffer = pool.allocate(1000)
-    array = buffer.array(1000, np.uint8)
-    buffer.hold()
-    buffer.release()
-    del buffer
-    assert pool.usage().buffers == 1
-    del array
-    assert pool.usage().buffers == 0
 
 
 # -- counting

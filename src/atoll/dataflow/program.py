@@ -79,7 +79,6 @@ class PartProgram:
 
     def __init__(self, part: DistributedGraphPart, outputs: Mapping[str, Any]) -> None:
         self.pid = part.pid
-        self.input_names = part.all_input_names()
         self.roots = {name: outputs[name]._node() for name in sorted(part.output_names)}
         self._received = {id(r._node()): name for name, r in part.name_to_recv_node.items()}
         self._by_message = {

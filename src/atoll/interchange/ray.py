@@ -176,7 +176,7 @@ class Inquiry:
         self.name, self.partitions = name, partitions
         self.waiting = dict(partitions.refs)
         self.answers: dict[Any, list[Position]] = {}
-        self.moved = self.looked = time.monotonic()
+        self.moved = time.monotonic()
 
     def look(self, seconds: float) -> Grid | None:
         """The grid if all is known, ``None`` if it is not after about so many seconds."""

@@ -16,7 +16,6 @@ import numpy as np
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
 from ..graph.node import Form, Node, Site, coded, mark_of, node_of
 
-WEAK = (int, float, complex)
 _numbers = itertools.count()
 
 

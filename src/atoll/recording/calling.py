@@ -15,9 +15,10 @@ from ..comm.trail import user_site
 from ..ops.elementwise import is_native
 from . import shaping
 from .cells import Handle
-from .elementwise import apply, assign, check_casts, operand_of
+from .elementwise import apply, assign, operand_of
 from .fallback import by_numpy
 from .flat import flatiter
+from .in_place import check_casts
 
 _BOOL = np.dtype(np.bool_)
 

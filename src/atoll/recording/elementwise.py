@@ -18,15 +18,14 @@ import numpy as np
 from ..comm.trail import site_from, user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Form, Node, Site, mark_of, node_of, source, view_of
+from ..graph.node import Form, Node, Site, mark_of, node_of, source
 from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from ..ops.light import lines
-from .at_call import at_call, at_call_in_place
+from .at_call import at_call
 from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
-from .late import pieces
-from .making import is_alone, is_small, of_node, of_protocol, of_small, plain, present
+from .making import is_small, of_node, of_protocol, of_small, plain, present
 
 FAST_SCALARS = frozenset(
     {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
@@ -385,6 +384,11 @@ class _Met(NamedTuple):
 _known: dict[np.ufunc, dict[Any, _Met]] = {}
 
 
+def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
+    """What is known of the operands of an operator, by the numbers of geometries and the types of numbers."""
+    return _known[ufunc]
+
+
 def met(ufunc: np.ufunc, one: Geometry, two: Geometry) -> _Met | None:
     """What is known of two arrays that were operands of an operator before."""
     return _known[ufunc].get((one.number, two.number))
@@ -495,146 +499,3 @@ def _defers(value: Any) -> bool:
         return float(value.__array_priority__) > 0
     except Exception:  # NumPy, too, takes what is no number for the lowest
         return False
-
-
-def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    """The method of an operator that writes into its left side."""
-    forward = binary(ufunc)[0]
-    known = _known[ufunc]
-
-    def operate(self: Any, other: Any) -> Any:
-        small = self._np
-        kind = type(other)
-        if small is not None:
-            if kind in FAST_SCALARS:
-                ufunc(small, other, out=small)
-                return self
-            if kind is Handle.array_type and other._np is not None:
-                ufunc(small, other._np, out=small)
-                return self
-        elif (self._geometry.short and _done_in_place(ufunc, self, other)) or _met_in_place(
-            ufunc, known, self, other
-        ):
-            return self
-        del small  # nobody but the handle shall refer to the memory: see recording.deferred
-        return in_place(ufunc, self, other, forward)
-
-    return operate
-
-
-def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
-    """Let NumPy do ``target += other`` with a few numbers that are there, and nobody else's; whether it did."""
-    cell, geometry = target._cell, target._geometry
-    node = cell.node
-    if node.place is not None:
-        return bool(pieces.joined(ufunc, target, other))
-    if node.value is None or not is_alone(geometry.size):
-        return False
-    if not (cell.writeable and geometry.writeable):
-        return False
-    del node
-    if type(other) is Handle.array_type:
-        second = other._np
-        if second is None:
-            second = present(other)
-        if second is None:
-            return False
-    elif type(other) in FAST_SCALARS:
-        second = other
-    else:
-        return False
-    if not cell.is_unshared():
-        return False
-    memory = view_of(cell.own().array, geometry)
-    ufunc(memory, second, out=memory)
-    return True
-
-
-def _met_in_place(ufunc: np.ufunc, known: dict[Any, _Met], target: Handle, other: Any) -> bool:
-    """Record ``target += other`` where such operands were met before, the result needs no cast, and
-    nobody else knows the memory; whether that was so."""
-    kind = type(other)
-    cell, geometry = target._cell, target._geometry
-    if kind is Handle.array_type and other._np is None:
-        found = known.get((geometry.number, other._geometry.number))
-        pins = cell.pins or other._cell.pins
-    elif kind in FAST_SCALARS:
-        found = known.get((geometry.number, kind))
-        pins = cell.pins
-    else:
-        return False
-    writeable = cell.writeable and geometry.writeable
-    if found is None or found.geometry is not geometry or pins or not writeable or not free():
-        return False
-    try:
-        value = other._node() if found.convert is None else found.convert(other)
-    except OverflowError:
-        return False
-    site = site_from(sys._getframe(2))
-    if found.form[5] in lines and at_call_in_place(ufunc, found, target, other, site):
-        return True
-    node = node_of(found.form, (cell.node, value), site)
-    del value
-    if node.weight > NEAR_LIMIT and too_heavy(node):
-        cut((node,))
-    cell.write(geometry, node, None, site)
-    return True
-
-
-def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
-    """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
-    if target._np is None and _may_write(target):
-        try:
-            result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
-        except ValueError:  # of two broken rules, NumPy names the cast
-            check_casts(ufunc, (target, other), (target,))
-            raise
-        own: Geometry = target._geometry
-        if isinstance(result, Handle) and result._np is None:
-            made: Geometry = result._geometry
-            if made.shape == own.shape and (
-                made.dtype == own.dtype or np.can_cast(made.dtype, own.dtype, "same_kind")
-            ):
-                value = result._cell.node
-                del result
-                if value.geometry is own and not target._cell.pins and free():
-                    value.holders -= 1  # the result was an array that nobody has seen
-                    target._cell.write(own, value, None, user_site())
-                else:
-                    _assign_node(target, value)
-                return target
-        elif target._cell.node.place is not None and isinstance(result, Handle):
-            small = result._np  # what was in hand on every rank
-            fits = small is not None and np.broadcast_shapes(small.shape, own.shape) == own.shape
-            if fits and (
-                pieces.put(target._cell, own, result) or assign(target._cell, own, result)
-            ):
-                return target
-        del result
-    if target._np is not None and Handle.any_deferred(other):
-        Handle.make_recorded(target)
-        return in_place(ufunc, target, other, forward)
-    other = plain(other)
-    target._mutate(lambda out: ufunc(out, other, out=out))
-    return target
-
-
-def check_casts(ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any]) -> None:
-    """Raise NumPy's error where an output cannot take the dtype of the result."""
-    operands = [operand_of(value) for value in inputs]
-    kinds = tuple([o.kind for o in operands if o is not None])
-    if len(kinds) == ufunc.nin:
-        outputs = tuple([None if o is None else o.dtype for o in outs])
-        ufunc.resolve_dtypes((*kinds, *outputs), casting="same_kind")
-
-
-def _assign_node(target: Any, value: Node) -> None:
-    made = of_node(value)
-    del value
-    if not assign(target._cell, target._geometry, made):
-        array = plain(made)
-        target._mutate(lambda out: np.copyto(out, array, casting="same_kind"))
-
-
-def _may_write(target: Handle) -> bool:
-    return target._cell.writeable and target._geometry.writeable

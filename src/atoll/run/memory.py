@@ -17,9 +17,6 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
 * **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
   the pool and collects cycles, and is tried once more. Then it is a MemoryError that says who
   asked for how much; everything else stays usable.
-
-A buffer that a message or a foreign library still uses is kept from coming back by
-:meth:`Buffer.hold` and :meth:`Buffer.pin`, whatever becomes of the arrays over it.
 """
 
 from __future__ import annotations
@@ -117,15 +114,13 @@ def _lease_ended(lease: _Lease) -> None:
 class Buffer:
     """Contiguous memory, the pool's until it was allocated and again after its last use."""
 
-    __slots__ = ("__weakref__", "_bytes", "_holds", "_pins", "_pool", "address", "nbytes")
+    __slots__ = ("__weakref__", "_bytes", "_pool", "address", "nbytes")
 
     device = "cpu"
 
     def __init__(self, pool: Pool, owner: npt.NDArray[np.uint8], address: int, nbytes: int) -> None:
         self._pool = pool
         self._bytes = owner
-        self._holds = 0
-        self._pins = 0
         self.address = address
         self.nbytes = nbytes
 
@@ -138,32 +133,6 @@ class Buffer:
     ) -> npt.NDArray[Any]:
         """An array over the buffer, from byte ``offset`` on, which keeps the buffer from the pool."""
         return np.ndarray(shape, dtype, self._bytes, offset, strides)
-
-    def hold(self) -> None:
-        """Keep the memory as it is, though nothing may refer to it, until :meth:`release`."""
-        self._pool._keep(self, 1, 0)
-
-    def release(self) -> None:
-        """End one :meth:`hold`."""
-        self._pool._keep(self, -1, 0)
-
-    def pin(self) -> None:
-        """Promise that the memory stays at its address for others to use, until :meth:`unpin`."""
-        self._pool._keep(self, 0, 1)
-
-    def unpin(self) -> None:
-        """End one :meth:`pin`."""
-        self._pool._keep(self, 0, -1)
-
-    @property
-    def held(self) -> bool:
-        """Whether somebody has called :meth:`hold` and not yet :meth:`release`."""
-        return self._holds > 0
-
-    @property
-    def pinned(self) -> bool:
-        """Whether somebody has called :meth:`pin` and not yet :meth:`unpin`."""
-        return self._pins > 0
 
     def __repr__(self) -> str:
         return f"Buffer({self.nbytes} bytes at {self.address:#x})"
@@ -192,7 +161,6 @@ class Pool:
         self._lock = Lock()
         self._ended: deque[_Lease] = deque()
         self._leases: dict[int, _Lease] = {}  # of the buffers in use, by address
-        self._kept: dict[int, Buffer] = {}  # the held and pinned ones, by address
         self._free: dict[int, list[_Block]] = {}  # by capacity; the last one was left last
         self._used = 0
         self._cached = 0
@@ -329,19 +297,6 @@ class Pool:
         if not blocks:  # a size that is gone leaves no entry
             del self._free[block.capacity]
         statistics.add("destroyed")
-
-    def _keep(self, buffer: Buffer, holds: int, pins: int) -> None:
-        with self._lock:
-            if buffer._holds + holds < 0 or buffer._pins + pins < 0:
-                word = "held" if holds else "pinned"
-                raise ValueError(f"{buffer} is not {word}, so that cannot end")
-            buffer._holds += holds
-            buffer._pins += pins
-            if buffer._holds or buffer._pins:
-                self._kept[buffer.address] = buffer
-                return
-            kept = self._kept.pop(buffer.address)
-        del kept  # outside the lock, for it may be the last reference
 
     def _after_fork_in_child(self) -> None:
         self._lock = Lock()
