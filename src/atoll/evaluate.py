@@ -20,12 +20,12 @@ from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .comm.trail import opened, site_text
+from .comm.trail import opened, site_number, site_text
 from .comm.world import current_world
 from .config import Settings, config
 from .errors import DeferredValueError, OutOfMemoryError
 from .graph.geometry import Geometry
-from .graph.node import Node, Site, Value
+from .graph.node import Node, Site
 from .graph.pattern import Patterns
 from .kernels import rules, telling
 from .kernels.flags import report
@@ -61,8 +61,8 @@ class _Programs(threading.local):
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
-        self.again: set[Site] = set()
-        """Lines whose values were computed again, because nothing had stored them the first time."""
+        self.again: set[int] = set()
+        """Numbers of lines whose values were computed again, because nothing had stored them the first time."""
 
 
 _programs = _Programs()
@@ -286,7 +286,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
         if hasattr(node, "passed") and node.site is not None:
             if len(lines) >= _LINES_KEPT:
                 lines.clear()
-            lines.add(node.site)
+            lines.add(site_number(node.site))
     if not lines or current_world().size > 1:
         return []
     roots = {id(node) for node in pending}
@@ -294,10 +294,10 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
         node
         for node, alive in zip(found.order, found.alive_nodes, strict=True)
         if alive
-        and node.site in lines
         and node.kind in _ARITHMETIC
         and node.geometry.ndim
         and id(node) not in roots
+        and site_number(node.site) in lines
     ]
 
 
@@ -315,7 +315,9 @@ def _compute(pending: list[Node]) -> None:
         if fit is not None:
             if fit.passing:
                 lines = _programs.again
-                more = [nodes[place] for place in fit.passing if nodes[place].site in lines]
+                more = [
+                    n for n in map(nodes.__getitem__, fit.passing) if site_number(n.site) in lines
+                ]
                 if more:
                     del nodes, values, scalars
                     _compute([*pending, *more])
@@ -563,60 +565,21 @@ def _kernels_can(node: Node) -> bool:
     return native_node(node) and supported(node)
 
 
-class Bound:
-    """The values of some nodes as a function of arrays that are given at each call.
-
-    ``inputs`` are leaves without values. The program is that of the trace between them and the
-    roots; no node takes its value, so the same trace can be computed any number of times. What
-    is given is never written to. How an array lies in memory is part of the program's key.
-    """
-
-    __slots__ = ("inputs", "programs", "roots")
-
-    def __init__(self, roots: Sequence[Node], inputs: Sequence[Node]) -> None:
-        self.roots = list(dict.fromkeys(roots))
-        self.inputs = list(inputs)
-        self.programs: dict[Any, tuple[Program, list[Any], list[int], list[Any]]] = {}
-
-    def run(self, given: Sequence[Value]) -> list[Value]:
-        """The value of each root."""
-        form = tuple([value.array.strides for value in given])
-        made = self.programs.get(form)
-        if made is None:
-            made = self.programs[form] = self._make(given)
-        program, sources, places, scalars = made
-        values: list[Value | None] = [
-            given[source] if type(source) is int else source for source in sources
-        ]
-        results, flags = program.run(State(values, scalars))
-        for bits, launch in flags:
-            report(bits, launch.spec, launch.operations, {})
-        return [results[place] for place in places]
-
-    def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:
-        """The program for inputs that lie in memory like these, and where its leaves come from."""
-        number = {id(node): k for k, node in enumerate(self.inputs)}
-        for node, value in zip(self.inputs, given, strict=True):
-            node.value = Value(value.array, value.address, pinned=True)
-        try:
-            walk = _Walk(self.roots)
-            walk.add_numbers()
-            leaves = walk.leaves
-            settings = config.settings()
-            strides = tuple([leaf.value.array.strides for leaf in leaves])  # type: ignore[union-attr]
-            wanted = tuple(walk.wanted or ())
-            key = ("bound", *walk.key, strides, wanted, settings.fusion, settings.small)
-            alive = tuple([True] * len(leaves))
-            unseen = tuple([False] * len(walk.order))
-            program = _programs.kept.get(key)
-            found = Found(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
-            if program is None:
-                program = make_program(found, self.roots, make_launch)
-                statistics.add("plans_made")
-                _keep(_programs.kept, _PROGRAMS_KEPT, key, program)
-        finally:
-            for node in self.inputs:
-                node.value = None
-        sources = [number.get(id(leaf), leaf.value) for leaf in leaves]
-        position = {id(walk.order[kept]): place for place, kept in enumerate(program.kept)}
-        return program, sources, [position[id(root)] for root in self.roots], walk.scalars
+def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
+    """The program of a trace whose leaves have values of such a form, for whatever values they will have."""
+    walk = _Walk(roots)
+    walk.add_numbers()
+    leaves = walk.leaves
+    settings = config.settings()
+    strides = tuple([leaf.value.array.strides for leaf in leaves])  # type: ignore[union-attr]
+    wanted = tuple(walk.wanted or ())
+    key = ("bound", *walk.key, strides, wanted, settings.fusion, settings.small)
+    alive = tuple([True] * len(leaves))
+    unseen = tuple([False] * len(walk.order))
+    program = _programs.kept.get(key)
+    found = Found(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
+    if program is None:
+        program = make_program(found, list(roots), make_launch)
+        statistics.add("plans_made")
+        _keep(_programs.kept, _PROGRAMS_KEPT, key, program)
+    return program, found

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate import Bound
 from ..graph.node import Node, Value, in_order
 from ..recording.deferred import Call
+from .bound import Bound
 from .nodes import Data, Input, Receive
 from .partition import origin_of
 from .records import DistributedGraphPart, DistributedGraphPartition

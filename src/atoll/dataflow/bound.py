@@ -1,0 +1,57 @@
+"""A trace between inputs without values and roots, computed any number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..evaluate import bound_program
+from ..graph.node import Node, Value
+from ..kernels.flags import report
+from ..run.parts import State
+from ..run.program import Program
+
+
+class Bound:
+    """The values of some nodes as a function of arrays that are given at each call.
+
+    ``inputs`` are leaves without values. The program is that of the trace between them and the
+    roots; no node takes its value, so the same trace can be computed any number of times. What
+    is given is never written to. How an array lies in memory is part of the program's key.
+    """
+
+    __slots__ = ("inputs", "programs", "roots")
+
+    def __init__(self, roots: Sequence[Node], inputs: Sequence[Node]) -> None:
+        self.roots = list(dict.fromkeys(roots))
+        self.inputs = list(inputs)
+        self.programs: dict[Any, tuple[Program, list[Any], list[int], list[Any]]] = {}
+
+    def run(self, given: Sequence[Value]) -> list[Value]:
+        """The value of each root."""
+        form = tuple([value.array.strides for value in given])
+        made = self.programs.get(form)
+        if made is None:
+            made = self.programs[form] = self._make(given)
+        program, sources, places, scalars = made
+        values: list[Value | None] = [
+            given[source] if type(source) is int else source for source in sources
+        ]
+        results, flags = program.run(State(values, scalars))
+        for bits, launch in flags:
+            report(bits, launch.spec, launch.operations, {})
+        return [results[place] for place in places]
+
+    def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:
+        """The program for inputs that lie in memory like these, and where its leaves come from."""
+        number = {id(node): k for k, node in enumerate(self.inputs)}
+        for node, value in zip(self.inputs, given, strict=True):
+            node.value = Value(value.array, value.address, pinned=True)
+        try:
+            program, found = bound_program(self.roots)
+        finally:
+            for node in self.inputs:
+                node.value = None
+        sources = [number.get(id(leaf), leaf.value) for leaf in found.leaves]
+        position = {id(found.order[kept]): place for place, kept in enumerate(program.kept)}
+        return program, sources, [position[id(root)] for root in self.roots], found.scalars
