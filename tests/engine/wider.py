@@ -92,7 +92,7 @@ class Wider(Drawing):
         choices += [f"np.searchsorted(np.sort({name}, axis=None), {other}, side='{side}')"]
         choices += [f"np.isin({name}, {other})", f"np.intersect1d({name}, {other})", f"np.setdiff1d({name}, {other})"]
         choices += [f"np.union1d({name}, {other})", f"np.digitize({name}, [-1, 0, 2])", f"np.lexsort(({name}, {name}))"]
-        choices += [f"np.partition({name}, 0, axis={axis})[..., :1]", f"np.sort({name})[::-1]"]
+        choices += [f"np.partition({name}, 0)[..., :1]", f"np.sort({name})[::-1]"]
         choices += [f"np.unique({name}, axis=0)", f"np.sort_complex({name})", f"np.flatnonzero({name})"]
         if a.dtype.kind in "iu":
             choices += [f"np.bincount(np.ravel({name}) % 7)", f"np.bincount(np.ravel({name}) % 4, minlength=6)"]

@@ -73,6 +73,17 @@ def test_an_assignment_with_another_index_names_both(rank, size):
             u[[3, 5, 7] if rank == 0 else [3, 5]] += 1.0
 
 
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("do", ["barrier", "split"])
+def test_who_comes_to_a_barrier_or_a_split_alone_is_told(rank, size, do):
+    with atoll.world.split(0, rank), atoll.config(wait_check=0.05):
+        u = atoll.arange(36.0).reshape(6, 6) + 1
+        alone = {"barrier": atoll.world.barrier, "split": lambda: atoll.world.split(0)}[do]
+        with pytest.raises(DivergenceError, match=rf"world\.{do}\(\) at test_together.py"):
+            alone() if rank == 0 else float(u.sum())
+
+
 def computing(widths: tuple[int, int]) -> float:
     v = atoll.ones((6, widths[min(atoll.world.rank, 1)]))
     return float((v * 2).sum())

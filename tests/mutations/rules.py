@@ -142,6 +142,16 @@ RULES = [
         ("tests/instep/test_parcels.py",),
     ),
     Mutation(
+        "rule 13: what ranks compute together is told apart by its arguments",
+        (("recording/spread.py", 'trail.step(zlib.crc32(f"{words} {exact}".encode()), words)', "trail.step(1, words)"),),
+        ("tests/instep/test_together.py",),
+    ),
+    Mutation(
+        "rule 13: a barrier is a step",
+        (("comm/world.py", "            allgather(self.communicator, np.empty(0, np.uint8), what)", "            self.communicator.barrier(what)"),),
+        ("tests/instep/test_together.py",),
+    ),
+    Mutation(
         "rule 13: ranks that have parted stay parted",
         (("comm/trail.py", "        if self.parted:\n            raise self._still_parted(what)\n        if self.window", "        if self.window"),),
         ("tests/instep/test_after_parting.py",),

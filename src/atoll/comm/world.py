@@ -23,11 +23,14 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from ..config import config
 from ..errors import LaunchError, WorldError
 from . import launcher
 from .communicator import Communicator
 from .single import SingleCommunicator
+from .trail import allgather
 
 
 class World:
@@ -60,7 +63,7 @@ class World:
 
         All ranks call it. Who gives ``None`` belongs to none of them, and gets ``None``.
         """
-        self.communicator.trail.settle()
+        self._all_come("world.split()")
         part = self.communicator.split(color, key)
         return None if part is None else World(part)
 
@@ -75,8 +78,14 @@ class World:
 
     def barrier(self) -> None:
         """Return once every rank has called this."""
-        self.communicator.trail.settle()
-        self.communicator.barrier("world.barrier()")
+        self._all_come("world.barrier()")
+
+    def _all_come(self, what: str) -> None:
+        """Wait until every rank is here, by a step of the trail; ranks that have parted may come to begin anew."""
+        if self.communicator.trail.parted:
+            self.communicator.barrier(what)
+        else:
+            allgather(self.communicator, np.empty(0, np.uint8), what)
 
     def rank_of(self, other: World, rank: int) -> int | None:
         """Which rank of this world the given rank of ``other`` is, if any."""
