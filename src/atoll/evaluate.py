@@ -426,7 +426,7 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     structure = found.key[: found.structure]
     families = _programs.families
     family = families.get(structure)
-    moving = hasattr(make_launch, "moving") and _is_simple(leaves, order)
+    moving = hasattr(make_launch, "moving")
     if family is not None and moving:
         sample = _sample_of(leaves, order)
         program = family.bound(sample, order)
@@ -448,19 +448,6 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     return program
 
 
-_MOST_RANKS = 16
-"""Up to how many ranks plans serve slices that move: all bounds of all blocks are compared."""
-
-
-def _is_simple(leaves: Sequence[Node], order: Sequence[Node]) -> bool:
-    """Whether a trace lies in blocks on few ranks, as far as it lies on any."""
-    for node in (*leaves, *order):
-        place = node.place
-        if place is not None and not (place.is_boxes and place.world.size <= _MOST_RANKS):
-            return False
-    return True
-
-
 def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
     """What may differ between a trace and others of its family."""
     from .plan.skeleton import Sample
@@ -474,7 +461,8 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
         ]
     else:
         places = []
-    return Sample(geometries_of(leaves, order), places)
+    scattered = any(place is not None and not place.layout.is_block for place in places)
+    return Sample(geometries_of(leaves, order), places, scattered)
 
 
 def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any) -> None:
@@ -496,7 +484,7 @@ def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometr
 
 def _extended(family: Family, found: Found, roots: list[Node], sample: Sample) -> Program | None:
     """The program of a trace from a new template of its family; ``None`` if there can be none."""
-    from .plan.moving import LooseLaunch
+    from .plan.loose import LooseLaunch
 
     alive_leaves, alive_nodes = found.alive_leaves, found.alive_nodes
     settings = config.settings()

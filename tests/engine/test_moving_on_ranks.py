@@ -11,14 +11,35 @@ from atoll.layout import Block
 from atoll.run.exchange import StartExchange
 from atoll.run.program import Allocate, Share
 from tests.engine.test_moving_slices import Loop, blocks, eliminate, emptying, shrinking
+from tests.engine.test_scattered_shares import MAPS
 
 pytestmark = pytest.mark.timeout(300)
+
+
+def plain(pieces):
+    """Pieces, with lists in place of index arrays."""
+    return [
+        tuple(
+            [
+                [part if type(part) is slice else part.tolist() for part in item]
+                if type(item) is tuple and item and type(item[0]) is not int
+                else item
+                for item in piece
+            ]
+        )
+        for piece in pieces
+    ]
 
 
 def pieces(program):
     """What a program sends, receives, copies and allocates for it."""
     return [
-        (one.incoming, one.outgoing, one.inside, [(k, form.shape) for k, form in one.allocate])
+        (
+            plain(one.incoming),
+            plain(one.outgoing),
+            plain(one.inside),
+            [(k, form.shape) for k, form in one.allocate],
+        )
         for one in program.steps
         if type(one) is StartExchange
     ]
@@ -97,6 +118,21 @@ def test_layouts_in_blocks(which, size):
     on(layout, blocks, n, 20)
     on(layout, emptying, n, 6)
     assert check_moved() >= 10
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("which", MAPS)
+def test_layouts_that_are_no_boxes(which, size):
+    n = 40
+    layout = np.Layout((n, n), MAPS[which](n, size), size=size)
+    np.reset_stats()
+    on(layout, eliminate, n, 38)
+    assert which == "listed, mixed" or np.stats().plans_moved >= 10
+    check_moved()
+    on(layout, blocks, n, 20)
+    on(layout, emptying, n, 6)
+    check_moved()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -112,3 +112,16 @@ def test_blocks_are_written_in_the_order_in_which_they_lie(line, size):
     exec(line, {"a": expected, "b": -whole})
     exec(line, {"a": a, "b": b})
     numpy.testing.assert_array_equal(numpy.asarray(a), expected)
+
+
+@pytest.mark.simulated(2)
+def test_a_block_that_lies_otherwise_is_written_as_it_lies(size):
+    """Blocks of small arrays are cut out by NumPy, and not always in C order."""
+    values = numpy.random.default_rng(1).random((23, 23))
+    with np.config(small=30000):
+        layout = np.Layout((23, 23), ["n", Cyclic(3, offset=2)], size=size)
+        a = np.array(values).redistribute(layout)
+    for k in range(3, 20):
+        for array in (a, values):
+            array[k // 2 : k // 2 + 7, k:2:-1] -= array[15:2:-2, 3 : k + 1] * 0.5
+    assert numpy.array_equal(numpy.asarray(a), values)

@@ -31,7 +31,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -100,6 +100,11 @@ class Axis(ABC):
     def is_dense(self) -> bool:
         """Whether the held indices are exactly ``range(size)``."""
         return True
+
+    @property
+    def way(self) -> Any:
+        """How the axis is dealt out, but for its size, and where that begins; ``None`` if there is no more to say."""
+        return self.kind
 
     def keeps_step(self, step: int) -> bool:
         """Whether what a coordinate owns of every ``step``-th index from any on lies in its block at one step."""
@@ -437,6 +442,10 @@ class CyclicAxis(Axis):
         sets = tuple(self.owned(c).image(selected) for c in range(self.processes))
         return UnstructuredAxis(count, sets, one_to_one=True), range(self.processes)
 
+    @property
+    def way(self) -> Any:
+        return self.kind, self.block_size
+
     def keeps_step(self, step: int) -> bool:
         return self.block_size == 1 or step == 1 or step == -1
 
@@ -470,6 +479,10 @@ class UnstructuredAxis(Axis):
     @property
     def is_dense(self) -> bool:
         return not self.labels
+
+    @property
+    def way(self) -> Any:
+        return self.kind if self.is_dense and self.keeps_step(1) else None
 
     def keeps_step(self, step: int) -> bool:
         return step == 1 and not self.overlaps and all(map(_ascends, self.sets))

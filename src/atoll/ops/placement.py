@@ -29,7 +29,7 @@ class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
     __slots__ = (
-        "__weakref__", "_form", "bounds", "folds_whole", "held_once", "is_boxes", "layout", "lopsided", "number", "padded", "read", "world",
+        "__weakref__", "_form", "_outline", "folds_whole", "held_once", "is_boxes", "layout", "lopsided", "number", "padded", "read", "world",
     )  # fmt: skip
 
     def __init__(self, layout: Layout, world: World) -> None:
@@ -45,24 +45,39 @@ class Place:
         """Where views that were read lie, by their numbers."""
         self.is_boxes = layout.is_block and not self.padded
         """Whether there are but blocks, without padding."""
-        self.bounds: list[int] = []
-        """The bounds of the blocks, axis by axis: all that places of one form differ in."""
-        if self.is_boxes:
-            for axis in layout.axes:
-                self.bounds += axis.bounds  # type: ignore[attr-defined]
         self.lopsided = self.is_boxes and _is_lopsided(layout)
         """Whether one rank has so much more than an even share that most of the others would wait for it."""
         self._form: Any = None
+        self._outline: Any = None
 
     @property
     def form(self) -> Any:
-        """What places of boxes have in common that differ in the bounds of their blocks alone."""
+        """What places have in common that differ in the bounds of their blocks alone; if shares are no boxes,
+        their outline."""
         if self._form is None:
-            layout = self.layout
-            seats = None if layout.is_row_major else layout.table.tobytes()
-            form = ("blocks", self.world, layout.processes, layout.copies, layout.grid, seats)
-            self._form = coded(form)
+            if self.is_boxes:
+                layout = self.layout
+                seats = None if layout.is_row_major else layout.table.tobytes()
+                self._form = coded(("blocks", self.outline, seats))
+            else:
+                self._form = self.outline
         return self._form
+
+    @property
+    def outline(self) -> Any:
+        """What places have in common whose axes are dealt out alike, whoever has which part of them, and how much.
+
+        Padded ones, and ones with lists in any order, have it to themselves.
+        """
+        if self._outline is None:
+            layout = self.layout
+            ways = [axis.way for axis in layout.axes]
+            if self.padded or None in ways:
+                self._outline = coded(("alone", self.number))
+            else:
+                dealt = (layout.processes, layout.copies, layout.grid, tuple(ways))
+                self._outline = coded(("dealt", self.world, dealt))
+        return self._outline
 
     @classmethod
     def of(cls, layout: Layout, world: World) -> Place | None:
@@ -99,8 +114,8 @@ def _largest_share(layout: Layout) -> int:
 
 
 def is_dense_share(leaf: Node) -> bool:
-    """Whether what a rank has of a leaf in blocks fills its memory in C order."""
-    if not leaf.place.is_boxes or leaf.value is None:
+    """Whether what a rank has of a leaf fills its memory in C order, without padding."""
+    if leaf.place.padded or leaf.value is None:
         return False
     array = leaf.value.array
     return array.strides == dense(array.shape, array.dtype).strides

@@ -16,6 +16,7 @@ from ..run.across import FoldAcross
 from ..run.collective import fold_plan
 from ..run.exchange import (
     AcrossRanks,
+    CopyInside,
     FinishExchange,
     Fold,
     Position,
@@ -31,9 +32,9 @@ from ..run.program import (
     Share,
 )
 from .body import Needs, Patch
-from .counted import exchange_for_counts
+from .counted import Reading, counted_exchange
 from .description import Description, GroupNote, describe_group, describe_registers
-from .exchange import plan_exchange
+from .exchange import cuts_of, plan_exchange
 from .groups import Group, make_groups
 from .identities import identity
 from .launches import Launch
@@ -97,7 +98,7 @@ class Planner(StepsByNumpy):
         self.make = make
         self.start_exchange = getattr(make, "start_exchange", StartExchange)
         self.fold_across = getattr(make, "fold_across", fold_across)
-        self.exchange_for_counts = getattr(make, "exchange_for_counts", exchange_for_counts)
+        self.counted_exchange = getattr(make, "counted_exchange", counted_exchange)
         self.available: set[int] = set()
         self.groups: list[Group] = []
         self.made: list[list[Step]] = []
@@ -362,13 +363,7 @@ class Planner(StepsByNumpy):
         registers, patches, world = self.registers, needs.patches, self.world
         self._note(patches)
         if needs.scattered:
-            assert group.place is not None
-            if not patches:
-                return None
-            begin = self.exchange_for_counts
-            first = begin(patches, group.place, registers, world, needs.absent)
-            self._begin(first)
-            return FinishExchange(first), first.uses()
+            return self._counted_exchange(needs, group)
 
         def of_rank(rank: int) -> list[Patch]:
             if rank == registers.rank:
@@ -384,6 +379,37 @@ class Planner(StepsByNumpy):
             return None
         self._begin(start)
         return FinishExchange(start), start.uses()
+
+    def _counted_exchange(self, needs: Needs, group: Group) -> tuple[Step, set[int]] | None:
+        """The same for loops over local indices; what steps there are is the same for every part of the domain."""
+        registers, patches, world = self.registers, needs.patches, self.world
+        if not patches:
+            return None
+        assert world is not None
+        assert group.place is not None
+        sources = {registers.of[id(patch.node)] for patch in patches}
+        readings = [
+            Reading(
+                patch.register, registers.of[id(patch.node)], patch.node.place, patch.outer or ()
+            )
+            for patch in patches
+        ]
+        mine = [] if needs.absent else [patch.register for patch in patches]
+        begin = self.counted_exchange(
+            readings,
+            group.place,
+            world.communicator,
+            [(register, registers.geometry[register]) for register in mine],
+            cuts_of(registers, world.rank, sources),
+            {
+                register: registers.geometry[register].dtype
+                for register in (*sources, *[patch.register for patch in patches])
+            },
+        )
+        uses = sources | {*mine}
+        self._add(begin, uses)
+        self._add(CopyInside(begin), uses)
+        return FinishExchange(begin), uses
 
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
         """For each result, a leaf that dies in this group and lies in memory as the result does."""

@@ -9,7 +9,7 @@ without a word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,10 +47,9 @@ def plan_exchange(
     readers: Iterable[int],
     *,
     lasting: bool = True,
-    always: bool = False,
     make: Any = StartExchange,
 ) -> StartExchange | None:
-    """The step that begins this rank's share of an exchange, or ``None`` where it has none (but ``always`` one).
+    """The step that begins this rank's share of an exchange, or ``None`` where it has none.
 
     ``readers`` are the ranks whose patches may show something of this rank's. The exchange of a program is
     ``lasting``: its patches are nobody else's, and it will come again. ``make`` makes the step.
@@ -108,19 +107,27 @@ def plan_exchange(
                     )
                 elif record.peer == world.rank:
                     outgoing.append(Outgoing(source, record.source_key, record.shape, rank, tag))
-    if not (allocate or outgoing or always):
+    if not (allocate or outgoing):
         return None
-    cuts = {
-        registers.of[id(node)]: node.place.layout.inside(world.rank)
-        for node in registers.keep
-        if node is not None and node.place is not None and node.place.padded
-    }
+    cuts = cuts_of(registers, world.rank)
     moved = {one.register for one in incoming} | {one.register for one in outgoing}
     dtypes = {register: registers.geometry[register].dtype for register in moved}
     start: StartExchange = make(
         world.communicator, allocate, incoming, outgoing, inside, cuts, dtypes, lasting=lasting
     )
     return start
+
+
+def cuts_of(registers: Registers, rank: int, among: Container[int] | None = None) -> dict[int, Any]:
+    """For the registers of padded arrays, what cuts off the padding."""
+    return {
+        registers.of[id(node)]: node.place.layout.inside(rank)
+        for node in registers.keep
+        if node is not None
+        and node.place is not None
+        and node.place.padded
+        and (among is None or registers.of[id(node)] in among)
+    }
 
 
 def gather(node: Node) -> np.ndarray[Any, Any]:

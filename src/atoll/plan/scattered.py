@@ -84,7 +84,8 @@ def first_of(
     The view begins at index ``first``, and its axis ``along`` takes every ``step``-th one; less than nothing for
     ``along`` takes that alone. A rank without a share has zero.
     """
-    return function(local_start, home, place, axis, first, along, step, rank)
+    given = [getattr(one, "given", one) for one in (home, place)]
+    return function(local_start, *given, axis, first, along, step, rank)
 
 
 def local_start(

@@ -20,43 +20,149 @@ from typing import Any, NoReturn
 from ..comm.world import World
 from ..layout import Layout
 from ..ops.placement import Place
-from .unknown import Number, Unknown, greatest, least
+from .unknown import Given, Number, function, greatest, least
 
 Interval = tuple[Number, Number]
 """First index, and the one after the last."""
 Intervals = tuple[Interval, ...]
-
-NOTHING: Interval = (0, 0)
 
 
 class NotMovingError(Exception):
     """A program does something that no template can say."""
 
 
-class LooseLayout:
-    """Blocks with unknown bounds, on the grid of a layout."""
+class LooseEnds:
+    """Where the blocks of one axis begin, and where the last one ends, each asked for when it is needed."""
 
-    __slots__ = ("_like", "bounds", "copies", "grid", "is_block", "ndim", "overlaps", "processes", "ranks", "shape")  # fmt: skip
+    __slots__ = ("_axis", "_count", "_place")
 
-    def __init__(self, like: Layout, bounds: tuple[tuple[Number, ...], ...]) -> None:
+    def __init__(self, place: Any, axis: int, count: int) -> None:
+        self._place, self._axis, self._count = place, axis, count
+
+    def __len__(self) -> int:
+        return self._count + 1
+
+    def __getitem__(self, coordinate: int) -> Number:
+        return function(bound_at, self._place, self._axis, coordinate % (self._count + 1))
+
+    def first(self, index: Number) -> int:
+        """The coordinate of the block that an index lies in: a template is for one that stays."""
+        return int(function(block_at, self._place, self._axis, index))
+
+
+def bound_at(place: Place, axis: int, coordinate: int) -> int:
+    """A bound of a block."""
+    return place.layout.axes[axis].bounds[coordinate]  # type: ignore[attr-defined, no-any-return]
+
+
+def block_in(bounds: Sequence[int], index: int) -> int:
+    """The block that an index lies in, the first one for what lies before it."""
+    return max(bisect_right(bounds, index) - 1, 0)
+
+
+def block_at(place: Place, axis: int, index: int) -> int:
+    """The same of an axis of an array."""
+    return block_in(place.layout.axes[axis].bounds, index)  # type: ignore[attr-defined]
+
+
+def low_at(place: Place, axis: int, rank: int) -> int:
+    """Where on an axis in blocks begins what a rank owns."""
+    part = place.layout.region(rank)[axis]
+    return part.lowest if len(part) else 0
+
+
+def high_at(place: Place, axis: int, rank: int) -> int:
+    """Where on an axis in blocks ends what a rank owns."""
+    part = place.layout.region(rank)[axis]
+    return part.highest + 1 if len(part) else 0
+
+
+def count_at(place: Place, axis: int, rank: int) -> int:
+    """How many indices along an axis a rank owns."""
+    where = place.layout.coordinates(rank)
+    return 0 if where is None else place.layout.axes[axis].count(where[axis])
+
+
+def extent_at(place: Place, axis: int) -> int:
+    """How long an axis is."""
+    return place.layout.shape[axis]
+
+
+def is_seated(place: Place, rank: int) -> int:
+    """Whether a rank takes part in an array."""
+    return int(place.layout.coordinates(rank) is not None)
+
+
+class LooseAxis:
+    """How an axis is dealt out, but for its size, and who has which part of it."""
+
+    __slots__ = ("_like", "block_size", "kind", "overlaps", "processes")
+
+    def __init__(self, like: Any) -> None:
         self._like = like
-        self.bounds = bounds
-        self.shape = tuple([ends[-1] for ends in bounds])
+        self.kind, self.processes, self.overlaps = like.kind, like.processes, False
+        self.block_size = getattr(like, "block_size", 0)
+
+    def keeps_step(self, step: int) -> bool:
+        """Whether shares of slices lie in the blocks at one step."""
+        return bool(self._like.keeps_step(step))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NotMovingError(name)
+
+
+class LooseLayout:
+    """A layout on the grid of another one, its sizes unknown, and its seats, if shares are no boxes.
+
+    Those move, too: the first element of ``a[k + 1 :]`` belongs to one rank after the other.
+    """
+
+    __slots__ = (
+        "_like", "_place", "axes", "copies", "grid", "is_block", "ndim", "overlaps", "processes", "ranks", "seats",
+        "shape",
+    )  # fmt: skip
+
+    def __init__(self, like: Layout, place: Any, seats: bool) -> None:
+        self._like, self._place, self.seats = like, place, seats
         self.ndim, self.grid, self.copies = like.ndim, like.grid, like.copies
-        self.processes, self.ranks = like.processes, like.ranks
-        self.is_block, self.overlaps = True, False
+        self.shape = tuple([function(extent_at, place, axis) for axis in range(like.ndim)])
+        self.axes = tuple(map(LooseAxis, like.axes))
+        self.processes, self.is_block, self.overlaps = like.processes, like.is_block, False
+
+    @property
+    def bounds(self) -> tuple[LooseEnds, ...]:
+        """The bounds of the blocks along each axis."""
+        if not self.seats:
+            raise NotMovingError("bounds")
+        return tuple([LooseEnds(self._place, k, count) for k, count in enumerate(self.grid)])
 
     def coordinates(self, rank: int) -> tuple[int, ...] | None:
-        """Where in the grid a rank sits, ``None`` if it takes no part."""
-        return self._like.coordinates(rank)
+        """Where in the grid a rank sits, ``None`` if it takes no part; nothing of it where that moves."""
+        if self.seats:
+            return self._like.coordinates(rank)
+        return () if function(is_seated, self._place, rank) else None
 
     def ranks_at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
         """The ranks that hold a cell."""
+        if not self.seats:
+            raise NotMovingError("ranks_at")
         return self._like.ranks_at(coordinates)
 
     def local_shape(self, rank: int) -> tuple[Number, ...]:
         """The shape of a rank's block."""
-        return tuple([high - low for low, high in box_of_rank(self, rank)])
+        return tuple([function(count_at, self._place, axis, rank) for axis in range(self.ndim)])
+
+    def box(self, rank: int) -> Intervals:
+        """What a rank owns, where that is a box."""
+        return tuple(
+            [
+                (
+                    function(low_at, self._place, axis, rank),
+                    function(high_at, self._place, axis, rank),
+                )
+                for axis in range(self.ndim)
+            ]
+        )
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotMovingError(name)
@@ -65,40 +171,32 @@ class LooseLayout:
 class LoosePlace:
     """A :class:`LooseLayout` over the ranks of a world; ``number`` is less than nothing."""
 
-    __slots__ = ("folds_whole", "held_once", "layout", "number", "padded", "read", "world")
+    __slots__ = (
+        "folds_whole", "given", "held_once", "layout", "lopsided", "number", "padded", "read", "world",
+    )  # fmt: skip
 
-    def __init__(self, like: Place, bounds: tuple[tuple[Number, ...], ...], number: int) -> None:
-        self.layout = LooseLayout(like.layout, bounds)
+    def __init__(self, like: Place, given: Given, number: int, seats: bool) -> None:
+        self.given = given
+        self.layout = LooseLayout(like.layout, given, seats)
         self.world: World = like.world
         self.number = number
         self.padded, self.folds_whole, self.held_once = False, like.folds_whole, like.held_once
+        self.lopsided = False
         self.read: dict[int, Any] = {}
 
 
-def bounds_of(layout: Any) -> tuple[tuple[Number, ...], ...]:
+def bounds_of(layout: Any) -> tuple[Any, ...]:
     """For each axis of a layout in blocks, where they begin, and where the last one ends."""
     if type(layout) is LooseLayout:
-        loose: LooseLayout = layout
-        return loose.bounds
+        return layout.bounds
     return tuple([axis.bounds for axis in layout.axes])
-
-
-def box_of_rank(layout: Any, rank: int) -> Intervals:
-    """What a rank owns of a layout in blocks."""
-    place = layout.coordinates(rank)
-    if place is None:
-        return tuple([NOTHING for _ in layout.grid])
-    found = []
-    for ends, coordinate in zip(bounds_of(layout), place, strict=True):
-        low, high = ends[coordinate], ends[coordinate + 1]
-        found.append((low, high) if low < high else NOTHING)
-    return tuple(found)
 
 
 def intervals_of(place: Any, rank: int) -> Intervals | None:
     """What a rank owns, as one interval per axis; ``None`` where it is not that simple."""
     if place.number < 0:  # a loose one
-        return box_of_rank(place.layout, rank)
+        loose: LooseLayout = place.layout
+        return loose.box(rank) if loose.is_block else None
     key = (place.number, rank)
     if key not in _intervals:
         if len(_intervals) > 16384:
@@ -131,15 +229,13 @@ def common(one: Intervals, other: Intervals) -> Intervals | None:
     return tuple(found)
 
 
-def owners_of(ends: Sequence[Number], wanted: Interval) -> list[tuple[int, Interval]]:
+def owners_of(ends: Any, wanted: Interval) -> list[tuple[int, Interval]]:
     """An interval cut up by the coordinates that own its pieces."""
     low, high = wanted
     found: list[tuple[int, Interval]] = []
     if not low < high:
         return found
-    first = 0
-    if type(low) is int and not any(type(end) is Unknown for end in ends):
-        first = max(bisect_right(ends, low) - 1, 0)
+    first = ends.first(low) if type(ends) is LooseEnds else int(function(block_in, ends, low))
     for coordinate in range(first, len(ends) - 1):
         begin, end = ends[coordinate], ends[coordinate + 1]
         if not begin < high:

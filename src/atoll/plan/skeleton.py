@@ -18,6 +18,8 @@ class Sample:
     geometries: list[Geometry]
     places: list[Place | None]
     """Of leaves, of nodes, and of the regions that are assigned to; empty where nothing lies on ranks."""
+    scattered: bool = False
+    """Whether some shares are no boxes: then who sits where moves, too."""
 
     def numbers(self) -> list[int]:
         """A number for each geometry."""
@@ -27,10 +29,14 @@ class Sample:
         """A number for each place, below zero for none."""
         return [-1 if place is None else place.number for place in self.places]
 
+    def form_of(self, place: Place | None) -> Any:
+        """What a place has in common with others that a template may serve as well."""
+        return None if place is None else place.outline if self.scattered else place.form
+
     def is_like(self, other: Sample) -> bool:
-        """Whether the places differ in their bounds alone."""
-        return all(
-            one is two or (one is not None and two is not None and one.form == two.form)
+        """Whether the places differ in their bounds alone, and, where shares are scattered, in their seats."""
+        return self.scattered == other.scattered and all(
+            one is two or self.form_of(one) == self.form_of(two)
             for one, two in zip(self.places, other.places, strict=True)
         )
 

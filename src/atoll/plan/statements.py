@@ -281,7 +281,9 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             if base is not None and (not base.layout.is_block or scattered):
                 stored.add(id(node.args[0]), reasons.SCATTERED)
         for arg in node.args if scattered and not looped else ():
-            if type(arg) is Node and arg.place is not place and not _lies_ready(arg, stored):
+            if type(arg) is not Node or arg.place is place:
+                continue
+            if not (_lies_ready(arg, stored) or _spreads(arg, stored)):
                 stored.add(id(arg), reasons.SCATTERED)
     for node in trace.order:
         if id(node) in by_numpy:
@@ -318,6 +320,8 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
             continue
         if one.kind in ("call", "cast", "where") and one.place is place:
             stack.extend(one.args)
+        elif _spreads(one, stored):
+            continue
         elif one.kind == "read" and not crosses(one.params[0]):
             base = one.args[0]
             while base.kind == "read" and base.value is None and not crosses(base.params[0]):
@@ -326,6 +330,17 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
                 stored.add(id(base), reasons.SCATTERED)
         elif one.kind != "fill":
             stored.add(id(one), reasons.SCATTERED)
+
+
+def _spreads(node: Node, stored: Chosen) -> bool:
+    """Whether arithmetic makes much out of little that is there, as an outer product does: then loops do it
+    wherever they run, for the operands travel more easily than the result."""
+    return node.kind in ("call", "cast", "where") and all(
+        (2 * arg.geometry.size <= node.geometry.size and _lies_ready(arg, stored))
+        or _spreads(arg, stored)
+        for arg in node.args
+        if type(arg) is Node
+    )
 
 
 def _lies_ready(node: Node, stored: Chosen) -> bool:

@@ -46,7 +46,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 def text_of(number: Any) -> str:
     """How a number is written on the sheet, or a list or tuple of numbers."""
     kind = type(number)
-    if kind is Unknown:
+    if kind is Unknown or kind is Given:
         name: str = number.name
         return name
     if kind is list:
@@ -56,9 +56,9 @@ def text_of(number: Any) -> str:
     return repr(int(number))
 
 
-def value_of(number: Number) -> int:
-    """What a number is at the step that is being planned."""
-    return number.value if type(number) is Unknown else int(number)
+def value_of(number: Number) -> Any:
+    """What a number, or a thing that is given, is at the step that is being planned."""
+    return number.value if type(number) in (Unknown, Given) else int(number)
 
 
 class Sheet:
@@ -69,11 +69,20 @@ class Sheet:
         """For each line the name it gives a value to, or nothing for a check; the text; names in it."""
         self._known: dict[Any, Unknown] = {}
         self._checked: dict[tuple[str, str, str], bool] = {}
-        self.functions: dict[str, Callable[..., int]] = {}
+        self._constants: dict[int, Given] = {}
+        self.functions: dict[str, Any] = {}
 
     def unknown(self, name: str, value: int) -> Unknown:
         """A number that the compiled function is given."""
         return Unknown(self, name, value)
+
+    def constant(self, thing: Any) -> Given:
+        """A thing that is the same at every step, and that functions ask for numbers."""
+        found = self._constants.get(id(thing))
+        if found is None:
+            found = self._constants[id(thing)] = Given(self, f"c{len(self._constants)}", thing)
+            self.functions[found.name] = thing
+        return found
 
     def _let(self, key: Any, text: str, names: tuple[str, ...], value: int) -> Unknown:
         found = self._known.get(key)
@@ -94,8 +103,11 @@ class Sheet:
         value = _OPERATIONS[sign](value_of(a), value_of(b))
         return self._let((sign, first, second), f"{first} {sign} {second}", (first, second), value)
 
-    def function(self, what: Callable[..., int], *numbers: Number) -> Unknown:
-        """What a pure function makes of numbers: no check on the way."""
+    def function(self, what: Callable[..., int], *given: Any) -> Unknown:
+        """What a pure function makes of numbers, and of things: no check on the way."""
+        numbers = [
+            one if type(one) in (int, Unknown, Given) else self.constant(one) for one in given
+        ]
         name = what.__name__.lstrip("_")
         self.functions[name] = what
         texts = tuple(map(text_of, numbers))
@@ -151,6 +163,17 @@ def _names_in(text: str) -> set[str]:
     for sign in "[](),+":
         text = text.replace(sign, " ")
     return set(text.split())
+
+
+class Given:
+    """A thing that differs from step to step, and that functions ask for numbers: where an array lies."""
+
+    __slots__ = ("name", "sheet", "value")
+
+    def __init__(self, sheet: Sheet, name: str, value: Any) -> None:
+        self.sheet = sheet
+        self.name = name
+        self.value = value
 
 
 class Unknown:
@@ -241,12 +264,12 @@ class Unknown:
     __int__ = __index__
 
 
-def function(what: Callable[..., int], *numbers: Number) -> Number:
-    """What a pure function of integers makes of numbers, some of which may be unknown."""
-    for number in numbers:
-        if type(number) is Unknown:
-            return number.sheet.function(what, *numbers)
-    return what(*numbers)
+def function(what: Callable[..., int], *given: Any) -> Number:
+    """What a pure function makes of numbers and things, some of which may be unknown."""
+    for one in given:
+        if type(one) is Unknown or type(one) is Given:
+            return one.sheet.function(what, *given)
+    return what(*given)
 
 
 def least(a: Number, b: Number) -> Number:

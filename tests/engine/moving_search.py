@@ -1,0 +1,80 @@
+"""Random loops over slices that move, in layouts at random: ``python -m tests.engine.moving_search 0:500 [2-8]``.
+
+What they compute is compared with NumPy, and the programs that ranks have bound to other slices with what the planner says of
+the same slices.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import traceback
+
+import numpy
+
+from atoll import evaluate
+from atoll.comm import simulated
+from atoll.comm.world import current_world
+
+from ..plan import reference
+from . import layouts
+from .search import among
+from .test_moving_on_ranks import check_moved
+from .test_moving_slices import Loop
+
+
+def arrays_by(seed):
+    """Atoll's functions; the arrays of a program lie in layouts that the seed says."""
+    import atoll as np
+
+    numbers = random.Random(seed)
+
+    class Moved:
+        where = staticmethod(np.where)
+
+        @staticmethod
+        def array(values):
+            layout = layouts.random_layout(numbers, values.shape, current_world().size)
+            made = np.array(values)
+            return made if layout is None else made.redistribute(layout)
+
+    return Moved
+
+
+def check(seed):
+    """One loop; how many of its programs have moved."""
+    loop = Loop(seed)
+    steps = loop.n - 2
+    with numpy.errstate(all="ignore"):
+        expected, sums = loop.run(numpy, steps, seed % 4)
+        found, ours = loop.run(arrays_by(seed), steps, seed % 4)
+    report = "\n".join(loop.text)
+    for got, right in zip(found, expected, strict=True):
+        numpy.testing.assert_allclose(got, right, rtol=1e-10, equal_nan=True, err_msg=report)
+    numpy.testing.assert_allclose(ours, sums, rtol=1e-10, equal_nan=True, err_msg=report)
+    return check_moved()
+
+
+def main():
+    """Search."""
+    start, stop = map(int, sys.argv[1].split(":"))
+    least, most = among(sys.argv[2] if len(sys.argv) > 2 else "2-8")
+    evaluate.make_launch = reference.ReferenceLaunch
+    wrong = moved = 0
+    for seed in range(start, stop):
+        ranks = random.Random(seed).randint(least, most)
+        try:
+            found = simulated.run(ranks, check, seed, seed=seed, rendezvous=seed % 3 == 1)
+            moved += sum(found)
+        except Exception as error:
+            wrong += 1
+            print("=" * 80, f"seed {seed} on {ranks} ranks", flush=True)
+            print("".join(traceback.format_exception(error.__cause__ or error))[-2500:], flush=True)
+            print("\n".join(Loop(seed).text), flush=True)
+        if seed % 20 == 19:
+            print(f"{seed + 1 - start} loops, {moved} programs moved, {wrong} wrong", flush=True)
+    print(f"{stop - start} loops, {moved} programs moved, {wrong} wrong")
+
+
+if __name__ == "__main__":
+    main()
