@@ -8,7 +8,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from peers import laplace_start
+from programs.stencils import laplace_start
 
 
 @numba.njit(parallel=True)
@@ -77,7 +77,7 @@ def _step(u: np.ndarray, v: np.ndarray, dx2: float, dy2: float) -> float:
 
 def laplace(n: int) -> Iterator[Any]:
     """See ``programs.stencils.laplace``; the two grids take turns."""
-    u, dx2, dy2 = laplace_start(n)
+    u, dx2, dy2 = laplace_start(np, n)
     v = u.copy()
     yield None
     while True:

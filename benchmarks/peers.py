@@ -71,18 +71,6 @@ def contestant(name: str, program: str) -> Contestant:
     return Contestant(name, None, _nothing, run=written[program])
 
 
-def laplace_start(n: int) -> tuple[np.ndarray, float, float]:
-    """The grid at the start, and the squares of the steps."""
-    h = 1 / (n - 1)
-    x = np.arange(0, 1 + h / 2, h)
-    u = np.zeros((n, n))
-    u[0, :] = 0 - x**2
-    u[-1, :] = 1 - x**2
-    u[:, 0] = x**2 - 0
-    u[:, -1] = x**2 - 1
-    return u, h**2, h**2
-
-
 def _each(result: Any) -> list[Any]:
     return list(result) if isinstance(result, tuple) else [result]
 

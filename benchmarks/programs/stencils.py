@@ -34,8 +34,8 @@ def _laplace_step(np: Any, u: Any, dx2: float, dy2: float) -> Any:
     return np.sqrt(np.dot(v, v))
 
 
-def laplace(np: Any, n: int) -> Steps:
-    """Laplace's equation on the unit square, with the change of each step, until it is tiny."""
+def laplace_start(np: Any, n: int) -> tuple[Any, float, float]:
+    """The grid at the start, and the squares of the steps."""
     h = 1 / (n - 1)
     x = np.arange(0, 1 + h / 2, h)
     u = np.zeros((n, n))
@@ -43,9 +43,15 @@ def laplace(np: Any, n: int) -> Steps:
     u[-1, :] = 1 - x**2
     u[:, 0] = x**2 - 0
     u[:, -1] = x**2 - 1
+    return u, h**2, h**2
+
+
+def laplace(np: Any, n: int) -> Steps:
+    """Laplace's equation on the unit square, with the change of each step, until it is tiny."""
+    u, dx2, dy2 = laplace_start(np, n)
     yield None
     while True:
-        error = _laplace_step(np, u, h**2, h**2)
+        error = _laplace_step(np, u, dx2, dy2)
         if error <= 1e-16:
             return
         yield u, error
