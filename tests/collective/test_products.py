@@ -78,3 +78,23 @@ def test_what_moves_is_the_smaller_operand(rank, size):
     assert square.shape == (64, 64)
     assert atoll.stats().bytes_moved - before == 3 * rows[1].nbytes // 4  # of the result
     same(square, np.full((64, 64), 4096.0))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4)
+def test_small_products_of_slices_are_everywhere():
+    """Slices that lie on ranks are multiplied where they are, and what is small comes to every rank."""
+    theirs = np.arange(40.0 * 30).reshape(40, 30) % 17
+    with atoll.config(small=200):
+        ours = atoll.array(theirs)
+        atoll.sync()
+        before = atoll.stats()
+        for k in range(2, 20):
+            line = ours[:, :k] @ np.arange(k)
+            assert line.layout.is_replicated
+            assert np.array_equal(np.asarray(line), theirs[:, :k] @ np.arange(k))
+            back = ours[3::2, 1 : k + 1].T @ theirs[3::2, k]
+            assert np.array_equal(np.asarray(back), theirs[3::2, 1 : k + 1].T @ theirs[3::2, k])
+        after = atoll.stats()
+    assert after.plans_made + after.plans_reused == before.plans_made + before.plans_reused
+    assert after.gathered == before.gathered

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..comm.trail import bcast
+from ..comm.world import World
 from ..config import config
 from ..ops.elementwise import is_native
-from ..run.collective import multiplied, product_layout
+from ..run.collective import Section, everywhere, multiplied, product_layout
 from . import shaping
 from .cells import Handle
 from .creation import asarray
+from .making import is_small
 from .sections import of_section, section_of
 from .spread import in_step, world_of
 
@@ -39,7 +41,7 @@ def matmul(a: Any, b: Any) -> Any:
     if not _agree(a.shape, b.shape):
         np.matmul(*[np.broadcast_to(np.zeros((), bool), v.shape) for v in (a, b)])  # its error
     in_step(world, "matmul", a, b)
-    left, right = section_of(a, world), section_of(b, world)
+    left, right = _section_of(a, world), _section_of(b, world)
     if len(a.shape) == 1:
         left = left.expanded((0,))
     if len(b.shape) == 1:
@@ -50,7 +52,36 @@ def matmul(a: Any, b: Any) -> Any:
     gone += [len(result.shape) - 1] * (len(b.shape) == 1)
     if len(gone) == 2 and len(result.shape) == 2:
         return _number(result, world)
-    return of_section(result.squeezed(tuple(gone)), world)
+    result = result.squeezed(tuple(gone))
+    return of_section(everywhere(result) if is_small(result.shape) else result, world)
+
+
+def _section_of(value: Any, world: World) -> Section:
+    """This rank's section of an operand: of a slice, too, without a copy where its value is there."""
+    if not isinstance(value, Handle) or value._np is not None:
+        return section_of(value, world)
+    cell, view = value._cell, value._geometry
+    place, axes = cell.node.place, view.axes
+    if view.is_base or axes is None or place is None or not place.is_boxes:
+        return section_of(value, world)
+    key: list[Any] = []
+    taken: list[int] = []
+    for first, steps in axes:
+        if not steps:
+            key.append(first)
+            continue
+        axis, step = steps[0]
+        if len(steps) > 1 or step < 1:
+            return section_of(value, world)
+        key.append(slice(first, first + step * view.shape[axis], step))
+        taken.append(axis)
+    if sorted(taken) != list(range(view.ndim)) or not view.size or view.dtype != view.base.dtype:
+        return section_of(value, world)
+    block = cell.settle().array
+    part = Section(block, place.layout, world.communicator).sliced(tuple(key))
+    if taken == sorted(taken):
+        return part
+    return part.transposed(tuple(sorted(range(view.ndim), key=taken.__getitem__)))
 
 
 def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

@@ -36,7 +36,7 @@ ranks have been told. A function whose size depends on values (how many elements
 tells it to all ranks first.
 """
 
-from .elements import compressed, fetch, few_everywhere, positions_under, store
+from .elements import compressed, everywhere, fetch, few_everywhere, positions_under, store
 from .folds import FoldPlan, by_ufunc, extreme_places, fold_plan, folded
 from .messages import agree, exchange, prefix, uneven
 from .moving import (
@@ -65,6 +65,7 @@ __all__ = [
     "even_line",
     "even_part",
     "even_rows",
+    "everywhere",
     "exchange",
     "extreme_places",
     "fetch",

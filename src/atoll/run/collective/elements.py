@@ -18,7 +18,16 @@ from ...comm.communicator import Communicator
 from ...comm.trail import allgather
 from ...layout import Layout
 from .messages import exchange, uneven
-from .moving import by_parts, even_line, is_line, line_start, redistributed, reshaped, uneven_line
+from .moving import (
+    by_parts,
+    even_line,
+    is_line,
+    line_bounds,
+    line_start,
+    redistributed,
+    reshaped,
+    uneven_line,
+)
 from .section import Section
 
 Array = np.ndarray[Any, Any]
@@ -211,11 +220,31 @@ def few_everywhere(values: Section, mask: Section, small: int) -> Section:
     if total >= small:
         joined = Section(pieces, uneven_line(counts), communicator)
         return reshaped(joined, even_line(total, len(counts)))
-    row = np.zeros(int(counts.max()), pieces.dtype)
-    row[: len(pieces)] = pieces
-    every = allgather(communicator, row, "elements that are kept")
+    whole = _to_all(pieces, counts, communicator, "elements that are kept")
+    return Section(whole, Layout.replicated((total,), len(counts)), communicator)
+
+
+def _to_all(line: Array, counts: Array, communicator: Communicator, what: str) -> Array:
+    """The lines of all ranks, of known lengths, one after the other, by one message to all."""
+    row = np.zeros(int(counts.max()), line.dtype)
+    row[: len(line)] = line
+    every = allgather(communicator, row, what)
     parts = [part[:count] for part, count in zip(every, counts.tolist(), strict=True)]
-    return Section(np.concatenate(parts), Layout.replicated((total,), len(counts)), communicator)
+    return np.concatenate(parts)
+
+
+def everywhere(section: Section) -> Section:
+    """All elements of a few on every rank. Collective."""
+    layout = section.layout
+    if layout.is_replicated:
+        return section
+    target = Layout.replicated(layout.shape, layout.processes)
+    bounds = line_bounds(layout)
+    if bounds is None:
+        return redistributed(section, target)
+    what = "all of a few elements"
+    line = _to_all(section.block.reshape(-1), np.diff(bounds), section.communicator, what)
+    return Section(line.reshape(layout.shape), target, section.communicator)
 
 
 def positions_under(mask: Section) -> Section:
