@@ -109,3 +109,30 @@ def test_equal_values_are_not_taken_for_each_other(line, values):
                 for a, b in ((found, expected), (mine, theirs)):
                     oracle.same(a, b, ulps=4, where=where)
                     numpy.testing.assert_equal(signs(a), signs(b), err_msg=where)
+
+
+AXES = [
+    "np.concatenate((a, a), axis)",
+    "np.sort(a, axis)",
+    "np.argsort(a, axis, kind='stable')",
+    "a.sum(axis)",
+    "a.cumsum(axis)",
+    "a.argmax(axis)",
+    "np.flip(a, axis)",
+    "np.stack((a, a), axis)",
+]
+
+
+@pytest.mark.simulated(2)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("line", AXES)
+def test_ranks_take_the_same_for_an_axis(line):
+    def run(module, array, axis):
+        return eval(line, {"np": module, "a": array, "axis": axis})
+
+    whole = numpy.arange(60.0).reshape(10, 6) % 7
+    a = atoll.array(whole)
+    for axis in (1, True, 1.0):
+        expected = oracle.outcome(run, numpy, (whole, axis))
+        oracle.same(oracle.outcome(run, atoll, (a, axis)), expected, where=f"{line}, {axis}")
+        assert isinstance(expected, TypeError) is (type(axis) is float) or axis is True

@@ -85,7 +85,9 @@ def concatenate(
                     *[a if type(a) in weak else p.dtype for a, p in zip(arrays, parts)]
                 )
                 parts, axis = [a.ravel() for a in parts], 0
-            made = None if type(axis) is bool else _joined(parts, index(axis), kind)
+            if type(axis) is bool:
+                np.concatenate(([0],), axis=axis)  # NumPy's words
+            made = _joined(parts, index(axis), kind)
             if made is not None:
                 return made
             arrays = parts

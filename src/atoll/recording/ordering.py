@@ -33,7 +33,7 @@ def _usable(handle: Any, axis: Any) -> World | None:
     world = world_of([handle])
     if world is None or not is_native(handle.dtype) or not handle.size or not handle.ndim:
         return None
-    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
+    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
         return None
     return world
 
