@@ -46,7 +46,7 @@ FOREIGN = {
 }
 """The packages that only some files or rooms may import."""
 
-LONGEST = 700
+LONGEST = 640
 
 
 @dataclass(frozen=True)
