@@ -1,8 +1,10 @@
-"""Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [kernels] [further]``.
+"""Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [word ...]``.
 
 With a number of ranks, or two that it lies between (``2-16``), on simulated ranks that take turns in an order of the
-program's own; under ``mpiexec``, on real ones. With ``further``, lines of ``further.py`` are drawn as well. What fails
-is cut down by leaving lines out, and printed.
+program's own; under ``mpiexec``, on real ones. The words: with ``kernels``, kernels run the loops, and not NumPy; with
+``further``, lines of ``further.py`` are drawn as well; with ``forgetful``, memos forget at random, limits are
+tiny, and each rank collects its garbage at times of its own (``forgetful.py``). What fails is cut down by leaving lines
+out, and printed.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from atoll import evaluate
 from atoll.comm import simulated
 
 from ..plan import reference
-from . import checking, further, layouts, wider
+from . import checking, forgetful, further, layouts, wider
 from .text import replay
 
 
@@ -88,6 +90,8 @@ def main():
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
         evaluate.make_launch = reference.ReferenceLaunch
+    if "forgetful" in sys.argv:
+        forgetful.begin(start + 1000 * atoll.world.rank)
     kind = further.Further if "further" in sys.argv else wider.Wider
     wrong = 0
     for seed in range(start, stop):

@@ -10,6 +10,7 @@ import pytest
 from atoll.comm import simulated
 
 from . import checking, further, wider
+from .forgetful import forgetting
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("by_numpy")]
 
@@ -35,3 +36,23 @@ def test_simulated_ranks(block):
 def test_ranks(rank):
     for seed in range(22_000, 22_006):
         checking.check(drawn(seed, ranks=True))
+
+
+def test_simulated_ranks_whose_memos_forget():
+    for seed in (
+        23_022,
+        23_042,
+        23_043,
+        23_044,
+    ):  # some of which part if tables let two equal views live
+        size = random.Random(seed).randint(2, 4)
+        with forgetting(seed):
+            simulated.run(size, checking.check, drawn(seed, ranks=True), seed=seed)
+
+
+@pytest.mark.ranks(2, 3)
+def test_ranks_whose_memos_forget(rank):
+    """One rank has forgotten what the others remember."""
+    with forgetting(rank):
+        for seed in range(24_000, 24_004):
+            checking.check(drawn(seed, ranks=True))

@@ -180,3 +180,14 @@ def test_an_old_version_that_a_strided_assignment_still_reads():
 
     for ours, theirs in zip(program(atoll), program(np), strict=True):
         np.testing.assert_array_equal(np.asarray(ours), theirs)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "argmax", "mean"])
+@pytest.mark.parametrize("wrong", [True, 1.0])
+def test_what_equals_an_axis_is_none(name, wrong):
+    """An axis that was met before is found again by its value."""
+    with atoll.config(small=0):
+        a = atoll.arange(24.0).reshape(4, 6) + 1
+        getattr(a, name)(axis=1)
+        with pytest.raises(TypeError):
+            getattr(a, name)(axis=wrong)

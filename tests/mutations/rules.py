@@ -147,6 +147,11 @@ RULES = [
         ("tests/instep/test_together.py",),
     ),
     Mutation(
+        "rule 1: of equal views one only is alive",
+        (("graph/interned.py", "                    self._newest.clear()\n", "                    self._newest.clear()\n                    self._known.clear()\n"),),
+        ("tests/engine/test_drawn.py",),
+    ),
+    Mutation(
         "rule 13: a barrier is a step",
         (("comm/world.py", "            allgather(self.communicator, np.empty(0, np.uint8), what)", "            self.communicator.barrier(what)"),),
         ("tests/instep/test_together.py",),

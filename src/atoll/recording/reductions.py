@@ -163,7 +163,7 @@ def reduce(
             return truths.any() if ufunc is np.logical_or else truths.all()
         if truths is not None and ufunc is np.add:
             return np.int_(np.count_nonzero(truths))
-    if plainly:
+    if plainly and (axis is None or type(axis) is int or type(axis) is tuple):
         found = _folds.get((ufunc, geometry.number, axis))
         cell = handle._cell
         home = cell.node.place
