@@ -20,10 +20,12 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from installed import compiled_sources
 from peers import PEERS, installed
 from plot import write_plot
 from programs import chosen
@@ -243,7 +245,8 @@ def main() -> int:
     if given.smoke:
         given.seconds = 0.0
     measure = distributed if given.ranks else single
-    table, failures = measure(given, programs, size)
+    with nullcontext() if given.smoke else compiled_sources():
+        table, failures = measure(given, programs, size)
     if given.json:
         given.json.write_text(json.dumps({"sizes": size, "programs": table}, indent=1) + "\n")
     if given.plot and not given.ranks:

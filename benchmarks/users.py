@@ -3,7 +3,7 @@
     python benchmarks/users.py [names...] [--seconds 3.0] [--smoke] [--json FILE]
 
 Each program of ``sciences/`` runs in two processes of its own. In the first no kernel is known, neither in memory nor
-on disk: ``first`` compares that run with NumPy's first. In the second the kernels lie on disk: ``again`` is its first
+on disk (Python's sources are compiled, as where atoll is installed): ``first`` compares that run with NumPy's first. In the second the kernels lie on disk: ``again`` is its first
 run, and then NumPy and atoll take turns: ``warm`` is the median of the ratios. Above 1 atoll is faster.
 Results are compared with NumPy's, and a wrong one makes the command fail; times never do.
 """
@@ -18,11 +18,13 @@ import sys
 import tempfile
 import time
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
 import numpy
+from installed import compiled_sources
 from measuring import differences
 from sciences import SCIENCES
 
@@ -109,6 +111,22 @@ def row(name: str, options: list[str], seconds: float) -> dict[str, Any]:
     }
 
 
+def tabled(name: str, given: argparse.Namespace) -> dict[str, Any]:
+    """Measure one program, and print its line."""
+    if given.smoke:
+        found = measure(name, SCIENCES[name].tiny, 1e-9)
+        found["again"] = found["first"]
+    else:
+        found = row(name, [], given.seconds)
+    print(
+        f"{name:17}{found['n']:>9}{found['numpy'] * 1e3:>10.2f}{found['first']:>8.2f}"
+        f"{found['again']:>8.2f}{found['warm']:>8.2f}{found['fallbacks']:>10}{found['plans']:>7}"
+        f"{found['plans_later']:>7.1f}{found['kernels']:>9}  {found['wrong']}",
+        flush=True,
+    )
+    return found
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -132,20 +150,8 @@ def main() -> None:
         return
     print(f"{'program':17}{'n':>9}{'NumPy ms':>10}{'first':>8}{'again':>8}{'warm':>8}"
           f"{'warnings':>10}{'plans':>7}{'later':>7}{'kernels':>9}")  # fmt: skip
-    table = []
-    for name in names:
-        if given.smoke:
-            found = measure(name, SCIENCES[name].tiny, 1e-9)
-            found["again"] = found["first"]
-        else:
-            found = row(name, [], given.seconds)
-        table.append(found)
-        print(
-            f"{name:17}{found['n']:>9}{found['numpy'] * 1e3:>10.2f}{found['first']:>8.2f}"
-            f"{found['again']:>8.2f}{found['warm']:>8.2f}{found['fallbacks']:>10}{found['plans']:>7}"
-            f"{found['plans_later']:>7.1f}{found['kernels']:>9}  {found['wrong']}",
-            flush=True,
-        )
+    with nullcontext() if given.smoke else compiled_sources():
+        table = [tabled(name, given) for name in names]
     if len(table) > 1:
         means = [geometric_mean([one[key] for one in table]) for key in ("first", "again", "warm")]
         print(f"{'all':36}{means[0]:>8.2f}{means[1]:>8.2f}{means[2]:>8.2f}")

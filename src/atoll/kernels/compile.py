@@ -22,9 +22,9 @@ from .machine import Machine, machine
 from .nest import build
 from .spec import KernelSpec
 
-DRAFT_WORK = 1 << 27
+DRAFT_WORK = 1 << 25
 """Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
-LEAST_WORK = 1 << 17
+LEAST_WORK = 1 << 15
 """What a call counts for at least."""
 _QUICK, _BEST = 0, 3
 _DRAFT = "_draft"
