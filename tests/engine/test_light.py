@@ -63,6 +63,7 @@ OPERATIONS = {
     "to single": lambda m, x, y: x.astype("f4"),
     "to integers": lambda m, x, y: y[::-1].astype("i8"),
     "to truth": lambda m, x, y: x.astype("?"),
+    "largest": lambda m, x, y: m.maximum((x > 0).astype("i2"), 0),
     "across": lambda m, x, y: x.reshape(200, 200).T * y.reshape(200, 200),
 }
 
@@ -247,6 +248,66 @@ def test_errors_are_raised_as_the_rules_say():
         call()
     with np.errstate(divide="ignore"):
         assert numpy.asarray(call())[3] == numpy.inf
+
+
+def test_numbers_that_are_still_to_be_looked_at():
+    x, _ = arrays()
+    a = np.array(x)
+    largest = a.max()
+    float(largest)
+    for call, expected in (
+        (lambda: largest * a, x.max() * x),
+        (lambda: a - largest, x - x.max()),
+        (lambda: a > largest, x > x.max()),
+    ):
+        result, _ = looked_at(call)
+        numpy.testing.assert_array_equal(numpy.asarray(result), expected, strict=True)
+
+
+class Grid(np.ndarray):
+    """A class of a user's."""
+
+
+def test_classes_of_users():
+    x, y = arrays()
+    a, b = np.array(x), np.array(y).view(Grid)
+    for call, expected in (
+        (lambda: a + b, x + y),
+        (lambda: b - a, y - x),
+        (lambda: b * 2, y * 2),
+        (lambda: -b, -y),
+        (lambda: b.astype("f4"), y.astype("f4")),
+    ):
+        result, _ = looked_at(call)
+        assert type(result) is Grid
+        numpy.testing.assert_array_equal(numpy.asarray(result), expected, strict=True)
+
+
+def test_a_small_array_beside_a_large_one():
+    x, y = arrays()
+    a, row = np.array(x.reshape(200, 200)), np.array(y[:200])
+    for call, expected in (
+        (lambda: a + row, x.reshape(200, 200) + y[:200]),
+        (lambda: row - a, y[:200] - x.reshape(200, 200)),
+    ):
+        result, _ = looked_at(call)
+        numpy.testing.assert_array_equal(numpy.asarray(result), expected, strict=True)
+
+
+def test_whole_numbers_in_place_by_a_class_of_users():
+    x = (100 * arrays()[0]).astype("i8")
+    a, b = np.array(x), np.array(x).view(Grid)
+
+    def step():
+        nonlocal b
+        b += a
+        return b
+
+    for _ in range(OFTEN):
+        step()
+        np.sync()
+    assert type(b) is Grid
+    numpy.testing.assert_array_equal(numpy.asarray(b), (OFTEN + 1) * x)
 
 
 def test_threads():

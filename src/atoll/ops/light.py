@@ -32,6 +32,8 @@ _AGREED = frozenset(
         "isnan", "isfinite", "isinf", "signbit", "floor", "ceil", "trunc", "rint",
     }
 )  # fmt: skip
+_EXACT = frozenset({"maximum", "minimum", "fmax", "fmin", "sign", "bitwise_count"})
+"""Agreed for whole numbers: of two zeros, say, NumPy takes the one or the other."""
 _ROUNDED = frozenset({"multiply", "divide", "absolute", "square", "sqrt"})
 """Of complex numbers these depend on how memory is laid out."""
 _CASTS = {"b": "?bhilqBHILQfd", "i": "?bhilqBHILQfd", "u": "?bhilqBHILQfd", "f": "?ilqfd"}
@@ -162,7 +164,8 @@ def _is_agreed(node: Node) -> bool:
     if node.kind != "call":
         return False
     loop: Any = node.params[0]
-    if loop.output.char == "e" or not (loop.name in _AGREED or _divides_by_number(node)):
+    known = loop.name in _AGREED or (loop.name in _EXACT and loop.output.kind in "biu")
+    if loop.output.char == "e" or not (known or _divides_by_number(node)):
         return False
     for arg, dtype in zip(node.args, loop.inputs, strict=True):
         if dtype.char == "e" or (dtype.kind == "c" and loop.name in _ROUNDED):

@@ -90,8 +90,10 @@ def converted_at_call(handle: Handle, node: Node) -> Any:
 
 def _memory_of(value: Any) -> Any:
     """An operand as NumPy takes it; ``None`` for an array that is not computed yet, or not for this process alone."""
-    if type(value) is not Handle.array_type:
+    if type(value) is not Handle.array_type and not isinstance(value, Handle):
         return value
+    if value._np is not None:
+        return value._np
     node = value._cell.node
     there = node.value
     if there is None or node.place is not None:
