@@ -13,6 +13,7 @@ import numpy as np
 from ..comm.trail import Site, site_from
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, settled, view_of
+from ..kernels.rules import free
 from ..ops.light import line_at, lines
 from .cells import Handle
 from .making import of_node
@@ -72,20 +73,39 @@ def at_call_in_place(
     return True
 
 
-def converted_at_call(handle: Handle, node: Node) -> Any:
-    """The array of a conversion by NumPy, where recording it at this line has gained nothing; else ``None``."""
-    known = lines.get(node.mark or node.marked())
-    line = None if known is None else line_at(known, node.site)
+_conversions: dict[Any, tuple[int, Geometry]] = {}
+"""By the array's geometry and what was asked for: the mark and the geometry of the conversion."""
+_CONVERSIONS_KEPT = 4096
+
+
+def remember_conversion(handle: Handle, dtype: Any, node: Node) -> None:
+    """Note what ``astype`` of such an array was recorded as."""
+    if type(dtype) is str or isinstance(dtype, (type, np.dtype)):
+        if len(_conversions) >= _CONVERSIONS_KEPT:
+            _conversions.clear()
+        mark = node.mark or node.marked()
+        _conversions[handle._geometry.number, dtype] = mark, node.geometry
+
+
+def converted_at_call(handle: Handle, dtype: Any, frame: FrameType) -> Any:
+    """``astype`` by NumPy, where recording it at this line has gained nothing; else ``None``."""
+    try:
+        found = _conversions.get((handle._geometry.number, dtype))
+    except TypeError:  # what says a dtype may be a list
+        return None
+    if found is None:
+        return None
+    mark, geometry = found
+    known = lines.get(mark)
+    line = None if known is None or not free() else line_at(known, site_from(frame))
     if line is None:
         return None
     memory = _memory_of(handle)
     if memory is None:
         line.recorded()
         return None
-    result = memory.astype(node.geometry.dtype)
-    return (
-        of_node(settled(result, node.geometry)) if result.strides == node.geometry.strides else None
-    )
+    result = memory.astype(geometry.dtype)
+    return of_node(settled(result, geometry)) if result.strides == geometry.strides else None
 
 
 def _memory_of(value: Any) -> Any:

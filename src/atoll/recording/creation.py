@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import ceil, isfinite
 from operator import index
 from typing import Any
@@ -17,7 +18,7 @@ from ..layout import Layout
 from ..ops.elementwise import cast, is_native
 from ..run.arrays import allocate_array
 from . import shaping
-from .at_call import converted_at_call
+from .at_call import converted_at_call, remember_conversion
 from .cells import Cell, Handle
 from .fallback import by_numpy
 from .making import (
@@ -270,6 +271,10 @@ def astype(
         if result is small:
             return handle
         return from_numpy(result) if not is_native(small.dtype) else of_small(result)
+    if order == "K" and casting == "unsafe":
+        result = converted_at_call(handle, dtype, sys._getframe(1))
+        if result is not None:
+            return result
     target = np.dtype(dtype)
     own: Geometry = handle._geometry
     if target == own.dtype and not copy and _laid_out(handle, None if order == "K" else order):
@@ -285,9 +290,8 @@ def astype(
     if not native or handle._cell.pins or not free():
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
     node = cast(handle._node(), target, user_site())
-    result = converted_at_call(handle, node)
-    if result is None:
-        result = recorded(node)
+    remember_conversion(handle, dtype, node)
+    result = recorded(node)
     if order != "K" and not _laid_out(result, order):
         return shaping.copied(result, order)
     return result
