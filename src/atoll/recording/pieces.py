@@ -211,6 +211,7 @@ def _settled(cell: Cell) -> bool:
     cell.pieces += 1
     if cell.pieces < MOST_PIECES:
         return False
+    del node  # or the old version would be in somebody's hands, and be copied
     cell.settle()
     tiles = _tiles(cell)
     if tiles is not None:
