@@ -69,6 +69,7 @@ def at_call_in_place(
     if not cell.is_unshared():
         return False
     value = cell.own()
+    value.program = None
     ufunc(value.array, second, out=value.array)
     return True
 
