@@ -106,14 +106,14 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
             if id(arg) not in number:
                 number[id(arg)] = len(number)
                 leaves.append((k, slot))
-                words.append(f"leaf {_dtype(arg.geometry.dtype)} {arg.place is None}")
+                words.append(f"leaf {dtype_words(arg.geometry.dtype)} {arg.place is None}")
             operands.append(number[id(arg)])
             follows = follows or arg.place is not None
         if node.place is not None and not follows:
             homes.append(k)
-        params = [_dtype(p.dtype) if type(p) is Geometry else repr(p) for p in node.params]
+        params = [dtype_words(p.dtype) if type(p) is Geometry else repr(p) for p in node.params]
         want = "wanted" if id(node) in wanted else ""
-        form = f"{_dtype(node.geometry.dtype)} {node.place is None}"
+        form = f"{dtype_words(node.geometry.dtype)} {node.place is None}"
         words.append(f"{node.kind} {node.name} {operands} {params} {form} {want}")
         nodes.append(k)
         number[id(node)] = len(number)
@@ -130,5 +130,5 @@ def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
     return outlined(order, roots).of(order)
 
 
-_dtype = lru_cache(256)(str)
+dtype_words = lru_cache(256)(str)
 """A dtype in words, which NumPy finds anew at each asking."""

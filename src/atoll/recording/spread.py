@@ -12,7 +12,7 @@ from ..comm.world import World
 from ..config import config
 from ..errors import WorldError
 from ..kernels.rules import free
-from ..ops.fingerprint import of_layout
+from ..ops.fingerprint import dtype_words, of_layout
 from ..ops.placement import Place, placed_view
 from .cells import Handle
 
@@ -55,11 +55,12 @@ def in_step(world: World, name: str, *facts: Any) -> None:
     that are no integers, and what is in arrays that every rank has, are compared where ``config.debug`` says so.
     """
     exact: list[Any] = []
-    words = f"{name}({', '.join([_said(fact, exact) for fact in facts])})"
+    debug = config.debug
+    words = f"{name}({', '.join([_said(fact, exact, debug) for fact in facts])})"
     world.communicator.trail.step(zlib.crc32(f"{words} {exact}".encode()), words)
 
 
-def _said(fact: Any, exact: list[Any]) -> str:
+def _said(fact: Any, exact: list[Any], debug: bool) -> str:
     """An argument in words that are the same on all ranks; ``exact`` takes what only a comparison needs."""
     kind = type(fact)
     if fact is None or kind is int or kind is bool or kind is str:
@@ -72,25 +73,25 @@ def _said(fact: Any, exact: list[Any]) -> str:
             if not view.is_base:
                 exact.append((view.base.shape, view.axes or (view.strides, view.offset)))
         lies = fact._shape_of_view()
-        if fact._np is not None and config.debug:
+        if fact._np is not None and debug:
             exact.append(fact._np.tolist())
-        return f"{lies.dtype} {lies.shape}"
+        return f"{dtype_words(lies.dtype)} {lies.shape}"
     if isinstance(fact, np.ndarray):
-        if config.debug:
+        if debug:
             exact.append(fact.tolist())
-        return f"{fact.dtype} {fact.shape}"
+        return f"{dtype_words(fact.dtype)} {fact.shape}"
     if isinstance(fact, np.integer | np.bool_):
         return repr(fact.item())
     if kind is slice:
-        return ":".join([_said(part, exact) for part in (fact.start, fact.stop, fact.step)])
+        return ":".join([_said(part, exact, debug) for part in (fact.start, fact.stop, fact.step)])
     if isinstance(fact, float | complex | np.inexact):
-        return repr(fact) if config.debug else kind.__name__
+        return repr(fact) if debug else kind.__name__
     if isinstance(fact, list | tuple):
         if len(fact) > SHORT_LIST:
-            if config.debug:
-                exact.append([_said(part, []) for part in fact])
+            if debug:
+                exact.append([_said(part, [], debug) for part in fact])
             return f"{len(fact)} values"
-        return f"[{', '.join([_said(part, exact) for part in fact])}]"
+        return f"[{', '.join([_said(part, exact, debug) for part in fact])}]"
     if kind is dict:
-        return ", ".join([f"{name}={_said(part, exact)}" for name, part in fact.items()])
+        return ", ".join([f"{name}={_said(part, exact, debug)}" for name, part in fact.items()])
     return getattr(fact, "__name__", kind.__name__)
