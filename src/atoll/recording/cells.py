@@ -293,16 +293,17 @@ class Cell:
     def own(self) -> Value:
         """The value in memory that no other node shares, so that it may be written to."""
         value = self.settle()
-        node = self.node
+        node, tiles = self.node, value.tiles
         # self.node, the local variable, and getrefcount's own argument make three
         if not value.pinned and sys.getrefcount(node) > 3:
             self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
             self.node.holders = node.holders  # who shares it may be known to this rank alone
+            if hasattr(node, "asked"):
+                self.node.asked = True
             assert self.node.value is not None
             value = self.node.value
         value.count = -1
-        if value.tiles is not None:
-            value.tiles.held.clear()
+        value.tiles = tiles and tiles.emptied()
         return value
 
     def is_unshared(self) -> bool:

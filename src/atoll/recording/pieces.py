@@ -61,6 +61,13 @@ class Tiles:
         """The boxes and their elements, the latest first."""
         self.last: Box | None = None
 
+    def emptied(self) -> Tiles:
+        """The same history, of memory that is about to be written to."""
+        made = Tiles()
+        made.asked, made.brought, made.budget = self.asked, self.brought, self.budget
+        made.last = self.last
+        return made
+
     def showing(self, view: Geometry) -> Array | None:
         """A view, if it is in one of the tiles."""
         for box, array in self.held:
