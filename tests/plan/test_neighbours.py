@@ -12,6 +12,7 @@ from atoll.comm.imagined import imagined_world
 from atoll.config import config
 from atoll.errors import CommunicationError
 from atoll.plan import build, readers
+from atoll.plan import counted as plan_counted
 
 SHAPE = (24, 18)
 PROGRAMS = {
@@ -80,24 +81,35 @@ def test_what_is_sent_is_what_is_received(program, size):
 
 def counted(monkeypatch, rank, size, maps):
     """For which ranks the boxes of one step of a stencil are worked out, and its messages."""
-    asked = []
-    original = build.bodies_of
+    asked, regions = [], []
+    original, under = build.bodies_of, plan_counted.region_under
 
     def counting(group, registers, available, reusable, who):
         asked.append(who)
         return original(group, registers, available, reusable, who)
+
+    def noting(outer, sets):
+        regions.append(sets[0])
+        return under(outer, sets)
 
     with config(small=0), imagined_world(rank, size):
         u = atoll.zeros((4 * size, 64), layout=Layout((4 * size, 64), maps, size=size))
         u[0] = 1.0
         atoll.sync()
         monkeypatch.setattr(build, "bodies_of", counting)
+        monkeypatch.setattr(plan_counted, "region_under", noting)
         if maps == "bn":
             u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
         else:
             u = u[1:-1, 1:-1] + u[:-2, 1:-1] + u[2:, 1:-1]
         found = atoll.explain(u)
         monkeypatch.undo()
+        layout = u.layout
+    asked += [
+        peer
+        for peer in range(size)
+        if regions and layout.region(peer)[0] in regions and peer != rank
+    ]
     return asked, found.messages
 
 
