@@ -47,7 +47,7 @@ from .spread import in_step, place_of, world_of
 Array = np.ndarray[Any, Any]
 
 
-MODEST = 1 << 18
+MODEST = 1 << 17
 """Up to how many elements all of an array may be brought to every rank, where many of them are picked."""
 
 
