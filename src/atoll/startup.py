@@ -110,7 +110,7 @@ class Ender:
         self.ending = True
         launcher.ending.append(True)
         started = time.monotonic()
-        watch_over(EXIT_FUNCTIONS + 2 * PAUSE, report.code)
+        watch_over(EXIT_FUNCTIONS + 3 * PAUSE, report.code)
         flush()
         if self.mark is not None:
             tell_launcher(self.mark, self.rank, report)
@@ -255,7 +255,9 @@ def ranks_with_the_same(rank: int, report: Report) -> list[int]:
                 meeting.sendto(str(rank).encode(), name)
             except OSError:
                 return ranks
-            time.sleep(PAUSE)
+            time.sleep(
+                2 * PAUSE
+            )  # the speaker's pause, and the time that it may take to speak on a busy machine
             return []
         until = time.monotonic() + PAUSE
         while (left := until - time.monotonic()) > 0:

@@ -23,7 +23,11 @@ def mpiexec(code: str, ranks: int = 2, **changes: str) -> Outcome:
 
 
 def test_every_rank_prints_and_has_its_share_of_the_cores() -> None:
-    code = "import numpy, atoll, os; print(atoll.config.threads, os.environ['OMP_NUM_THREADS'])"
+    code = (
+        "import numpy, atoll, os, sys\n"
+        "line = f\"{atoll.config.threads} {os.environ['OMP_NUM_THREADS']}\\n\"\n"
+        "sys.stdout.write(line)"  # in one piece, or two ranks that print at once may mix theirs
+    )
     share = max(1, len(os.sched_getaffinity(0)) // 2)
     outcome = mpiexec(code)
     assert sorted(outcome.output.splitlines()) == [f"{share} {share}"] * 2, outcome
