@@ -87,6 +87,24 @@ def test_memory_that_somebody_has_stays(rank, size):
     numpy.testing.assert_array_equal(numpy.asarray(more), 4 * (numpy.arange(40.0) + 1))
 
 
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2, 3)
+def test_what_reads_a_result_that_was_moved_is_not_written_over(size):
+    with np.config(
+        small=10
+    ):  # where a few elements are written at once, if nothing pending reads them
+        _, result = part(size)
+        twice = result * 2
+        result[3] = 500.0
+        difference = result[1:] - result[:-1]
+        result[3] = 8.0
+    wanted = (numpy.arange(40.0) + 1) * 2
+    numpy.testing.assert_array_equal(numpy.asarray(twice), wanted * 2)
+    numpy.testing.assert_array_equal(numpy.asarray(result), wanted)
+    wanted[3] = 500.0
+    numpy.testing.assert_array_equal(numpy.asarray(difference), numpy.diff(wanted))
+
+
 def mixed(np, seed: int):
     """Slices of slices, kept, used again and assigned to, in an order that the seed says."""
     draw = numpy.random.default_rng(seed)

@@ -8,7 +8,6 @@ the whole value. What no rule covers (a reshape, say) lies as a new array of its
 from __future__ import annotations
 
 import itertools
-from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -109,7 +108,7 @@ def _largest_share(layout: Layout) -> int:
     largest = 1
     for axis in layout.axes:
         bounds: tuple[int, ...] = axis.bounds  # type: ignore[attr-defined]
-        largest *= max([high - low for low, high in pairwise(bounds)])
+        largest *= max([high - low for low, high in itertools.pairwise(bounds)])
     return largest
 
 

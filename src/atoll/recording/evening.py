@@ -66,6 +66,7 @@ def _moved(result: Node) -> Node:
     layout = Layout.default(result.geometry.shape, home.world.size)
     block = redistributed(result, layout)
     made = source(block, result.geometry, place=Place.of(layout, home.world))
+    made.asked = True  # by the node that is being made: nothing may be written into it at once
     for cell in cells_of(result):
         cell.node = made
         made.holders += 1
