@@ -239,38 +239,39 @@ def test_who_looks_at_what_is_in_hand_disturbs_nobody():
     assert run(3, lambda: shown(atoll.world.rank)) == [numpy.arange(900.0).sum()] * 3
 
 
+def turn(a, k, look=lambda: None):
+    """Pieces of an array read and written; somebody may look at it in between."""
+    twice = float((a[k] * 2).sum())
+    look()
+    i = numpy.arange(4)
+    a[i + k, i] = k
+    a[k - 1] = 7.0
+    a[k] = a[k - 1] + 1
+    a[k, 2] += twice
+    if k % 6 == 5:
+        a[3, :2] = 5
+        a[i[::-1] + k, i] = a[i, i] * 2
+
+
 def kept(rank):
     """What ranks do must not depend on who still has an old value in hand."""
     with atoll.config(small=100):
         a = atoll.array(numpy.arange(900.0).reshape(30, 30))
         atoll.sync()
         garbage = []
-        for k in range(1, 25):
-            twice = float((a[k] * 2).sum())
+
+        def keep():
             if rank == 1:
                 garbage.append(a._cell.node)
-            i = numpy.arange(4)
-            a[i + k, i] = k
-            a[k - 1] = 7.0
-            a[k] = a[k - 1] + 1
-            a[k, 2] += twice
-            if k % 6 == 5:
-                a[3, :2] = 5
-                a[i[::-1] + k, i] = a[i, i] * 2
+
+        for k in range(1, 25):
+            turn(a, k, keep)
         return numpy.asarray(a)
 
 
 def test_who_holds_an_old_value_changes_nothing_of_what_is_done():
     theirs = numpy.arange(900.0).reshape(30, 30)
     for k in range(1, 25):
-        twice = float((theirs[k] * 2).sum())
-        i = numpy.arange(4)
-        theirs[i + k, i] = k
-        theirs[k - 1] = 7.0
-        theirs[k] = theirs[k - 1] + 1
-        theirs[k, 2] += twice
-        if k % 6 == 5:
-            theirs[3, :2] = 5
-            theirs[i[::-1] + k, i] = theirs[i, i] * 2
+        turn(theirs, k)
     for ours in run(3, lambda: kept(atoll.world.rank)):
         assert numpy.array_equal(ours, theirs)

@@ -294,6 +294,26 @@ class Geometry:
         )
 
 
+def choice_of(view: Geometry) -> tuple[tuple[Any, ...], list[int]] | None:
+    """The index that takes a view out of its base, and which axis of the view each slice in it is; ``None`` where
+    it is no choice along axes."""
+    if view.axes is None:
+        return None
+    key: list[Any] = []
+    taken: list[int] = []
+    for first, steps in view.axes:
+        if not steps:
+            key.append(first)
+            continue
+        if len(steps) > 1:
+            return None
+        axis, step = steps[0]
+        stop = first + step * view.shape[axis]
+        key.append(slice(first, None if stop < 0 else stop, step))
+        taken.append(axis)
+    return tuple(key), taken
+
+
 _EXACT = frozenset({int, str, type(None)})
 
 

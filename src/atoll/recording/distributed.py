@@ -9,7 +9,7 @@ import numpy as np
 
 from ..comm.trail import asking_for
 from ..comm.world import World, current_world
-from ..graph.geometry import dense
+from ..graph.geometry import choice_of, dense
 from ..graph.node import source
 from ..layout import Layout
 from ..layout.transfer import region_key
@@ -160,30 +160,21 @@ def _replicated(shape: tuple[int, ...], size: int) -> Layout:
 
 def _block_of_view(block: Array, place: Place, view: Any) -> Array:
     """This rank's part of a view, as a view of its block where NumPy can say it, else a copy."""
-    axes = view.axes
     if is_permutation(view):
         order = [0] * view.ndim
-        for k, (_, steps) in enumerate(axes):
+        for k, (_, steps) in enumerate(view.axes):
             order[steps[0][0]] = k
         return block.transpose(order)
     rank = place.world.rank
     layout = place.layout.unpadded()
     inner = block[place.layout.inside(rank)]
-    if axes is None or any(len(steps) > 1 for _, steps in axes):
+    choice = choice_of(view)
+    if choice is None:
         raise ValueError(
             "local: this view of a distributed array selects no block of it; copy the view first"
         )
-    key: list[Any] = []
-    taken: list[int] = []
-    for first, steps in axes:
-        if not steps:
-            key.append(first)
-            continue
-        axis, step = steps[0]
-        stop = first + step * view.shape[axis]
-        key.append(slice(first, None if stop < 0 else stop, step))
-        taken.append(axis)
-    cut = layout.slicing(tuple(key))
+    key, taken = choice
+    cut = layout.slicing(key)
     part = cut.local(inner, rank)
     if part is None:
         return np.empty(placed_shape(place, view), block.dtype)

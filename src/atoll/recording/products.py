@@ -15,6 +15,7 @@ import numpy as np
 from ..comm.trail import bcast
 from ..comm.world import World
 from ..config import config
+from ..graph.geometry import choice_of
 from ..ops.elementwise import is_native
 from ..run.collective import Section, everywhere, multiplied, product_layout
 from . import shaping
@@ -61,24 +62,16 @@ def _section_of(value: Any, world: World) -> Section:
     if not isinstance(value, Handle) or value._np is not None:
         return section_of(value, world)
     cell, view = value._cell, value._geometry
-    place, axes = cell.node.place, view.axes
-    if view.is_base or axes is None or place is None or not place.is_boxes:
+    place, choice = cell.node.place, choice_of(view)
+    if view.is_base or choice is None or place is None or not place.is_boxes:
         return section_of(value, world)
-    key: list[Any] = []
-    taken: list[int] = []
-    for first, steps in axes:
-        if not steps:
-            key.append(first)
-            continue
-        axis, step = steps[0]
-        if len(steps) > 1 or step < 1:
-            return section_of(value, world)
-        key.append(slice(first, first + step * view.shape[axis], step))
-        taken.append(axis)
+    key, taken = choice
+    if any(type(part) is slice and part.step < 1 for part in key):
+        return section_of(value, world)
     if sorted(taken) != list(range(view.ndim)) or not view.size or view.dtype != view.base.dtype:
         return section_of(value, world)
     block = cell.settle().array
-    part = Section(block, place.layout, world.communicator).sliced(tuple(key))
+    part = Section(block, place.layout, world.communicator).sliced(key)
     if taken == sorted(taken):
         return part
     return part.transposed(tuple(sorted(range(view.ndim), key=taken.__getitem__)))
