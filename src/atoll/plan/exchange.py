@@ -175,7 +175,7 @@ def _collected(
         lasting=False,
     )
     assert start is not None
-    if target is None and geometry.shape == node.geometry.shape:
+    if target is None and not which:
         start.gathered = node.geometry.shadow.nbytes
     state = State([node.value, None], ())
     shown = target if target is not None else node.place.layout
