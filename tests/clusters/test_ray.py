@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
-import time
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -17,7 +19,7 @@ from atoll.config import config
 from atoll.errors import ClusterError, ProtocolError
 from atoll.interchange.ray import by_position, gather
 
-from .starting import ray_cluster, shared_ray
+from .starting import ROOT, clean_environment, shared_ray
 
 ray = pytest.importorskip("ray")
 
@@ -162,26 +164,18 @@ def test_forms_that_are_no_grid() -> None:
 
 
 def test_a_cluster_that_dies_is_noticed() -> None:
-    cluster = ray_cluster()
-    connect(cluster.address)
-    try:
-
-        @ray.remote(num_cpus=0)
-        def slow() -> None:
-            time.sleep(60)
-
-        refs, never = [ray.put(np.zeros(3))], [slow.remote()]
-        cluster.kill()
-        for call in (
-            lambda: atoll.from_ray(refs, (3,), (1,)),
-            lambda: atoll.from_ray(never, (3,), (1,)),
-            lambda: atoll.to_ray(np.ones(3)),
-            lambda: gather(refs),
-        ):
-            with pytest.raises(ClusterError, match=r"the head of the Ray cluster at .* is lost"):
-                call()
-    finally:
-        ray.shutdown()
+    made = subprocess.run(
+        [sys.executable, "-m", "tests.clusters.lose_ray"],
+        cwd=ROOT,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    said = made.stdout.splitlines()
+    assert [line.split(":")[0] for line in said] == ["from_ray", "from_ray", "to_ray", "get"], made
+    for line in said:
+        assert re.search(r"the head of the Ray cluster at .* is lost", line), made
 
 
 @pytest.mark.ranks(2, 3)
