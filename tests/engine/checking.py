@@ -50,10 +50,10 @@ def is_alike(error: BaseException | None, theirs: type[BaseException]) -> bool:
     return own or type(error) is theirs
 
 
-def check(program: Any) -> None:
+def check(program: Any, small: int = 0) -> None:
     """Run a program and compare each line, then all arrays, and what was handed out."""
     names = {"np": atoll, "moved": moved, "bumped": bumped, "exported": np.asarray}
-    with atoll.config(small=0), warnings.catch_warnings():
+    with atoll.config(small=small), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         names |= {k: made(v, layout_seed(program, k)) for k, v in program.start.items()}
         for number, line in enumerate(program.lines):

@@ -3,7 +3,8 @@
 With a number of ranks, or two that it lies between (``2-16``), on simulated ranks that take turns in an order of the
 program's own; under ``mpiexec``, on real ones. The words: with ``kernels``, kernels run the loops, and not NumPy; with
 ``further``, lines of ``further.py`` are drawn as well; with ``forgetful``, memos forget at random, limits are
-tiny, and each rank collects its garbage at times of its own (``forgetful.py``). What fails is cut down by leaving lines
+tiny, and each rank collects its garbage at times of its own (``forgetful.py``); with ``looping``, lines come again and
+again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``). What fails is cut down by leaving lines
 out, and printed.
 """
 
@@ -20,7 +21,7 @@ from atoll import evaluate
 from atoll.comm import simulated
 
 from ..plan import reference
-from . import checking, forgetful, further, layouts, wider
+from . import checking, forgetful, further, layouts, looping, wider
 from .text import replay
 
 
@@ -32,16 +33,24 @@ def late(*_):
     raise Late
 
 
+def small_of(program):
+    """Up to how many elements an array is small."""
+    return random.Random(program.seed).choice(looping.SMALL) if "looping" in sys.argv else 0
+
+
 def run(program, ranks):
     """What is wrong with a program, or nothing."""
+    small = small_of(program)
     signal.signal(signal.SIGALRM, late)
     signal.alarm(200)
     try:
         if ranks > 1:
             waiting = program.seed % 3 == 1
-            simulated.run(ranks, checking.check, program, seed=program.seed, rendezvous=waiting)
+            simulated.run(
+                ranks, checking.check, program, small, seed=program.seed, rendezvous=waiting
+            )
         else:
-            checking.check(program)
+            checking.check(program, small)
     except Late:
         return "hangs:\n" + program.text() + traceback.format_exc()[-3000:]
     except Exception as error:
@@ -93,6 +102,7 @@ def main():
     if "forgetful" in sys.argv:
         forgetful.begin(start + 1000 * atoll.world.rank)
     kind = further.Further if "further" in sys.argv else wider.Wider
+    kind = looping.Looping if "looping" in sys.argv else kind
     wrong = 0
     for seed in range(start, stop):
         ranks = random.Random(seed).randint(least, most)
@@ -104,7 +114,7 @@ def main():
             os._exit(1)
         if found:
             wrong += 1
-            print("=" * 80, f"on {ranks} ranks", flush=True)
+            print("=" * 80, f"on {ranks} ranks, small: {small_of(program)}", flush=True)
             print(cut_down(program, ranks) or f"only once: {found}", flush=True)
             for name, data in program.start.items():
                 drawn = random.Random(checking.layout_seed(program, name))

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
+from types import CodeType
 from typing import Any
 
 import numpy
@@ -61,13 +63,19 @@ class Numpys:
         return numpy.asarray(array)
 
 
+@cache
+def compiled(line: str) -> CodeType:
+    """A line as code, which is the same one each time: what is known of lines is known of their code."""
+    return compile(line, "<a line>", "exec")
+
+
 def run_line(line: str, names: dict[str, Any]) -> tuple[Any, BaseException | None]:
     """What a line raises, or what it gave ``v`` or ``w``."""
     names.pop("v", None)
     names.pop("w", None)
     try:
         with numpy.errstate(all="ignore"):
-            exec(line, names)
+            exec(compiled(line), names)
     except Exception as error:
         return None, error
     return names.get("v", names.get("w")), None

@@ -1,0 +1,132 @@
+"""Mistakes that showed where lines run again, or where arrays on ranks are small: each by the smallest program that showed it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import Layout
+from atoll.config import config
+
+from . import checking, looping, wider
+
+
+def here(array, layout="b"):
+    """An array in atoll; on ranks, along its first axis."""
+    layout += "n" * (array.ndim - 1)
+    return atoll.array(array).redistribute(Layout(array.shape, layout, size=atoll.world.size))
+
+
+@pytest.mark.simulated(1, 2, 3)
+@pytest.mark.ranks(2)
+def test_all_of_an_array_is_assigned_while_a_copy_is_read(size):
+    """The new version takes the memory of the old one, which the loop must have read before."""
+    whole = np.arange(12.0)
+    a = here(whole)
+    for _ in range(4):
+        t = a + 0
+        a[...] = 0
+        a += t
+    np.testing.assert_array_equal(np.asarray(a), whole)
+
+
+def test_a_difference_to_what_was_there_before():
+    for _ in range(3):
+        with config(small=0):
+            a, b = atoll.array(np.arange(50.0)), atoll.array(np.arange(50.0) ** 2)
+            a *= 2
+            float(a.sum())
+            old = a.copy()
+            a[3:] = b[3:]
+            change = (a - old) * 2
+            del old
+            atoll.sync()
+        expected = np.arange(50.0) * 2
+        expected[3:] = np.arange(3.0, 50.0) ** 2
+        difference = (expected - np.arange(50.0) * 2) * 2
+        np.testing.assert_array_equal(np.asarray(change), difference)
+
+
+@pytest.mark.simulated(2, 4)
+def test_the_transform_of_a_line_that_is_small(size):
+    line = np.arange(16.0)
+    a = here(line)
+    with config(small=30):
+        np.testing.assert_allclose(np.asarray(atoll.fft.fft(a)), np.fft.fft(line), atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+def test_a_short_piece_in_another_shape(order):
+    whole = np.arange(16.0).reshape(4, 4)
+    with config(small=0):
+        a = atoll.array(whole)
+    with config(small=9):
+        got = np.asarray(a[:, ::-2].reshape((2, 4), order=order))
+        np.testing.assert_array_equal(got, whole[:, ::-2].reshape((2, 4), order=order))
+        np.testing.assert_array_equal(
+            np.asarray(a.T[:2].reshape((4, 2), order=order, copy=True)),
+            whole.T[:2].reshape((4, 2), order=order),
+        )
+
+
+@pytest.mark.simulated(2, 3)
+@pytest.mark.ranks(2)
+def test_one_mask_after_the_other(size):
+    """From the fourth on the array is in hand on all ranks, and is written there."""
+    expected = np.arange(1.0, 8.0)
+    with config(small=30):
+        a = here(expected)
+        for k in range(7):
+            mask = atoll.arange(7) == k
+            a[mask] = a[mask] * 2
+            expected[k] *= 2
+        np.testing.assert_array_equal(np.asarray(a), expected)
+
+
+@pytest.mark.parametrize("value", [[300, 2], np.uint8(200), [np.int64(-300), 1], [2**40, 1]])
+@pytest.mark.parametrize("small", [0, 3])
+@pytest.mark.simulated(1, 2)
+def test_integers_that_are_too_large(value, small, size):
+    with config(small=small):
+        a = here(np.zeros((9, 2), np.int8))
+        for k in range(6):
+            with pytest.raises(OverflowError):
+                a[k] = value
+        assert not np.asarray(a).any()
+
+
+@pytest.mark.simulated(1, 2)
+def test_an_element_is_given_a_sequence(size):
+    with config(small=3):
+        a, b = here(np.zeros(9)), here(np.zeros(9, complex))
+        one = atoll.array(np.ones(1))
+        for _ in range(9):
+            atoll.sync()
+            with pytest.raises(ValueError, match="sequence"):
+                a[-1] = one
+            with pytest.raises(TypeError):
+                b[2] = one
+        assert not np.asarray(a).any()
+
+
+def test_an_element_is_given_a_sequence_where_a_number_is_pending():
+    with config(small=9):
+        a, one, raised = atoll.ones(12)[:8], atoll.array(np.zeros(1)), 0
+        for value in (2.0, one):
+            c = a + 0
+            try:
+                a[-1] = value
+            except ValueError:
+                raised += 1
+        assert raised == 1
+        assert np.asarray(a).tolist() == [1] * 7 + [2]
+        assert c[0] == 1
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.usefixtures("by_numpy")
+def test_programs_whose_lines_come_again(rank, size):
+    for seed in range(31_000, 31_008):
+        program = wider.draw(seed, 14, ranks=size > 1, kind=looping.Looping)
+        checking.check(program, looping.SMALL[seed % len(looping.SMALL)])
