@@ -57,8 +57,7 @@ def bodies_of(
         box = pending.pop()
         body = Body(registers, box, available, needs, rank, place)
         try:
-            for statement in group.statements:
-                _emit_statement(statement, body, registers, reusable)
+            _emit(group, body, registers, reusable)
         except SplitBoxError as split:
             low, high = box[split.axis]
             for part in ((split.place, high), (low, split.place)):
@@ -87,8 +86,7 @@ def _body_of_counts(
     needs = Needs(registers, scattered=True, absent=not seated(place, rank) or 0 in counts)
     box: Box = tuple([(0, count) for count in counts])
     body = Body(registers, box, available, needs, rank, place, counts, sets)
-    for statement in group.statements:
-        _emit_statement(statement, body, registers, reusable)
+    _emit(group, body, registers, reusable)
     join_patches([body], needs)
     return [] if needs.absent else [body], needs
 
@@ -101,6 +99,21 @@ def launches_of(
     ``scratch`` receives, for each full reduction's node, the number of partials it needs.
     """
     return _launches(body, group, registers, scratch)
+
+
+def _emit(group: Group, body: Body, registers: Registers, reusable: dict[int, int]) -> None:
+    """The instructions of all statements of a group.
+
+    A result may be written over a leaf that dies. Where its own box reads nothing of that leaf, as where all of an array is
+    assigned, a later statement must not read what was written: it is loaded before.
+    """
+    for k, statement in enumerate(group.statements):
+        if statement.style == "map" and registers.of[id(statement.node)] in reusable:
+            source = registers.keep[reusable[registers.of[id(statement.node)]]]
+            if any(id(source) in later.reads for later in group.statements[k + 1 :]):
+                assert source is not None
+                body.value(source, identity(statement.domain))
+        _emit_statement(statement, body, registers, reusable)
 
 
 def _emit_statement(
