@@ -211,6 +211,8 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
             return target.dtype.type(number), False
         if kind != target.dtype and not np.can_cast(kind, target.dtype, "same_kind"):
             return None
+        if kind.kind in "iu" and target.dtype.kind in "iu":
+            number = int(number)  # NumPy says what is too large
         return target.dtype.type(number), False
     geometry = operand.geometry
     if geometry.dtype != target.dtype and not np.can_cast(
@@ -220,6 +222,8 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
     if target.ndim == 0 and geometry.ndim > 0:
         return None  # NumPy's words for an element that is given a sequence
     node: Node = operand.node
+    if isinstance(value, (list, tuple)) and _overflows(node, target.dtype):
+        return None
     if geometry.shape != target.shape:
         if not target.shape:
             return None  # an element: NumPy says what it takes
@@ -241,6 +245,14 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
     ):
         node = cast(node, target.dtype)
     return node, operand.now
+
+
+def _overflows(node: Node, dtype: np.dtype[Any]) -> bool:
+    """Whether a list has numbers that NumPy refuses, too large for integers of this dtype."""
+    if node.value is None or dtype.kind not in "iu" or node.geometry.dtype.kind not in "iu":
+        return False
+    array, most = node.value.array, np.iinfo(dtype)
+    return array.size > 0 and bool(array.min() < most.min or array.max() > most.max)
 
 
 def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -> bool:

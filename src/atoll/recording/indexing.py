@@ -342,8 +342,8 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
         cell.settle()
     if array:
         value = _few(value, turn)
-        if value is None:
-            return False
+        if value is None or (value.ndim and not region.ndim):
+            return False  # an element: NumPy says what it takes
     if not (turn or cell.is_unshared() or cell.is_used_by_pieces()):
         # what is pending needs the old value, and may be computed before it has to be copied
         return False

@@ -260,6 +260,8 @@ def _given(value: Any, dtype: np.dtype[Any]) -> Any:
     kind = type(value)
     if (kind is list or kind is tuple) and FAST_SCALARS.issuperset(map(type, value)):
         value = np.array(value)
+        if value.dtype.kind == "i" and value.dtype.itemsize > dtype.itemsize:
+            return None  # NumPy says what is too large
     if kind is Handle.array_type or isinstance(value, np.ndarray):
         array = value if isinstance(value, np.ndarray) else value._np
         if array is None and value._geometry.short:
@@ -290,8 +292,8 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
     if any(len(steps) > 1 for _, steps in axes) or len(set(taken)) < region.ndim:
         return False
     given = _given(value, region.dtype)
-    if given is None or _to_write(cell) is not memory:
-        return False
+    if given is None or _to_write(cell) is not memory or (np.ndim(given) and not region.ndim):
+        return False  # an element: NumPy says what it takes
     wide = np.empty(region.shape, region.dtype)
     wide[...] = given
     node = cell.node
@@ -365,7 +367,8 @@ def put_picked(cell: Cell, key: Any, value: Any) -> bool:
     tiles.held = [(box, array) for box, array in tiles.held if array is everything]
     box: Any = intervals_of(node.place, world.rank)
     items = key if type(key) is tuple else (key,)
-    if len(items) < cell.geometry.ndim or slice in map(type, items):
+    masked = any(type(item) is np.ndarray and item.dtype.kind == "b" for item in items)
+    if masked or len(items) < cell.geometry.ndim or slice in map(type, items):
         memory.array[...] = everything[tuple([slice(low, high) for low, high in box])]
         return True
     where = [
