@@ -171,14 +171,13 @@ def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = No
     geometry = handle._geometry
     if order == "A":
         order = "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
-    if copy:
-        handle = copied(handle, order)
-        geometry = handle._geometry
-    found = _reshaped(geometry, shape, order)
+    found = None if copy else _reshaped(geometry, shape, order)
     if found is None:
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
         handle = copied(handle, order)
+        if handle._np is not None:  # a short piece of something large
+            return like(handle, of_small(handle._np.reshape(shape, order=order)))
         found = _reshaped(handle._geometry, shape, order)
         assert found is not None
     handle._cell.viewed_from(handle)

@@ -14,6 +14,7 @@ import numpy as np
 from ...comm.world import World
 from ...recording import shaping
 from ...recording.creation import asarray
+from ...recording.making import is_small
 from ...recording.spread import world_of
 from .table import along, call, into, normal_axis, on_ranks
 
@@ -48,7 +49,7 @@ def _line(line: Any, world: World, sign: int) -> Any:
     """The transform of a line, without a factor."""
     length = line.size
     rows = _rows_for(length, world.size)
-    if not rows:
+    if not rows or is_small(line.shape):
         whole = line._array()
         return asarray(fft.fft(whole) if sign < 0 else fft.ifft(whole, norm="forward"))
     columns = length // rows
