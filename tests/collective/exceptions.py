@@ -9,7 +9,6 @@ GATHERING = {
         "the shorter operand, which every rank needs": ["convolve same"],
         "some thousand elements at a time": ["a.flat iteration"],
         "NumPy's on the data": [
-            "linalg.qr",
             "linalg.lstsq",
             "linalg.svdvals",
             "linalg.eigvalsh",

@@ -12,6 +12,7 @@ from . import choosing as choosing
 from . import counting as counting
 from . import joining as joining
 from . import ordering as ordering
+from . import orthogonal as orthogonal
 from . import outputs as outputs
 from . import quantiles as quantiles
 from . import sets as sets

@@ -1,11 +1,7 @@
-"""Linear algebra: norms and products as compositions, equations by factors that ranks find together.
-
-Eigenvalues, singular vectors and QR of matrices that are not tall are left to NumPy on the data.
-"""
+"""Linear algebra: norms and products as compositions, equations by factors that ranks find together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from math import prod
 from operator import index
@@ -18,10 +14,11 @@ from ...recording import shaping
 from ...recording.creation import asarray
 from ...recording.sections import of_section, section_of
 from ...recording.spread import world_of
-from ...run.collective import Section, even_rows, redistributed, reshaped
+from ...run.collective import even_rows, redistributed
 from ...run.collective.factors import cholesky as factor_cholesky
-from ...run.collective.factors import dealt_rows, diagonal, lu, solved, tall_r
-from .table import arrays_of, call, every_rank, into, on_ranks, small_or_there, world_among
+from ...run.collective.factors import dealt_rows, diagonal, lu, solved
+from .orthogonal import floats, of_each, singular_values, stack_of
+from .table import arrays_of, call, into, on_ranks, world_among
 
 Array = np.ndarray[Any, Any]
 
@@ -80,10 +77,6 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return call("cross", x1, x2, axis=axis)
 
 
-def _floats(x: Any) -> Any:
-    return x if x.dtype.kind in "fc" else x.astype(np.float64)
-
-
 def _lengths(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
     """Norms of vectors."""
     if ord is None or ord == 2:
@@ -108,7 +101,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     x = asarray(x)
     if arrays_of(x) is None or not x.size:
         return NotImplemented
-    x = _floats(x)
+    x = floats(x)
     if axis is None and (ord is None or (x.ndim == 2 and ord == "fro")):
         return _lengths(x, 2, None, keepdims)
     if axis is None and x.ndim > 2:
@@ -128,7 +121,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         left = [1 if k in axes else n for k, n in enumerate(x.shape) if keepdims or k not in axes]
         return shaping.reshape(made, tuple(left)) if left else made[(0,) * x.ndim]
     if ord in (2, -2, "nuc") and x.ndim == 2 and axes == (0, 1):
-        values = _singular_values(x)
+        values = singular_values(x)
         if values is NotImplemented:
             return values
         found = values.max() if ord == 2 else values.min() if ord == -2 else values.sum()
@@ -146,7 +139,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     x = asarray(x)
     if arrays_of(x) is None or not x.size:
         return NotImplemented
-    return _lengths(_floats(x), ord, axis, keepdims)
+    return _lengths(floats(x), ord, axis, keepdims)
 
 
 @on_ranks(np.linalg.matrix_power)
@@ -190,26 +183,7 @@ def _square(a: Any) -> tuple[Any, World] | None:
         return None
     if a.shape[0] != a.shape[1]:
         return None
-    return _floats(a), world
-
-
-def _stacked(original: Callable[..., Any], a: Any, world: World) -> Any:
-    """NumPy's function of each matrix of a stack."""
-    count = prod(a.shape[:-2])
-    if count < world.size:
-        return NotImplemented
-    section = reshaped(section_of(a, world), even_rows((count, *a.shape[-2:]), world.size))
-    found = every_rank(world, lambda: original(section.block), "whether a function raised")
-    layout = even_rows((count, *found.shape[1:]), world.size)
-    made = small_or_there(Section(np.asarray(found), layout, world.communicator), world)
-    return shaping.reshape(made, (*a.shape[:-2], *found.shape[1:]))
-
-
-def _stack_of(a: Any) -> tuple[Any, World] | None:
-    a = asarray(a)
-    world = world_of([a])
-    usable = world is not None and a.ndim > 2 and a.size and a.dtype.char in "fdFD"
-    return (a, world) if usable and world is not None else None
+    return floats(a), world
 
 
 @on_ranks(np.linalg.solve)
@@ -218,7 +192,7 @@ def solve(a: Any, b: Any) -> Any:
     arrays = arrays_of(a, b)
     if world is None or arrays is None:
         return NotImplemented
-    matrix, right = map(_floats, arrays)
+    matrix, right = map(floats, arrays)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         return NotImplemented
     if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0] or not right.size:
@@ -242,9 +216,9 @@ def _solution(matrix: Any, right: Any, world: World) -> Any:
 
 @on_ranks(np.linalg.inv)
 def inv(a: Any) -> Any:
-    found, stack = _square(a), _stack_of(a)
+    found, stack = _square(a), stack_of(a)
     if stack is not None:
-        return _stacked(np.linalg.inv, *stack)
+        return of_each(np.linalg.inv, *stack)
     if found is None:
         return NotImplemented
     matrix, world = found
@@ -263,9 +237,9 @@ def _determinant(a: Any) -> tuple[Array, int, bool] | None:
 
 @on_ranks(np.linalg.det)
 def det(a: Any) -> Any:
-    stack = _stack_of(a)
+    stack = stack_of(a)
     if stack is not None:
-        return _stacked(np.linalg.det, *stack)
+        return of_each(np.linalg.det, *stack)
     found = _determinant(a)
     if found is None:
         return NotImplemented
@@ -275,6 +249,9 @@ def det(a: Any) -> Any:
 
 @on_ranks(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
+    stack = stack_of(a)
+    if stack is not None:
+        return of_each(np.linalg.slogdet, *stack)
     found = _determinant(a)
     if found is None:
         return NotImplemented
@@ -288,6 +265,9 @@ def slogdet(a: Any) -> Any:
 
 @on_ranks(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    stack = stack_of(a)
+    if stack is not None and not upper:
+        return of_each(np.linalg.cholesky, *stack)
     found = _square(a)
     if found is None:
         return NotImplemented
@@ -302,97 +282,25 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     return (made.T.conj() if made.dtype.kind == "c" else made.T).copy()
 
 
-def _tall(a: Any, world: World) -> bool:
-    """Whether a matrix has so many rows that its R is no larger than a share."""
-    return bool(a.ndim == 2 and a.size and a.shape[0] >= a.shape[1] * world.size)
-
-
-def _r_of(a: Any, world: World) -> Array:
-    section = section_of(a, world)
-    return tall_r(redistributed(section, even_rows(section.shape, world.size)))
-
-
-def _singular_values(a: Any) -> Any:
-    world = world_of([a])
-    if world is None or a.dtype.char not in "fdFD" or a.ndim != 2:
-        return NotImplemented
-    tall = a if a.shape[0] >= a.shape[1] else a.T
-    return np.linalg.svdvals(_r_of(tall, world)) if _tall(tall, world) else NotImplemented
-
-
-@on_ranks(np.linalg.svdvals)
-def svdvals(x: Any, /) -> Any:
-    found = _singular_values(_floats(asarray(x)))
-    return found if found is NotImplemented else asarray(found)
-
-
 @on_ranks(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Any:
-    x = _floats(asarray(x))
-    if p not in (None, 2, -2):
+    x = asarray(x)
+    if x.ndim != 2 or not x.size:
         return NotImplemented
-    values = _singular_values(x)
-    if values is NotImplemented:
-        return values
-    return values[-1] / values[0] if p == -2 else values[0] / values[-1]
-
-
-@on_ranks(np.linalg.matrix_rank)
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    a = _floats(asarray(A))
-    if a.ndim != 2 or tol is not None or hermitian:
-        return NotImplemented
-    values = _singular_values(a)
-    if values is NotImplemented:
-        return values
-    share = max(a.shape) * np.finfo(values.dtype).eps if rtol is None else rtol
-    return np.count_nonzero(values > values.max() * share)
-
-
-@on_ranks(np.linalg.lstsq)
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    world, arrays = world_among(a, b), arrays_of(a, b)
-    if world is None or arrays is None:
-        return NotImplemented
-    matrix, right = map(_floats, arrays)
-    kind = np.result_type(matrix.dtype, right.dtype)
-    if kind.char not in "fdFD" or right.ndim not in (1, 2) or not _tall(matrix, world):
-        return NotImplemented
-    wide = right if right.ndim == 2 else shaping.reshape(right, (-1, 1))
-    both = call("concatenate", (matrix.astype(kind), wide.astype(kind)), 1)
-    if wide.shape[0] != matrix.shape[0] or not _tall(both, world):
-        return NotImplemented
-    rows, columns = matrix.shape
-    share = np.finfo(kind).eps * max(rows, columns) if rcond is None else rcond
-    r = _r_of(both, world)
-    upper, turned = r[:columns, :columns], r[:columns, columns:]
-    x, _, rank, values = np.linalg.lstsq(upper, turned, share)
-    left = np.empty(0, values.dtype)
-    if rank == columns:
-        left = (np.abs(r[columns:, columns:]) ** 2).sum(0)
-    found = x if right.ndim == 2 else x[:, 0]
-    return asarray(found), asarray(left), rank, asarray(values)
-
-
-@on_ranks(np.polyfit)
-def polyfit(
-    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
-) -> Any:
-    x, y = asarray(x), asarray(y)
-    if full or cov or not isinstance(deg, (int, np.integer)) or deg < 0 or x.ndim != 1:
-        return NotImplemented
-    if y.ndim not in (1, 2) or len(x) != len(y) or not x.size or x.dtype.kind == "c":
-        return NotImplemented
-    x, y = x + 0.0, y + 0.0
-    rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
-    left = call("vander", x, int(deg) + 1)
-    if w is not None:
-        w = asarray(w) + 0.0
-        left = left * shaping.reshape(w, (-1, 1))
-        y = y * (w if y.ndim == 1 else shaping.reshape(w, (-1, 1)))
-    scale = np.asarray(call("sqrt", (left * left).sum(0)))
-    found = lstsq(left / scale, y, rcond)
-    if found is NotImplemented:
-        return found
-    fit = np.asarray(found[0])
-    return asarray((fit.T / scale).T)
+    if p is None or p in (2, -2):
+        values = singular_values(x)
+        if values is NotImplemented:
+            return values
+        with np.errstate(all="ignore"):
+            found = values[-1] / values[0] if p == -2 else values[0] / values[-1]
+    else:
+        square = _square(x)
+        if square is None:
+            return NotImplemented
+        matrix = square[0]
+        try:
+            turned = inv(matrix)
+        except np.linalg.LinAlgError:
+            return NotImplemented
+        found = np.asarray(norm(matrix, p, (0, 1)) * norm(turned, p, (0, 1)))[()]
+    return NotImplemented if np.isnan(found) else found

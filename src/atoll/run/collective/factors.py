@@ -1,9 +1,8 @@
-"""Factors of matrices whose rows are dealt out to ranks in turn: LU, Cholesky, and R of a tall one.
+"""Factors of matrices whose rows are dealt out to ranks in turn: LU and Cholesky.
 
 LU and Cholesky go from left to right in panels of a few columns. Every rank gets the panel, factors it
 alike, and takes its rows of the rest on from there; rows change places between their owners. A panel is no
-larger than a share. R of a tall matrix is folded: each rank factors its rows, then pairs of ranks stack
-what they have and factor that.
+larger than a share.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...comm.trail import bcast
 from ...layout import Cyclic, Layout
 from .elements import fetch
-from .messages import exchange
 from .moving import redistributed
 from .section import Section
 
@@ -156,28 +153,3 @@ def cholesky(matrix: Section) -> None:
         if stop < matrix.shape[0]:
             left = everywhere(matrix, slice(stop, None), slice(start, stop))
             block[rest, stop:] -= block[rest, start:stop] @ left.conj().T
-
-
-def tall_r(matrix: Section) -> Array:
-    """R of the QR factors of a matrix with rows whole on each rank; on every rank. Collective."""
-    communicator, rank, size = matrix.communicator, matrix.rank, matrix.communicator.size
-    columns = matrix.shape[1]
-    mine = _r(matrix.block, columns)
-    step = 1
-    while step < size:
-        outgoing, incoming = {}, {}
-        if rank % (2 * step) == step:
-            outgoing[rank - step] = mine
-        elif rank % (2 * step) == 0 and rank + step < size:
-            incoming[rank + step] = np.empty_like(mine)
-        exchange(communicator, outgoing, incoming, "factors of rows")
-        for arrived in incoming.values():
-            mine = _r(np.concatenate([mine, arrived]), columns)
-        step *= 2
-    return bcast(communicator, mine, 0, "factors of rows")
-
-
-def _r(rows: Array, columns: int) -> Array:
-    """R as a square matrix."""
-    found = np.linalg.qr(rows, mode="r") if len(rows) else rows
-    return np.concatenate([found, np.zeros((columns - len(found), columns), rows.dtype)])
