@@ -308,7 +308,8 @@ def measured(turns: Turns, names: list[str], smoke: bool, seconds: float) -> dic
     for name in names:
         gc.collect()
         if name == "step":
-            found[name] = step(turns, 50 if smoke else 200, seconds)
+            with config(everywhere=0):  # so small a grid would not be divided
+                found[name] = step(turns, 50 if smoke else 200, seconds)
         elif name == "redistribute":
             found[name] = redistribute(turns, 60 if smoke else 4000, seconds)
         elif name == "matmul":

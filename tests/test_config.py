@@ -37,6 +37,7 @@ def test_defaults(config: Config) -> None:
     ("variable", "text", "name", "value"),
     [
         ("ATOLL_SMALL", "0", "small", 0),
+        ("ATOLL_EVERYWHERE", "50000", "everywhere", 50_000),
         ("ATOLL_THREADS", "3", "threads", 3),
         ("ATOLL_NUM_THREADS", "5", "threads", 5),
         ("ATOLL_FUSION", "off", "fusion", False),
@@ -57,6 +58,7 @@ def test_environment(variable: str, text: str, name: str, value: Any) -> None:
 BAD = [
     ("small", "x"),
     ("small", -1),
+    ("everywhere", -1),
     ("small", "-1"),
     ("small", True),
     ("small", 1.5),
@@ -131,6 +133,18 @@ def test_assignment_holds_until_the_block_ends(config: Config) -> None:
         config.small = 6
         assert config.small == 6
     assert config.small == 5
+
+
+def test_everywhere_follows_small_unless_it_is_said(config: Config) -> None:
+    assert config.everywhere == 8 * config.small == 240_000
+    with config(small=0):
+        assert config.everywhere == 0
+    with config(small=10, everywhere=5):
+        assert config.everywhere == 10, "what is small is everywhere"
+    config.everywhere = 0
+    assert config.everywhere == config.small
+    config.everywhere = None
+    assert config.everywhere == 240_000
 
 
 def test_threads_none_is_all_cores(config: Config) -> None:

@@ -36,10 +36,12 @@ def available_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One complete set of settings. ``None`` for ``threads`` means: all available cores."""
+    """One complete set of settings. ``None`` for ``threads`` means: all available cores; for ``everywhere``:
+    eight times ``small``."""
 
     threads: int | None = None
     small: int = 30_000
+    everywhere: int | None = None
     fusion: bool = True
     cache_depth: int = 4
     cache_bytes: int = 1 << 30
@@ -122,6 +124,7 @@ def _path(value: Any) -> str:
 _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "threads": (_integer(1), "an integer >= 1"),
     "small": (_integer(0), "an integer >= 0 (elements)"),
+    "everywhere": (_integer(0), "an integer >= 0 (elements)"),
     "fusion": (_flag, "true or false"),
     "cache_depth": (_integer(0), "an integer >= 0 (buffers kept per size)"),
     "cache_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
@@ -133,6 +136,9 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
 }
 _NAMES = tuple(f.name for f in fields(Settings))
+_OPTIONAL = ("threads", "everywhere")
+_SMALL_ONES = 8
+"""How many times ``small`` elements are computed everywhere, unless said otherwise."""
 
 
 def checked(name: str, value: Any, source: str) -> Any:
@@ -142,7 +148,7 @@ def checked(name: str, value: Any, source: str) -> Any:
             f"{source}: there is no setting {name!r}; the settings are {', '.join(_NAMES)}"
         )
     rule, words = _RULES[name]
-    if value is None and name == "threads":
+    if value is None and name in _OPTIONAL:
         return None
     try:
         return rule(value)
@@ -181,6 +187,13 @@ class Config:
     def small(self) -> int:
         """Elements up to which an array stays with NumPy: asked at each call, so by the shortest way."""
         return self._current.get(self._default).small
+
+    @property
+    def everywhere(self) -> int:
+        """Elements up to which every rank has all of a new array; no fewer than are small."""
+        settings = self._current.get(self._default)
+        said = settings.everywhere
+        return settings.small * _SMALL_ONES if said is None else max(said, settings.small)
 
     @property
     def threads(self) -> int:

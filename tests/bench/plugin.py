@@ -242,7 +242,7 @@ class Guard:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         bench, worker = item.config.stash.get(BENCH, None), item.config.stash.get(RANK_WORKER, None)
         if worker is not None:
-            with settings(small=0), statistics.separate() as counters:
+            with settings(small=0, everywhere=0), statistics.separate() as counters:
                 result = yield
             worker.distributed = counters.snapshot().distributed
             return result
@@ -320,7 +320,7 @@ def on_simulated_ranks(
         def on_one_rank() -> None:
             number = current_world().rank
             mine = {name: _of_rank(value, number) for name, value in arguments.items()}
-            with settings(small=0), statistics.separate() as counters:
+            with settings(small=0, everywhere=0), statistics.separate() as counters:
                 function(*args, **mine)
                 counted.append(counters.snapshot().distributed)
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
+from ..comm.world import current_world
 from ..config import config
+from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..recording import creation, shaping
 from ..recording.cells import Handle
@@ -19,6 +21,7 @@ from ..recording.fallback import by_numpy
 from ..recording.making import from_numpy, is_small, of_array, plain
 from ..recording.scalar import Scalar
 from ..recording.small import GENERAL, at_once
+from ..recording.spread import place_of
 from .public import array_of, is_large, native, on_data, publish
 
 _NATIVE_KINDS = "biufc"
@@ -144,7 +147,12 @@ def _shaped_like(
     flags = a.flags
     simple = flags.c_contiguous or flags.f_contiguous or str(order).upper() in ("C", "F")
     if is_native(kind) and simple:
-        result = make(wanted, *value, dtype=kind, order=_like_order(a, order, shape))
+        order = _like_order(a, order, shape)
+        if place_of(a) is None or is_small(wanted):
+            result = make(wanted, *value, dtype=kind, order=order)
+        else:
+            layout = Layout.default(wanted, current_world().size)
+            result = make(wanted, *value, dtype=kind, order=order, layout=layout)
     else:
         template = a._np if a._np is not None else a._geometry.shadow
         array = np.empty_like(template, kind if dtype is None else dtype, order, False, shape)

@@ -61,7 +61,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
         "fill", (kind.type(0),), geometry, (), join_of(sum(a.size > 0 for a in arrays)), site
     )
     if any(place_of(a) is not None for a in arrays):
-        node = at_place(node, default_place(shape))
+        node = at_place(node, default_place(shape, among=True))
     start = 0
     for a in arrays:
         stop = start + a.shape[axis]
@@ -237,7 +237,7 @@ def _rolled_here(a: Any, shift: int, along: int) -> Any:
     site = user_site()
     node = Node("fill", (geometry.dtype.type(0),), turn.shape, (), join_of(2), site)
     if home is not None:
-        node = at_place(node, default_place(geometry.shape))
+        node = at_place(node, default_place(geometry.shape, among=True))
     node = update(node, turn.first, read(cell.node, turn.late), None, site)
     node = update(node, turn.second, read(cell.node, turn.early), None, site)
     return creation.recorded(node)

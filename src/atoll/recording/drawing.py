@@ -33,7 +33,7 @@ from ..layout import Layout
 from ..run.collective import Section
 from ..run.collective.moving import flat_indices, line_bounds
 from .creation import shape_of
-from .making import is_small
+from .making import is_modest, is_small
 from .sections import of_section, result_layout
 from .spread import in_step
 
@@ -133,7 +133,8 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
     advances = can_advance(generator) if hasattr(generator, "bit_generator") else False
     named = dict(zip(_NAMES.get(name, ()), args)) | options
     bits = _bits(name, named) if advances else 0
-    if current_world().size == 1 and (not advances or bits or prod(shape) <= BLOCK):
+    here = current_world().size == 1 or is_modest(shape)
+    if here and (not advances or bits or prod(shape) <= BLOCK):
         return NotImplemented  # NumPy's own stream, all of it here
     if current_world().size > 1:  # whoever draws alone has another stream from then on
         in_step(current_world(), name, *args, *([options] if options else []))
@@ -204,7 +205,10 @@ def _leave(bit_generator: Any, position: _Position, words: int) -> None:
 def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
     """The array of which this rank draws its own elements, block by block."""
     world = current_world()
-    layout = result_layout(shape, world) if world.size > 1 else Layout.replicated(shape, 1)
+    if world.size == 1 or is_modest(shape):
+        layout = Layout.replicated(shape, world.size)
+    else:
+        layout = result_layout(shape, world)
     span, every = source
     made: Array | None = None
     ours, pieces = _ours(layout, world.rank, every)

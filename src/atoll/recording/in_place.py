@@ -21,7 +21,7 @@ from .at_call import at_call_in_place
 from .cells import NEAR_LIMIT, Handle, cut, too_heavy
 from .elementwise import FAST_SCALARS, apply, assign, binary, known_of, operand_of
 from .late import pieces
-from .making import is_alone, of_node, plain, present
+from .making import is_at_hand, of_node, plain, present
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -55,7 +55,7 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     node = cell.node
     if node.place is not None:
         return bool(pieces.joined(ufunc, target, other))
-    if node.value is None or not is_alone(geometry.size):
+    if node.value is None or not is_at_hand(cell, geometry.size):
         return False
     if not (cell.writeable and geometry.writeable):
         return False

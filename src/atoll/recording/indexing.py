@@ -20,7 +20,7 @@ from .cells import Cell, Handle
 from .elementwise import FAST_SCALARS, assign
 from .fallback import Given, by_numpy
 from .late import picking, pieces
-from .making import is_alone, of_small, plain, present
+from .making import is_at_hand, of_small, plain, present
 from .masks import compressed, put_masked
 
 BASIC = frozenset({int, slice, type(None), EllipsisType})
@@ -135,7 +135,7 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
             return False
     elif type(value) not in FAST_SCALARS:
         return False
-    if not is_alone(1):
+    if not is_at_hand(cell, 1):
         return False
     array = there.array
     if _names_element(key, geometry.ndim):
@@ -158,8 +158,9 @@ def _there(handle: Handle, key: Any) -> Any:
 
     Then NumPy is done before a loop of ours has begun.
     """
-    node = handle._cell.node
-    if node.value is None or not (node.place is not None or is_alone(1)):
+    cell = handle._cell
+    node = cell.node
+    if node.value is None or not (node.place is not None or is_at_hand(cell, 1)):
         return None
     short = _short_key(key)
     if short is None:
@@ -333,7 +334,7 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
     array = type(value) is Handle.array_type
     if not (array or type(value) in FAST_SCALARS):
         return False
-    if not is_alone(region.size):
+    if not is_at_hand(cell, region.size):
         return False
     turn = cell.node.value is None
     if turn:

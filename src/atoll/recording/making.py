@@ -31,6 +31,18 @@ def is_small(shape: tuple[int, ...]) -> bool:
     return size < config.small
 
 
+def is_modest(shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape is so quickly computed that ranks need not share the work.
+
+    A message, with the plan that it needs, takes as long as some arithmetic on that many elements. So each rank has,
+    and computes, all of it.
+    """
+    size = 1
+    for n in shape:
+        size *= n
+    return size < config.everywhere
+
+
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     """The memory of a short view whose value is there, in a process by itself, or in hand on all ranks: worth no
     recording.
@@ -49,22 +61,30 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     value = node.value
     if value is None and (node.weight < 0 or not geometry.ndim):
         return None
-    if not is_alone(geometry.size):
+    if not is_at_hand(cell, geometry.size):
         return None
     if value is None:
-        if geometry.size > SHORT or not cell.is_used_by_pieces():
+        if current_world().size == 1 and (geometry.size > SHORT or not cell.is_used_by_pieces()):
             return None
         value = cell.settle()
     return view_of(value.array, geometry)
 
 
-def is_alone(size: int) -> bool:
-    """Whether so few elements are small, and no other rank has to know of them."""
-    return size < config.small and current_world().size == 1
+def is_at_hand(cell: Cell, size: int) -> bool:
+    """Whether NumPy may read or write so few elements of an array that lies here, as soon as its value is there.
+
+    Among ranks a value that all of them have may be there on some only, since these have looked at it. So what is short is
+    taken out of every large array of that kind, which is computed first, and out of none that is small.
+    """
+    small = config.small
+    return size < small and (current_world().size == 1 or cell.geometry.size >= small)
 
 
-def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place | None:
-    """Where a new array of this shape lies: everywhere in a world of one, else in even blocks."""
+def default_place(
+    shape: tuple[int, ...], layout: Layout | None = None, *, among: bool = False
+) -> Place | None:
+    """Where a new array of this shape lies: everywhere if it is modest, else in even blocks; in these also where it
+    is made ``among`` arrays on ranks, unless it is small."""
     world = current_world()
     if layout is not None:
         if layout.shape != shape:
@@ -76,7 +96,7 @@ def default_place(shape: tuple[int, ...], layout: Layout | None = None) -> Place
                 f"layout: it is for {layout.processes} ranks, the current world has {world.size}"
             )
         return chosen(layout, world)
-    if world.size == 1 or not shape or is_small(shape):
+    if world.size == 1 or not shape or (is_small(shape) if among else is_modest(shape)):
         return None
     found = _usual.get((shape, world))
     if found is None:

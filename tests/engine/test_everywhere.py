@@ -1,0 +1,237 @@
+"""Modest arrays, which every rank has and computes by itself, beside arrays on ranks and small ones.
+
+What every rank has may be looked at on any of them, at any time, so random programs are disturbed: in between, one rank
+alone looks at such arrays, or computes with them. All ranks must still do the same together.
+"""
+
+import random
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import Layout
+from atoll.comm.world import current_world
+
+from . import programs, richer
+from .test_random_programs import agree, maker
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def mixed():
+    """Few elements are NumPy's, some more are computed everywhere, and the rest lies on ranks."""
+    return atoll.config(small=6, everywhere=30)
+
+
+class Disturbed:
+    """Arrays as a program would make them, at times on ranks whatever their size; and ranks that look at what they have."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed + 5)
+        self.laid_out = maker(seed)
+        self.seen = []
+
+    def make(self, array):
+        """A new array: mostly where its size says."""
+        made = self.laid_out(array) if self.rng.random() < 0.3 else atoll.array(array)
+        self.seen.append(made)
+        return made
+
+    def function(self, name):
+        """A function of atoll after which one rank may look at something alone."""
+
+        def called(*args, **options):
+            result = getattr(atoll, name)(*args, **options)
+            self.seen.append(result)
+            self.look()
+            return result
+
+        return called
+
+    def look(self):
+        """One rank, and no other, looks at an array that all of them have, or computes with it."""
+        one, number, way = self.rng.random(), self.rng.random(), self.rng.randrange(4)
+        world = current_world()
+        if way == 3 or world.rank != int(one * world.size):
+            return
+        chosen = self.seen[int(number * len(self.seen))]
+        if not isinstance(chosen, atoll.ndarray) or not chosen.layout.is_replicated:
+            return
+        if way == 0:
+            chosen.tolist()
+        elif way == 1 and chosen.dtype.kind in "if":
+            (chosen + 1).tolist()
+        elif way == 2 and chosen.ndim and chosen.shape[0]:
+            (chosen[0] == chosen[-1:]).any()
+
+
+def compare(seed, statements=8):
+    with mixed(), np.errstate(all="ignore"):
+        disturbed = Disturbed(seed)
+        pairs, text = programs.run(seed, disturbed.make, disturbed.function, statements)
+        agree(seed, pairs, text)
+
+
+def compare_richer(seed, statements=7):
+    with mixed(), np.errstate(all="ignore"):
+        rng, disturbed = random.Random(seed), Disturbed(seed)
+        pairs = []
+        for _ in range(3):
+            values = richer.data(rng)
+            pairs.append(programs.Pair(disturbed.make(values.copy()), values))
+        text = [
+            f"a{k} = array({p.theirs.tolist()}, '{p.theirs.dtype.str}')"
+            for k, p in enumerate(pairs)
+        ]
+        steps = richer.Statements(
+            rng, pairs, text, disturbed.make, disturbed.function, programs.Pair, exports=False
+        )
+        for _ in range(rng.randint(2, statements)):
+            disturbed.seen += [pair.ours for pair in pairs]
+            disturbed.look()
+            try:
+                steps.one()
+            except Exception as error:
+                raise AssertionError(f"seed {seed}\n" + "\n".join(text)) from error
+        steps.finish()
+        agree(seed, pairs, text, strides=False)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.simulated(2, 3)
+@pytest.mark.parametrize("block", range(3))
+def test_mixed_programs(block, by_numpy):
+    for seed in range(block * 25, block * 25 + 25):
+        compare(seed)
+        compare_richer(seed)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.ranks(2, 3)
+def test_mixed_programs_on_ranks():
+    for seed in range(500, 512):
+        compare(seed)
+        compare_richer(seed)
+
+
+def usual():
+    """What a user has who has set nothing."""
+    return atoll.config(small=30_000, everywhere=None)
+
+
+def life(np, grid, steps):
+    for _ in range(steps):
+        padded = np.pad(grid, 1, mode="wrap")
+        around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
+        grid = ((around == 3) | ((grid == 1) & (around == 2))).astype(np.int8)
+    return grid
+
+
+def eliminated(np, a):
+    for k in range(12):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return a
+
+
+def by_rows(np, a):
+    for k in range(1, len(a)):
+        a[k] = a[k - 1] / 2 + a[k]
+        a[k, 3] += 1
+    return a
+
+
+def solved(np, a):
+    factor = np.linalg.cholesky(a @ a.T + np.eye(len(a)))
+    picked = np.sort(factor.sum(axis=1))[np.argsort(a[:, 0])]
+    return np.linalg.solve(factor, picked)
+
+
+@pytest.mark.ranks(2, distributes=False)
+@pytest.mark.parametrize("program", [eliminated, by_rows, solved])
+def test_modest_matrices_need_no_messages(program):
+    with usual():
+        data = np.random.default_rng(1).random((200, 200)) + 20 * np.eye(200)
+        before = atoll.stats()
+        found = np.asarray(program(atoll, atoll.array(data)))
+        after = atoll.stats()
+        np.testing.assert_allclose(found, program(np, data.copy()), rtol=1e-12)
+        assert after.messages == before.messages
+        assert after.distributed == before.distributed
+
+
+@pytest.mark.ranks(2, distributes=False)
+def test_modest_grids_need_no_messages():
+    with usual():
+        grid = np.random.default_rng(2).random((256, 256)) < 0.3
+        before = atoll.stats()
+        found = life(atoll, atoll.array(grid.astype(np.int8)), 5)
+        np.testing.assert_array_equal(np.asarray(found), life(np, grid.astype(np.int8), 5))
+        assert found.layout.is_replicated
+        assert atoll.stats().messages == before.messages
+
+
+@pytest.mark.ranks(2, distributes=False)
+def test_rows_of_modest_arrays_are_planned_no_more_than_in_one_process():
+    with usual():
+        a = atoll.array(np.ones((300, 300)))
+        atoll.sync()
+        before = atoll.stats()
+        by_rows(atoll, a)
+        after = atoll.stats()
+        assert after.plans_made + after.plans_reused - before.plans_made - before.plans_reused <= 2
+
+
+@pytest.mark.ranks(1, 2, 3, 4)
+def test_what_is_large_is_divided(size):
+    with usual():
+        below, above = atoll.zeros(239_999), atoll.zeros(240_000)
+        assert below.layout.is_replicated
+        assert above.layout.is_replicated == (size == 1)
+        assert atoll.random.default_rng(1).random(239_999).layout.is_replicated
+        both = atoll.random.default_rng(1).random(240_000)
+        assert both.layout == above.layout
+        np.testing.assert_array_equal(np.asarray(both), np.random.default_rng(1).random(240_000))
+        with atoll.config(everywhere=0):
+            assert atoll.zeros(30_001).layout.is_replicated == (size == 1)
+            assert atoll.zeros(29_999).layout.is_replicated
+
+
+@pytest.mark.ranks(2, 3)
+def test_layouts_are_obeyed(size):
+    with usual():
+        layout = Layout((300, 300), "nb", size=size)
+        a = atoll.ones((300, 300), layout=layout)
+        assert a.layout == layout
+        assert (a + atoll.ones((300, 300))).layout == layout
+        even = Layout.default((300, 300), size)
+        for made in (atoll.zeros_like(a), atoll.empty_like(a), atoll.full_like(a, 3)):
+            assert made.layout == even
+        assert atoll.roll(a, 1, 0).layout == even
+        assert atoll.concatenate([a, atoll.ones((300, 300))]).layout == Layout.default(
+            (600, 300), size
+        )
+        assert atoll.zeros_like(a, shape=(5, 5)).layout.is_replicated
+
+
+@pytest.mark.ranks(2)
+def test_one_rank_may_look_at_what_all_have(rank):
+    with usual():
+        a = atoll.array(np.arange(40_000.0).reshape(200, 200))
+        large = atoll.zeros((200, 2000))
+        for step in range(6):
+            a = a * 1.5 + 1
+            if rank == step % 2:
+                assert (a[3] + a[4]).sum() > 0
+                assert float(a[0, 0]) > 0
+                a.tolist()
+            large[step] = a[step].repeat(10)
+            large += a[:, :1] + a.mean()
+        expected = np.arange(40_000.0).reshape(200, 200)
+        wide = np.zeros((200, 2000))
+        for step in range(6):
+            expected = expected * 1.5 + 1
+            wide[step] = expected[step].repeat(10)
+            wide += expected[:, :1] + expected.mean()
+        np.testing.assert_allclose(np.asarray(large), wide, rtol=1e-13)
