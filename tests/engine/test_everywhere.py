@@ -235,3 +235,34 @@ def test_one_rank_may_look_at_what_all_have(rank):
             wide[step] = expected[step].repeat(10)
             wide += expected[:, :1] + expected.mean()
         np.testing.assert_allclose(np.asarray(large), wide, rtol=1e-13)
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.parametrize("maps", ["bn", "nb", "bb"])
+def test_columns_by_numbers(size, maps):
+    """As NumPy has them, in its order of memory; few of them everywhere, and by one message where a line of rows is divided."""
+    base = np.arange(17 * 23.0).reshape(17, 23)
+    with atoll.config(small=60, everywhere=0):
+        a = atoll.array(base).redistribute(Layout(base.shape, maps, size=size))
+        for numbers in (
+            [3, -1, 3],
+            [5],
+            np.arange(22, -1, -1),
+            np.array([], np.int64),
+            np.array([1, 2], np.uint8),
+        ):
+            for key in ((slice(None), numbers), numbers % 17 if len(numbers) > 3 else numbers):
+                found, expected = a[key], base[key]
+                np.testing.assert_array_equal(np.asarray(found), expected)
+                if min(expected.shape) > 1:
+                    assert found.strides == expected.strides
+                if expected.size < 60:
+                    assert found.layout.is_replicated
+        for wrong in ([2, 23], [-24, 1]):
+            with pytest.raises(IndexError, match=r"out of bounds for axis 1 with size 23"):
+                a[:, wrong]
+        atoll.sync()
+        before = atoll.stats()
+        a[:, [1, 2]]
+        after = atoll.stats()
+        assert after.messages == before.messages or maps != "bn"

@@ -38,6 +38,7 @@ from ..run.collective import (
 from ..run.collective.elements import trailing_rows
 from ..run.collective.moving import is_line
 from . import shaping
+from .along import chosen
 from .cells import Cell, Handle
 from .creation import asarray
 from .making import of_small, of_view
@@ -237,6 +238,9 @@ def picked(handle: Any, key: Any) -> Any:
     if world is None:
         return NotImplemented
     in_step(world, "the picking of elements", handle, key)
+    taken = chosen(handle, key, world)
+    if taken is not None:
+        return taken
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
         given = section_of(handle, world), section_of(mask, world)
