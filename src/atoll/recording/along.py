@@ -33,7 +33,7 @@ def _numbers(item: Any) -> Array | None:
     elif kind is list:
         item = np.array(item)
     if type(item) is np.ndarray and item.ndim == 1 and item.dtype.kind in "iu":
-        return item  # type: ignore[no-any-return]
+        return item
     return None
 
 
