@@ -38,6 +38,7 @@ MEMOS = {
 LIMITS = {
     "WEIGHT_LIMIT": 24,
     "NEAR_LIMIT": 7,
+    "LIGHT_LIMIT": 3,
     "HEAVY": 7,
     "_PROGRAMS_KEPT": 4,
     "_MOVED_KEPT": 2,

@@ -67,6 +67,45 @@ def test_ranks_cut_loops_at_the_same_lines():
     same((h, p), turns(np, 12))
 
 
+def spreading(np, u, v):
+    """Two substances that react and spread: nothing is assigned, and nobody looks."""
+
+    def around(a):
+        near = np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1)
+        return near - 4 * a
+
+    reaction = u * v**2
+    return (
+        u + 0.16 * around(u) - reaction + 0.035 * (1 - u),
+        v + 0.08 * around(v) + reaction - 0.1 * v,
+    )
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.simulated(1, 3)
+def test_a_loop_is_cut_between_its_turns(rank, size):
+    """Then a turn is one nest of loops and one exchange, whatever else a rank still has."""
+    start = np.arange(24.0 * 7).reshape(24, 7) / 200
+    u, v, kept = atoll.array(start), atoll.array(1 - start), []
+    for turn in range(24):
+        if turn == 12:
+            before = atoll.stats()
+        u, v = spreading(atoll, u, v)
+        if rank == 0:
+            kept.append(v + 1)
+    after = atoll.stats()
+    assert after.plans_made == before.plans_made
+    assert after.plans_reused - before.plans_reused == 12
+    assert after.kernels_run - before.kernels_run == 12 * 9
+    if size > 1:
+        assert after.messages - before.messages == 12 * min(2, size - 1)
+    x, y = start, 1 - start
+    for _ in range(24):
+        x, y = spreading(np, x, y)
+    same((u, v), (x, y))
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(1, 3)

@@ -166,6 +166,7 @@ class Trail:
         "number",
         "parted",
         "rank",
+        "same",
         "window",
         "windows",
     )
@@ -181,8 +182,11 @@ class Trail:
         """Where the ranks have parted, once that is known: from then on nothing is done together."""
         self.window: Any = None
         """What every rank will have and has yet to compute; see ``ops.windows``."""
-        self.cuts: dict[int, None] = {}
-        """Where pending work has grown too heavy, so that it was computed: the same lines on all ranks."""
+        self.cuts: dict[int, int | None] = {}
+        """Where pending work is computed once it has grown heavy, the same lines on all ranks; and the waist of the
+        loop, if it is what was in hand there."""
+        self.same: Gathering | None = None
+        """By which ranks compare a number."""
         self.as_laid_out = False
         """Whether arrays stay as they lie, however unevenly: the program has laid some out so, or has their memory."""
         self.windows = True
@@ -380,6 +384,17 @@ class Gathering:
         marks = self._marks.tolist()
         if marks.count(mark) != len(marks):
             _compare(communicator, communicator.trail, self._rows.rows)
+
+
+def is_same(communicator: Communicator, number: int, what: str) -> bool:
+    """Whether all ranks have come with the same number, below ``2**64``; ranks in step."""
+    trail = _step(communicator, "allgather", what, 8)
+    gathering = trail.same
+    if gathering is None:
+        gathering = trail.same = Gathering(communicator, [((), np.dtype(np.uint64))])
+    gathering.given[0][...] = number
+    gathering.run(what)
+    return bool((gathering.found[0] == number).all())
 
 
 def alltoall(communicator: Communicator, array: Array, what: str) -> Array:

@@ -39,6 +39,7 @@ Scalar = Any
 _codes: dict[Any, int] = {}
 # beyond 1 << 40, and forms beyond 1 << 50, so that a key tells them from the numbers of its nodes
 _numbers = itertools.count(1 << 40)
+next_born = itertools.count().__next__
 Site = tuple[CodeType, int]
 
 
@@ -126,6 +127,7 @@ class Node:
     __slots__ = (
         "args",
         "asked",
+        "born",
         "code",
         "geometry",
         "holders",
@@ -152,6 +154,8 @@ class Node:
     asked: bool
     place: Any
     holders: int
+    born: int
+    """A number that grows from node to node; what was there from the start has none."""
     weight: float
     """Minus infinity for what waits for a value from outside: see ``recording.deferred``."""
     placed: ClassVar[Callable[[Node], Any]]
@@ -179,6 +183,7 @@ class Node:
         self.mark = mark
         self.place = None
         self.holders = 0
+        self.born = next_born()
         weight: float = 1
         for arg in args:
             if type(arg) is Node:
@@ -245,6 +250,7 @@ def node_of(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
     node.value = None
     node.place = None
     node.holders = 0
+    node.born = next_born()
     weight: float = 1
     for arg in args:
         if type(arg) is Node:

@@ -19,20 +19,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..comm.trail import agree, allgather, site_number
+from ..comm.trail import agree, is_same, site_number
 from ..comm.world import World, current_world
 from ..evaluate import evaluate, fingerprint_of
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, Site, Value, source, view_of
+from ..graph.waist import Waist, find_waist, in_hand
 from ..kernels import rules
 from ..ops import windows
 from ..ops.elementwise import read, update
+from ..ops.fingerprint import of_text
 from ..plan.exchange import gather
 
 WEIGHT_LIMIT = 600
 """What is heavier is evaluated at once."""
 NEAR_LIMIT = windows.HEAVY
 """What is heavier is evaluated where something was too heavy before."""
+LIGHT_LIMIT = 30
+"""What is heavier is evaluated at the waist of a loop that was too heavy before."""
 reference = weakref.ref
 MOST_PIECES = 8
 
@@ -42,35 +46,57 @@ MOST_CUTS = 1024
 
 
 class _Cuts(threading.local):
-    """The lines at which this thread found something too heavy that it computes by itself."""
+    """The lines at which this thread cuts what it computes by itself; see :attr:`.Trail.cuts`."""
 
     def __init__(self) -> None:
-        self.places: dict[int, None] = {}
+        self.places: dict[int, int | None] = {}
 
 
 _cuts = _Cuts()
 
 
+def _cuts_of(node: Node) -> dict[int, int | None]:
+    """The lines at which those who compute a node have cut before, the same on all of them."""
+    home = node.place
+    if home is None or home.world.size == 1:
+        return _cuts.places
+    places: dict[int, int | None] = home.world.communicator.trail.cuts
+    return places
+
+
 def too_heavy(node: Node) -> bool:
-    """Whether a node above ``NEAR_LIMIT`` shall be evaluated at once.
+    """Whether a node above ``LIGHT_LIMIT`` shall be evaluated at once, or what it is made of.
 
     A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
     each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
-    are cut again, a good deal earlier.
+    are cut again, a good deal earlier. The best of them is the loop's waist (``graph.waist``): where there is one,
+    what was in hand there is computed in later turns, and nothing that has been begun since.
 
     Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
     so are the lines where these ranks have cut before. What every rank has may weigh less on one that has looked at it.
     """
-    home = node.place
-    shared = home is not None and home.world.size > 1
-    places = home.world.communicator.trail.cuts if shared else _cuts.places
+    places = _cuts_of(node)
+    if places:
+        line = site_number(node.site)
+        if line in places and (node.weight > NEAR_LIMIT or places[line] is not None):
+            return True
     if node.weight <= WEIGHT_LIMIT:
-        return bool(places) and site_number(node.site) in places
-    if node.site is not None:
-        if len(places) >= MOST_CUTS:  # the one that was added first; the same on all ranks
-            del places[next(iter(places))]
-        places[site_number(node.site)] = None
-    return True
+        return False
+    _weigh_again(node)
+    return node.weight > WEIGHT_LIMIT
+
+
+def _cut_here_again(node: Node, waist: Waist | None) -> None:
+    """Remember where a loop was cut, or where that is better done the next time."""
+    places = _cuts_of(node)
+    line, before = site_number(node.site), None
+    if waist is not None and site_number(waist.after) not in places:
+        line, before = site_number(waist.after), site_number(waist.line)
+    elif node.site is None:
+        return
+    if len(places) >= MOST_CUTS and line not in places:
+        del places[next(iter(places))]  # the one that was added first; the same on all ranks
+    places[line] = before
 
 
 def _weigh_again(node: Node) -> None:
@@ -97,18 +123,38 @@ def _weigh_again(node: Node) -> None:
 
 
 def cut(nodes: Sequence[Node]) -> None:
-    """Evaluate what has grown too heavy, and all that is pending with it.
+    """Evaluate what has grown too heavy, and all that is pending with it; or what was in hand at the waist.
 
     What is recorded afterwards begins from values then, whatever was pending before.
     """
-    home = nodes[0].place
+    first = nodes[0]
+    waist = _cuts_of(first).get(site_number(first.site))
+    if waist is not None:
+        _weigh_again(first)
+        if first.weight > LIGHT_LIMIT:
+            evaluate(in_hand(first, waist))
+            _weigh_again(first)
+        if first.weight <= NEAR_LIMIT:
+            return
+    home = first.place
+    heavy = first.weight > WEIGHT_LIMIT
     if home is None or home.world.size == 1:
         others = [cell for cell in _pending() if cell.node not in nodes and _is_alone(cell)]
-        evaluate([*nodes, *[cell.node for cell in others]])
+        together = [*nodes, *[cell.node for cell in others]]
+        if heavy:
+            _cut_here_again(first, find_waist(together))
+        evaluate(together)
         for cell in others:
             cell.sites = None
     else:
-        evaluate(with_others(home.world, nodes))
+        together = with_others(home.world, nodes)
+        if heavy:
+            found = find_waist(together)
+            number = 0 if found is None else of_text(str(found))
+            # garbage that looks alike may have been made at other lines
+            alike = is_same(home.world.communicator, number, "a cut")
+            _cut_here_again(first, found if alike else None)
+        evaluate(together)
 
 
 def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
@@ -119,8 +165,7 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
     """
     others = [cell for cell in _pending() if cell.node.place and cell.node.place.world == world]
     together = list(dict.fromkeys([*nodes, *[cell.node for cell in others]]))
-    mine = np.array(fingerprint_of(together), np.uint64)
-    if (allgather(world.communicator, mine, "a cut") != mine).any():
+    if not is_same(world.communicator, fingerprint_of(together), "a cut"):
         return list(nodes)
     for cell in others:
         cell.sites = None

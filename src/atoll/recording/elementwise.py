@@ -23,7 +23,7 @@ from ..kernels.rules import calm, free, state
 from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
 from ..ops.light import lines
 from .at_call import at_call
-from .cells import NEAR_LIMIT, Cell, Handle, cut, too_heavy
+from .cells import LIGHT_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
 from .making import is_small, of_node, of_protocol, of_small, plain, present
 
@@ -171,7 +171,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     elif now:
         del operands
         evaluate(nodes)
-    elif nodes[0].weight > NEAR_LIMIT and too_heavy(nodes[0]):
+    elif nodes[0].weight > LIGHT_LIMIT and too_heavy(nodes[0]):
         del operands
         cut(nodes)
     if len(nodes) == 1:
@@ -460,7 +460,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
 
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
     node = node_of(found[0], args, site_from(sys._getframe(2)))
-    if now or node.weight > NEAR_LIMIT:
+    if now or node.weight > LIGHT_LIMIT:
         del args
         if now and node.weight < 0:
             Handle.captured(node)

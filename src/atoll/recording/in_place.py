@@ -18,7 +18,7 @@ from ..graph.node import Node, node_of, view_of
 from ..kernels.rules import free
 from ..ops.light import lines
 from .at_call import at_call_in_place
-from .cells import NEAR_LIMIT, Handle, cut, too_heavy
+from .cells import LIGHT_LIMIT, Handle, cut, too_heavy
 from .elementwise import FAST_SCALARS, apply, assign, binary, known_of, operand_of
 from .late import pieces
 from .making import is_at_hand, of_node, plain, present
@@ -102,7 +102,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
         return True
     node = node_of(found.form, (cell.node, value), site)
     del value
-    if node.weight > NEAR_LIMIT and too_heavy(node):
+    if node.weight > LIGHT_LIMIT and too_heavy(node):
         cut((node,))
     cell.write(geometry, node, None, site)
     return True

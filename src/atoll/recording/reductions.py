@@ -27,7 +27,7 @@ from ..ops import reduction
 from ..ops.elementwise import cast, is_native, read
 from . import shaping
 from .calling import assigned_to, folded, methods, pins_of
-from .cells import NEAR_LIMIT, Handle, cut, too_heavy
+from .cells import LIGHT_LIMIT, Handle, cut, too_heavy
 from .creation import recorded
 from .elementwise import binary, general, met, operand_of
 from .fallback import by_numpy
@@ -467,7 +467,7 @@ def known_product_sum(a: Handle, b: Handle) -> Any:
     site = site_from(sys._getframe(2))
     product = node_of(times.form, args, site)
     del args
-    if product.weight > NEAR_LIMIT and too_heavy(product):
+    if product.weight > LIGHT_LIMIT and too_heavy(product):
         cut((product,))
     home = product.place
     if home is not None and not home.held_once:

@@ -1,0 +1,151 @@
+"""The waist of a loop: where a turn has the least in hand.
+
+What grows behind a value that nobody looks at is a loop's work, turn after turn, and is cut somewhere, at the same lines in
+each turn. Whatever is in hand there has to be stored: between two steps of a simulation its fields, in the middle of
+one of them also every sum and every shifted copy that has been begun.
+
+Nodes are numbered as they are recorded (``Node.born``). A value is in hand at a moment if it was recorded
+before, and an operation that was recorded later reads it; data that is there counts as recorded before all. So each
+operation of a trace tells how many bytes were in hand when it was recorded. Lines that a trace has met at least
+twice belong to a loop, and the one with the least in hand is its waist. What is read after the end of the trace is not known;
+so what counts of a line is the most that was in hand at any of its turns, and what nobody has read yet is in hand to the end.
+
+What was in hand at a waist is found again in a later turn from an operation that all of it has gone into: going back
+from there in the order of recording, it is what has not been met when the waist is (:func:`in_hand`). So a waist is told
+together with the first line at which that can be asked;
+where a waist has none, the next best line is taken.
+
+All of this follows from traces, so ranks find the same lines and the same values, whatever garbage each of them still has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import NamedTuple
+
+from ..comm.trail import site_number, site_text
+from .node import Node, Site
+
+_born = attrgetter("born")
+_TRIES = 8
+"""How many lines are considered."""
+
+
+class Waist(NamedTuple):
+    """Two places in a loop."""
+
+    line: Site
+    """The first operation after the waist."""
+    after: Site
+    """The first one that this has gone into, and everything that was in hand at the waist."""
+
+    def __str__(self) -> str:
+        return ", ".join([f"{site_text(site)} at {site[1]}" for site in self])
+
+
+def find_waist(nodes: Sequence[Node]) -> Waist | None:
+    """The waist of the loop whose work is pending in these nodes and behind them, if there is one.
+
+    Of what lies on ranks, only what lies on ranks counts.
+    """
+    shared = nodes[0].place is not None
+    pending = list(nodes)
+    readers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node in pending:
+        for arg in _counted(node, shared):
+            if arg not in readers:
+                readers[arg] = []
+                if arg.value is None:
+                    pending.append(arg)
+            readers[arg].append(node)
+    pending.sort(key=_born)
+    moment = {node: number for number, node in enumerate(pending)}
+    turns: dict[int, list[int]] = {}
+    for number, node in enumerate(pending):
+        if node.kind == "call" and node.site is not None:
+            turns.setdefault(site_number(node.site), []).append(number)
+    sizes = _sizes(readers, moment)
+    loops = [line for line, numbers in turns.items() if len(numbers) > 1]
+    loops.sort(key=lambda line: max([sizes[number] for number in turns[line]]))
+    for line in loops[:_TRIES]:
+        begin, end = turns[line][:2]
+        after = _after(pending, readers, moment, begin, end, shared)
+        start = pending[begin].site
+        if after is not None and start is not None:
+            return Waist(start, after)
+    return None
+
+
+def _after(
+    pending: Sequence[Node],
+    readers: dict[Node, list[Node]],
+    moment: dict[Node, int],
+    begin: int,
+    end: int,
+    shared: bool,
+) -> Site | None:
+    """Of the turn from moment ``begin`` to ``end``, the first line that it has gone into, and what was in hand before."""
+    wanted = 1
+    covers = {pending[begin]: 1}
+    for node, by in readers.items():
+        numbers = [moment[reader] for reader in by]
+        if _made(node, moment) < begin <= max(numbers, default=-1):
+            first = {_line(pending[number]) for number in numbers if begin <= number < end}
+            again = {_line(pending[number]) for number in numbers if number >= end}
+            if node.value is None or not first & again:  # else it is the same in all turns
+                covers[node] = wanted + 1
+                wanted += covers[node]
+    for node in pending[begin:end]:
+        covered = covers.get(node, 0)
+        for arg in _counted(node, shared):
+            covered |= covers.get(arg, 0)
+        covers[node] = covered
+        if covered == wanted > 1 and node.kind == "call" and node.site is not None:
+            return node.site
+    return None
+
+
+def in_hand(root: Node, line: int) -> list[Node]:
+    """What is pending behind ``root`` and was in hand when its loop last came to a line, in the order of recording."""
+    shared = root.place is not None
+    waiting = [(-root.born, root)]
+    heapify(waiting)
+    seen = {root}
+    while waiting:
+        _, node = heappop(waiting)
+        for arg in _counted(node, shared):
+            if arg.value is None and arg not in seen:
+                seen.add(arg)
+                heappush(waiting, (-arg.born, arg))
+        if node.kind == "call" and site_number(node.site) == line:
+            return [one for _, one in sorted(waiting, reverse=True)]
+    return []
+
+
+def _counted(node: Node, shared: bool) -> list[Node]:
+    return [arg for arg in node.args if type(arg) is Node and (arg.place is not None or not shared)]
+
+
+def _line(node: Node) -> int:
+    return site_number(node.site)
+
+
+def _made(node: Node, moment: dict[Node, int]) -> int:
+    """The moment of a node; less than nothing for what is there."""
+    return moment[node] if node.value is None else -1
+
+
+def _sizes(readers: dict[Node, list[Node]], moment: dict[Node, int]) -> list[int]:
+    """How many bytes were in hand when each of the pending nodes was recorded."""
+    change = [0] * (len(moment) + 1)
+    for node, by in readers.items():
+        size = node.geometry.size * node.geometry.dtype.itemsize
+        change[_made(node, moment) + 1] += size
+        change[max([moment[reader] for reader in by], default=len(moment) - 1) + 1] -= size
+    found, size = [], 0
+    for more in change:
+        size += more
+        found.append(size)
+    return found

@@ -1,0 +1,52 @@
+"""Where a loop has the least in hand."""
+
+import numpy as np
+
+import atoll
+from atoll.comm.trail import line_of, site_number
+from atoll.graph.waist import find_waist, in_hand
+
+
+def turn(np, a, b, fixed):
+    """One turn of a loop over two arrays; a third one is the same in all of them."""
+    both = a * b
+    near = np.roll(a, 1) + np.roll(a, -1)
+    return near - both + fixed, b + both * fixed
+
+
+def some(turns):
+    """What such a loop has made after so many turns, nothing being computed."""
+    a, b, fixed = [atoll.array(np.arange(50_000.0) / k) for k in (1, 2, 3)]
+    found = [(a, b)]
+    for _ in range(turns):
+        a, b = turn(atoll, a, b, fixed)
+        found.append((a, b))
+    return found, fixed
+
+
+def lines_of(waist):
+    return [line_of(*site) - turn.__code__.co_firstlineno for site in waist]
+
+
+def test_the_waist_is_where_a_turn_begins() -> None:
+    found, _ = some(2)
+    waist = find_waist([one._cell.node for one in found[-1]])
+    assert waist is not None
+    assert lines_of(waist) == [2, 2]  # ``both`` is made first, and of all that a turn begins with
+
+
+def test_what_was_in_hand_is_found_from_a_later_turn() -> None:
+    found, fixed = some(2)
+    waist = find_waist([one._cell.node for one in found[-1]])
+    assert waist is not None
+    both = found[-1][0] * found[-1][1]
+    assert in_hand(both._cell.node, 0) == []
+    again, _ = turn(atoll, *found[-1], fixed)
+    nodes = in_hand(again._cell.node, site_number(waist.line))
+    assert {id(node) for node in nodes} == {id(one._cell.node) for one in found[-1]}
+
+
+def test_a_loop_has_turns() -> None:
+    a = atoll.array(np.arange(50_000.0))
+    b = turn(atoll, a, a, a)
+    assert find_waist([one._cell.node for one in b]) is None
