@@ -6,8 +6,8 @@
 
 It must not import atoll, whose import reads the environment and loads NumPy: the program
 shall come first and find ``sys.argv``, ``sys.path`` and ``__main__`` as if Python had been
-started with it. So two light modules of atoll are borrowed and forgotten again, and
-everything else here is the standard library.
+started with it. So two light modules of atoll are loaded by themselves, and everything else here
+is the standard library.
 
 OPTIONS is one word in JSON: ``mark``, which begins every record for ``atoll run``, and
 ``all_output``, without which the standard output of ranks other than 0 goes nowhere.
@@ -30,14 +30,18 @@ HIGHEST_TIE = 1000
 
 
 def borrow(*names: str) -> list[Any]:
-    """Modules of atoll by name, loaded without ``atoll/__init__`` and left in no one's way."""
+    """Modules of atoll by name, loaded without ``atoll/__init__``, which stays to be imported.
+
+    They remain where the import finds them: that this rank is ending is known to both.
+    """
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     package = types.ModuleType("atoll")
     package.__path__ = [folder]
     sys.modules["atoll"] = package
     modules = [importlib.import_module(f"atoll.{name}") for name in names]
     for name in [name for name in sys.modules if name.partition(".")[0] == "atoll"]:
-        del sys.modules[name]
+        if sys.modules[name] not in modules:
+            del sys.modules[name]
     return modules
 
 
