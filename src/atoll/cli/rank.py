@@ -176,12 +176,13 @@ def run(words: list[str]) -> None:
 def main() -> None:
     """The whole life of this rank."""
     options = json.loads(sys.argv[1])
-    startup, launcher = borrow("startup", "comm.launcher")
+    startup, launcher, whereabouts = borrow("startup", "comm.launcher", "comm.whereabouts")
     launch = launcher.detect()
     if launch is None:
         startup.write_error("atoll: started by `atoll run`, but no MPI launcher is to be seen\n")
         os._exit(2)
     tie_to(startup.tie_name(options["mark"]), launch.rank)
+    whereabouts.be_found(options["mark"], launch.rank)
     startup.share_cores(launch.local_size or launch.size or 1)
     launcher.claim()
     os.environ[startup.BEGUN] = str(os.getpid())

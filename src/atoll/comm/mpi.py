@@ -29,7 +29,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..errors import CommunicationError, WorldError
-from . import launcher, mpi_persistent
+from . import launcher, mpi_persistent, whereabouts
 from .communicator import (
     PLAIN,
     Array,
@@ -95,10 +95,7 @@ class MpiCommunicator(ObjectsByMpi):
     @property
     def members(self) -> tuple[int, ...]:
         if self._members is None:
-            here, everybody = self._mpi.Get_group(), MPI.COMM_WORLD.Get_group()
-            numbers = MPI.Group.Translate_ranks(here, None, everybody)
-            here.Free()
-            everybody.Free()
+            numbers = _numbers_in_world(self._mpi)
             if MPI.UNDEFINED in numbers:
                 raise WorldError("this communicator has processes that MPI's world has not")
             self._members = tuple(numbers)
@@ -169,7 +166,7 @@ class MpiCommunicator(ObjectsByMpi):
             raise ValueError("waiting for some of no requests would never end")
         patience = Patience(
             self._who,
-            lambda: describe_all(requests) + self.watch.at(),
+            lambda: describe_all(requests) + self.watch.at() + self.watch.others(requests),
             timeout,
             lambda: self.watch.check(requests),
         )
@@ -432,14 +429,27 @@ def _unpack(packed: Array, array: Array) -> Array:
 # Where MPI communicators come from ------------------------------------------------------------
 
 
+def _numbers_in_world(comm: Any) -> list[int]:
+    """Which ranks of MPI's world those of ``comm`` are."""
+    here, everybody = comm.Get_group(), MPI.COMM_WORLD.Get_group()
+    numbers: list[int] = MPI.Group.Translate_ranks(here, None, everybody)
+    here.Free()
+    everybody.Free()
+    return numbers
+
+
 def _duplicate(comm: Any) -> Any:
     """A duplicate, waited for with patience."""
     made, handle = comm.Idup()
-    patience = Patience(
-        f"rank {comm.rank} of {comm.size}",
-        lambda: "the duplication of a communicator, which all of its ranks must take part in",
-        None,
-    )
+
+    def describe() -> str:
+        others = [number for number in _numbers_in_world(comm) if number != MPI.COMM_WORLD.rank]
+        return (
+            "the duplication of a communicator, which all of its ranks must take part in"
+            + whereabouts.told(others)
+        )
+
+    patience = Patience(f"rank {comm.rank} of {comm.size}", describe, None)
     while not handle.Test():
         patience.pause()
     return made

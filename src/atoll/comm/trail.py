@@ -38,10 +38,10 @@ from ..errors import (
     WaitTimeoutError,
 )
 from .communicator import Array, Communicator
+from .whereabouts import ROOT as ROOT
 
 Site = tuple[CodeType, int]
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 KEPT = 1000
 """How many steps a rank remembers."""
 

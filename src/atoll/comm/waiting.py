@@ -110,7 +110,7 @@ class Patience:
     def _give_up(self, now: float) -> None:
         limit = "the time limit given" if self._timeout is not None else "ATOLL_WAIT_ABORT"
         raise WaitTimeoutError(
-            f"{self._who} has waited {now - self._start:.3g} s ({limit}) for: {self._describe()}"
+            f"{self._who} has waited {self._deadline - self._start:.3g} s ({limit}) for: {self._describe()}"
         )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from ..config import config
 from ..errors import DivergenceError
+from . import whereabouts
 from .communicator import Request, describe_all
 from .trail import Record, Trail, difference
 
@@ -35,6 +36,10 @@ class Postal(Protocol):
     size: int
     trail: Trail
 
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The numbers of its ranks in the world of all."""
+
     def post_note(self, peer: int, data: bytes) -> Any:
         """Send some bytes beside all messages; the handle of the operation."""
 
@@ -45,7 +50,7 @@ class Postal(Protocol):
 class Watch:
     """One rank's watch over the waits on one communicator."""
 
-    __slots__ = ("_asked", "_communicator", "_curious", "_ended", "_posted", "_rounds")
+    __slots__ = ("_asked", "_communicator", "_curious", "_ended", "_heard", "_posted", "_rounds")
 
     def __init__(self, communicator: Postal) -> None:
         self._communicator = communicator
@@ -55,6 +60,8 @@ class Watch:
         self._curious: set[int] = set()
         self._ended: dict[int, int] = {}
         """Who has come to his end: for how many checks that has been known."""
+        self._heard: dict[int, int] = {}
+        """At which step of this rank the others were heard of last."""
         self._rounds: set[int] = set()
 
     def at(self) -> str:
@@ -62,18 +69,30 @@ class Watch:
         where = self._communicator.trail.where()
         return f", in {where}" if where else ""
 
-    def check(self, requests: Sequence[Request]) -> None:
-        """A wait takes long: ask those whom it is for, and read what has come."""
-        mine = self._communicator
+    def others(self, requests: Sequence[Request]) -> str:
+        """Where those are that this rank waits for: those that have not answered, if there are any."""
+        peers = self._waited_for(requests)
+        number = self._communicator.trail.number
+        silent = {peer for peer in peers if self._heard.get(peer) != number}
+        members = self._communicator.members
+        return whereabouts.told(members[peer] for peer in sorted(silent or peers))
+
+    def _waited_for(self, requests: Sequence[Request]) -> set[int]:
         peers: set[int] = set()
         for request in requests:
             if not request.done:
                 peers |= self._some() if request.peer is None else {request.peer}
+        return peers - {self._communicator.rank}
+
+    def check(self, requests: Sequence[Request]) -> None:
+        """A wait takes long: ask those whom it is for, and read what has come."""
+        mine = self._communicator
+        peers = self._waited_for(requests)
         number, since, interval = self._asked
         if number != mine.trail.number:
             since, interval = 0, 1
         if since == 0:
-            for peer in sorted(peers - {mine.rank}):
+            for peer in sorted(peers):
                 self._tell(peer, mine.trail.record())
         since += 1
         if since >= interval:
@@ -117,6 +136,7 @@ class Watch:
                 continue
             record: Record = content
             mine = trail.record(answer=True)
+            self._heard[record.rank] = trail.number
             verdict = record.verdict or difference(mine, record)
             if record.gone:
                 self._ended.setdefault(record.rank, 1)

@@ -1,0 +1,240 @@
+"""Where the other ranks of this host are in their programs: asked of processes that do not listen.
+
+A rank that loops for ever, sleeps, or computes in C reads no message, so nobody learns from it why it does
+not come. But a process can be asked from outside. Each rank binds a name that is no file (an abstract socket),
+made of its job and its number: who connects to it learns the number of its process from the kernel, though nobody
+accepts. And it lets faulthandler answer a signal: that writes the lines of the main thread to a
+piece of memory, without the interpreter's help, whatever the thread does. Whoever has waited for too long
+sends the signal, and reads that memory through ``/proc``.
+
+Nothing of it costs a rank anything while nobody asks. It works on Linux, between processes of one user on one host.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""Files below it are atoll's own."""
+
+PAPER = "atoll-whereabouts"
+"""The name of the memory that a rank's lines are written to."""
+
+ANSWER = 1.0
+"""Seconds that a process may take to answer."""
+
+ASKED, TOLD = 16, 4
+"""Of how many ranks the whereabouts are asked, and told, in one message."""
+
+_LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
+_kept: list[object] = []
+_job: list[str] = []
+_processes: dict[int, int] = {}
+
+
+def job_of_parent() -> str:
+    """A name for this job that its ranks on one host have in common: their launcher's process is in it."""
+    words = (os.environ.get(name, "") for name in ("PMIX_NAMESPACE", "SLURM_JOB_ID"))
+    return "-".join([str(os.getuid()), *words, str(os.getppid())])
+
+
+def number() -> int | None:
+    """The signal by which a rank is asked; None where there is none to spare."""
+    last = getattr(signal, "SIGRTMAX", None)
+    return None if last is None else int(last) - 5
+
+
+def be_found(job: str, rank: int) -> None:
+    """Let the other ranks of ``job`` on this host ask where this one is, from now on."""
+    import faulthandler
+    import socket
+
+    asked_by = number()
+    _job[:] = [job]
+    if sys.platform != "linux" or asked_by is None:
+        return
+    if signal.getsignal(asked_by) is not signal.SIG_DFL:
+        return  # the program has it
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(_name(job, rank))
+        listener.listen(1024)
+        paper = os.memfd_create(PAPER)
+    except OSError:
+        listener.close()
+        return
+    _kept.extend((listener, paper))
+    faulthandler.register(asked_by, file=paper, all_threads=False)
+
+
+def _name(job: str, rank: int) -> str:
+    return f"\0atoll-where-{job}-{rank}"
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What has been learnt of a rank: where it is, in words, and whether it waits for others there."""
+
+    rank: int
+    words: str
+    waits: bool = False
+
+
+def told(ranks: Iterable[int]) -> str:
+    """Where these ranks of the job are, as the rest of a sentence: those first that wait for nobody."""
+    found = []
+    for rank in list(ranks)[:ASKED]:
+        where = ask(rank)
+        if where is not None:
+            found.append(where)
+    found.sort(key=lambda where: where.waits)
+    return "".join(f"; {where.words}" for where in found[:TOLD])
+
+
+def ask(rank: int) -> Whereabouts | None:
+    """Where a rank of this job is; None where it is on another host, or cannot be asked."""
+    process = _process(rank)
+    if process is None:
+        return None
+    who = f"rank {rank}"
+    state = _state(process)
+    if state in ("", "Z", "X"):
+        return Whereabouts(rank, f"{who} (process {process}) has ended")
+    if state in ("T", "t"):
+        return Whereabouts(rank, f"{who} (process {process}) is stopped, as by the signal SIGSTOP")
+    frames = _frames(process)
+    if frames is None:
+        return None
+    if not frames:
+        return Whereabouts(rank, f"{who} (process {process}, state {state}) does not answer")
+    words, waits = in_words(frames)
+    return Whereabouts(rank, f"{who} {words}", waits)
+
+
+def _process(rank: int) -> int | None:
+    """The process of a rank: the kernel knows who listens under its name."""
+    import socket
+    import struct
+
+    if rank not in _processes and _job:
+        with socket.socket(socket.AF_UNIX) as connection:
+            try:
+                connection.settimeout(ANSWER)
+                connection.connect(_name(_job[0], rank))
+            except OSError:
+                return None
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            _processes[rank] = struct.unpack("3i", credentials)[0]
+    return _processes.get(rank)
+
+
+def _state(process: int) -> str:
+    """The letter that the kernel has for what a process does; empty if it is gone."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+Frame = tuple[str, int, str]
+"""File, line, and function."""
+
+
+def _frames(process: int) -> list[Frame] | None:
+    """The main thread's frames, the innermost first; none if it is silent, None if it cannot be asked."""
+    asked_by = number()
+    paper = _paper(process)
+    if asked_by is None or paper is None or not _catches(process, asked_by):
+        return None
+    try:
+        start = os.stat(paper).st_size
+        os.kill(process, asked_by)
+        text = ""
+        for text in _growing(paper, start):
+            frames = parsed(text)
+            if any(map(_is_users, frames)):
+                return frames
+    except OSError:
+        return None
+    return parsed(text)
+
+
+def _growing(paper: str, start: int) -> Iterator[str]:
+    """What is written from ``start`` on, again and again while it may still grow."""
+    until = time.monotonic() + ANSWER
+    before, since = "", time.monotonic()
+    while (now := time.monotonic()) < until:
+        with open(paper, encoding="utf-8", errors="replace") as file:
+            file.seek(start)
+            text = file.read()
+        yield text
+        if text != before:
+            before, since = text, now
+        elif text and now - since > ANSWER / 5:
+            return
+        time.sleep(1e-3)
+
+
+def parsed(text: str) -> list[Frame]:
+    """The frames in what faulthandler writes, the innermost first; a line without its end is none."""
+    lines = text.split("\n")[:-1]
+    found = (_LINE.match(line) for line in lines)
+    return [(match[1], int(match[2]), match[3]) for match in found if match]
+
+
+def _paper(process: int) -> str | None:
+    """The memory that a process writes its lines to, as a file."""
+    folder = f"/proc/{process}/fd"
+    try:
+        for name in sorted(os.listdir(folder), key=int):
+            if os.readlink(f"{folder}/{name}").startswith(f"/memfd:{PAPER}"):
+                return f"{folder}/{name}"
+    except OSError:
+        return None
+    return None
+
+
+def _catches(process: int, asked_by: int) -> bool:
+    """Whether a process has a handler for the signal, which would end it otherwise."""
+    try:
+        with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", file.read(), re.MULTILINE)
+    except OSError:
+        return False
+    return found is not None and bool(int(found[1], 16) >> (asked_by - 1) & 1)
+
+
+_LIBRARY = os.path.join(os.path.dirname(os.path.realpath(os.__file__)), "")
+_PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
+
+
+def _is_users(frame: Frame) -> bool:
+    """Whether a frame is of the user's program: neither atoll's nor a library's."""
+    file = frame[0]
+    if file.startswith((ROOT, "<frozen")) or _PACKAGES.search(file):
+        return False
+    return not os.path.realpath(file).startswith(_LIBRARY)
+
+
+def in_words(frames: list[Frame]) -> tuple[str, bool]:
+    """What frames say: ``is at program.py:7, in f``, and whether that is a wait of atoll's for other ranks."""
+    innermost = frames[0]
+    waits = innermost[0].startswith(os.path.join(ROOT, "comm", ""))
+    at = next(filter(_is_users, frames), innermost)
+    function = "" if at[2] == "<module>" else f", in {at[2]}"
+    inside = ""
+    if innermost[0].startswith(ROOT):
+        inside = "" if waits else ", computing"
+    elif innermost is not at:
+        inside = f", inside {innermost[2]} of {os.path.basename(innermost[0])}"
+    return (
+        f"{'waits' if waits else 'is'} at {os.path.basename(at[0])}:{at[1]}{function}{inside}",
+        waits,
+    )
