@@ -21,9 +21,11 @@ is marked on standard error; ``atoll run`` prints equal reports once. Without it
 of a host agree through a socket on which of them prints. A short pause before the abort
 leaves the others the time to report the same.
 
-Limits: ``os._exit``, and an interpreter that is killed, are seen by the launcher only; the
-time limit of waits covers a rank that leaves early with code 0. Exit functions
-(``atexit``) get one second.
+``os._exit`` is replaced by a function that does the same before it leaves. A rank that leaves
+with code 0 stays until all ranks have come to their end, and those that wait for it are told.
+
+Limits: an interpreter that is killed, or left by C's ``exit``, is seen by the launcher
+only. Exit functions (``atexit``) get one second.
 
 This module imports nothing but the launcher's detection, because ``cli/rank.py`` uses both
 in a process where the user's script shall be the first to import atoll.
@@ -36,7 +38,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 from .comm import launcher, whereabouts
@@ -99,6 +101,16 @@ class Ender:
         if number:
             text = "" if isinstance(code, int) else f"{code}\n"
             self.end(Report("exit", text, number))
+
+    def left(self, code: int, frame: FrameType) -> None:
+        """End this rank before ``os._exit``; only then, if the code is one of failure, the others."""
+        place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        if exit_number(code):
+            number = exit_number(code)
+            self.end(Report("exit", f"os._exit({code}) at {place}\n", number), at_exit=True)
+        for leave in launcher.leaving:
+            leave(f"has left by os._exit({code}) at {place}")
+        launcher.tell(launcher.ORDERLY)
 
     def end(self, report: Report, at_exit: bool = False) -> None:
         """Say why, give the exit functions and the other ranks their moment, and abort.
@@ -183,6 +195,8 @@ def message(kind: str, text: str, code: int, ranks: Sequence[int], size: int | N
     """What is printed for one end that ``ranks`` have in common; empty when there is nothing to say."""
     who = rank_words(ranks, size)
     everyone = len(set(ranks)) == size
+    if kind == "wait":
+        return f"atoll: {who} {text}; all ranks ended\n"
     if kind == "interrupt":
         return f"atoll: interrupted; all ranks ended{f' ({who} was at {text})' if text else ''}\n"
     if kind == "exit":
@@ -378,6 +392,26 @@ def watch_exits(ender: Ender) -> bool:
     return True
 
 
+def watch_bare_exits(ender: Ender) -> None:
+    """Let ``os._exit`` end this rank as ``sys.exit`` does, but for what it is there to skip.
+
+    With a code other than 0 all ranks end. With 0 this one stays until all have come to
+    their end, and answers those that wait for it.
+    """
+    original = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        if os.getpid() == ender.process and not ender.ending:
+            ender.left(status, sys._getframe(1))
+        original(status)
+
+    _exit.__doc__ = original.__doc__
+    os._exit = _exit
+    script = vars(sys.modules.get("__main__", sys))
+    for name in [name for name, value in script.items() if value is original]:
+        script[name] = _exit  # from os import _exit
+
+
 def raise_exits_in_python() -> None:
     """Before Python 3.12 ``sys.exit`` makes no exception object, so nobody asks it for a code."""
     original = sys.exit
@@ -470,4 +504,5 @@ def begin() -> bool:
     ender = Ender(launch.rank, launch.size)
     watch_exceptions(ender)
     watch_exits(ender)
+    watch_bare_exits(ender)
     return True

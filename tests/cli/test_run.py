@@ -15,7 +15,7 @@ import pytest
 
 from .commands import LIMIT, atoll, environment, finished, start_process
 
-WAIT = "import time, os, sys, atoll; rank = atoll.world.rank\n"
+WAIT = "import ctypes, time, os, sys, atoll; rank = atoll.world.rank\n"
 
 
 def test_every_rank_prints_behind_its_number() -> None:
@@ -67,7 +67,9 @@ def test_a_failure_of_all_is_said_once() -> None:
         ("sys.exit(3)", 3, "atoll: rank 1 of 2 left with exit code 3; all ranks ended\n"),
         ("raise SystemExit(4)", 4, "rank 1 of 2 left with exit code 4"),
         ("sys.exit('no such file')", 1, "rank 1 of 2 left: no such file"),
-        ("os._exit(5)", 5, "left with exit code 5"),
+        ("os._exit(5)", 5, "atoll: rank 1 of 2 left: os._exit(5) at <string>:2; all ranks ended\n"),
+        ("ctypes.CDLL(None)._exit(7)", 7, "left with exit code 7"),
+        ("ctypes.CDLL(None)._exit(0)", 1, "left with exit code 0, but not at its end"),
         ("os.kill(os.getpid(), 9)", 137, "was killed by signal 9 (Killed)"),
         ("sys.modules['mpi4py.MPI'].COMM_WORLD.Abort(6)", 6, "code 6"),
     ],
@@ -79,6 +81,28 @@ def test_one_rank_that_leaves_ends_all(leave: str, code: int, words: str) -> Non
     assert words in outcome.errors
     assert "BAD TERMINATION" not in outcome.output
     assert "Traceback" not in outcome.errors
+
+
+def test_who_leaves_early_with_code_0_is_named_by_those_who_wait() -> None:
+    program = f"{WAIT}atoll.world.barrier()\nif rank == 1: os._exit(0)\natoll.world.barrier()"
+    outcome = atoll("run", "-n", "3", "-c", program)
+    assert outcome.code == 1, outcome
+    assert "DivergenceError: ranks have parted: rank 1 has left by os._exit(0)" in outcome.errors
+    assert "went on to world.barrier() at <string>:4" in outcome.errors
+
+
+@pytest.mark.parametrize(
+    ("end", "output"),
+    [
+        ("os._exit(0)", "[0] ends\n[1] ends\n"),
+        ("os.execvp('echo', ['echo', 'on'])", "[0] on\n[1] on\n"),
+    ],
+)
+def test_all_ranks_may_leave_or_become_others(end: str, output: str) -> None:
+    code = f"import os\nif 'exec' not in {end!r}: import atoll; atoll.world.barrier(); print('ends')\n{end}"
+    outcome = atoll("run", "-n", "2", "--all-output", "-c", code)
+    assert (outcome.code, outcome.errors) == (0, ""), outcome
+    assert "".join(sorted(outcome.output.splitlines(keepends=True))) == output
 
 
 def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:

@@ -104,6 +104,19 @@ def test_an_exit_code_is_more_certain_than_a_kill() -> None:
     assert verdict.code(13) == 5
 
 
+def test_who_left_in_the_midst_with_code_0_is_the_cause_though_others_were_killed() -> None:
+    verdict = started(3)
+    verdict.gone = [0, 1, 2]
+    verdict.together, verdict.orderly = {0, 1, 2}, {0}
+    died(verdict, BLOCK.format("[mpiexec@here] Exit codes: [here] 0,0,9\n"), remarks.hydra_line)
+    assert verdict.last_words(9) == (
+        "atoll: rank 1 of 3 (process 51 on here) left with exit code 0, but not at its end; all ranks ended\n"
+    )
+    assert verdict.code(9) == verdict.code(0) == 1
+    verdict.orderly = {0, 1, 2}
+    assert verdict.last_words(9).startswith("atoll: rank 2 of 3")
+
+
 @pytest.mark.parametrize(
     ("text", "death"),
     [

@@ -107,3 +107,25 @@ def test_who_waits_in_atoll_waits_at_the_users_line() -> None:
         "is at heat.py:3, computing",
         False,
     )
+
+
+BEFORE = (
+    "import os, time\nif os.environ['PMI_RANK'] == '1': time.sleep(30)\nimport atoll\natoll.world.rank"
+)
+
+
+def test_who_does_not_come_to_the_start_of_mpi_is_named() -> None:
+    outcome = atoll("run", "-n", "3", "-c", BEFORE, **LIMITS)
+    assert outcome.code == 1, outcome
+    words = (
+        "ranks 0, 2 of 3 waited 2 s (ATOLL_WAIT_ABORT) for MPI to start; rank 1 is at <string>:2"
+    )
+    assert words in outcome.errors, outcome
+
+
+def test_without_atoll_run_who_waits_for_the_start_of_mpi_tells_its_own_line() -> None:
+    words = [find().path, "-n", "2", sys.executable, "-c", BEFORE]
+    outcome = finished(words, **LIMITS)
+    assert outcome.code, outcome
+    assert "Timeout (0:00:02)!" in outcome.errors
+    assert '"<string>", line 4 in <module>' in outcome.errors

@@ -13,7 +13,9 @@ OPTIONS is one word in JSON: ``mark``, which begins every record for ``atoll run
 ``all_output``, without which the standard output of ranks other than 0 goes nowhere.
 """
 
+import atexit
 import builtins
+import contextlib
 import faulthandler
 import fcntl
 import importlib
@@ -23,6 +25,7 @@ import resource
 import socket
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 HIGHEST_TIE = 1000
@@ -45,24 +48,29 @@ def borrow(*names: str) -> list[Any]:
     return modules
 
 
-def tie_to(name: str, rank: int) -> None:
+def tie_to(name: str, rank: int) -> Callable[[bytes], None]:
     """Connect to ``atoll run``, if it is on this host, for as long as this process lives.
 
     Linux closes the files of a process that dies from the highest number down, so the tie
     gets a high one: it breaks before the launcher's own connection does, and before the
-    launcher kills others.
+    launcher kills others. What is given back tells ``atoll run`` how far this rank is.
     """
     tie = socket.socket(socket.AF_UNIX)
-    try:
+    process, tied = os.getpid(), -1
+    with tie, contextlib.suppress(OSError):
         tie.connect(name)
         tie.send(b"%d" % rank)
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = 1 << 20 if limit == resource.RLIM_INFINITY else limit
-        fcntl.fcntl(tie, fcntl.F_DUPFD_CLOEXEC, max(min(most, HIGHEST_TIE) - 1, tie.fileno()))
-    except OSError:
-        return
-    finally:
-        tie.close()
+        high = max(min(most, HIGHEST_TIE) - 1, tie.fileno())
+        tied = fcntl.fcntl(tie, fcntl.F_DUPFD_CLOEXEC, high)
+
+    def tell(sign: bytes) -> None:
+        if tied >= 0 and os.getpid() == process:
+            with contextlib.suppress(OSError):
+                os.write(tied, sign)
+
+    return tell
 
 
 def prepare_streams(rank: int, all_output: bool) -> None:
@@ -181,12 +189,14 @@ def main() -> None:
     if launch is None:
         startup.write_error("atoll: started by `atoll run`, but no MPI launcher is to be seen\n")
         os._exit(2)
-    tie_to(startup.tie_name(options["mark"]), launch.rank)
+    launcher.listeners.append(tie_to(startup.tie_name(options["mark"]), launch.rank))
+    atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last
     whereabouts.be_found(options["mark"], launch.rank)
     startup.share_cores(launch.local_size or launch.size or 1)
     launcher.claim()
     os.environ[startup.BEGUN] = str(os.getpid())
     ender = startup.Ender(launch.rank, launch.size, options["mark"])
+    startup.watch_bare_exits(ender)
     startup.write_record(
         options["mark"],
         {

@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from .. import startup
+from ..comm import launcher, whereabouts
+from ..config import config
 from . import remarks
 from .leftovers import Leftovers
 from .mpiexec import Mpiexec
@@ -40,11 +42,15 @@ FORWARDED = (*ENDING[:-1], signal.SIGUSR1, signal.SIGUSR2)
 class Relay:
     """Runs one job to its end."""
 
-    def __init__(self, launcher: Mpiexec, size: int, mark: str, all_output: bool) -> None:
+    def __init__(self, mpiexec: Mpiexec, size: int, mark: str, all_output: bool) -> None:
         self._verdict = Verdict(size)
+        self._size = size
+        self._starting: dict[int, float] = {}
+        self._next_word = min(config.wait_report, config.wait_abort)
+        whereabouts.look_into(mark)
         self._stages = {
-            1: self._for_output(launcher, mark, all_output),
-            2: self._for_errors(launcher, mark, all_output),
+            1: self._for_output(mpiexec, mark, all_output),
+            2: self._for_errors(mpiexec, mark, all_output),
         }
         self._signals: list[int] = []
         self._ended_by = 0
@@ -55,24 +61,24 @@ class Relay:
         self._deadline = float("inf")
         self._report_at = float("inf")
 
-    def _for_output(self, launcher: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+    def _for_output(self, mpiexec: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
         """The way of standard output, on which Hydra remarks."""
         stages: list[Stage] = []
-        if launcher.family != "Open MPI":
+        if mpiexec.family != "Open MPI":
             stages += self._remarks((remarks.HYDRA_BLOCK, remarks.hydra_block))
             stages += self._remarks((remarks.HYDRA_LINE, remarks.hydra_line))
         if all_output:
-            stages.append(ByRank(launcher.rank_pattern(mark), list))
+            stages.append(ByRank(mpiexec.rank_pattern(mark), list))
         return stages
 
-    def _for_errors(self, launcher: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+    def _for_errors(self, mpiexec: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
         """The way of standard error, on which ranks report and Open MPI remarks."""
 
         def of_a_rank() -> list[Stage]:
             records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
             return [records, *self._remarks((remarks.MPICH_LINE, remarks.mpich_line))]
 
-        if launcher.family == "Open MPI":
+        if mpiexec.family == "Open MPI":
             stages = [
                 Extract(*remarks.OPEN_MPI_ZERO, lambda found: found[:-1]),
                 *self._remarks((remarks.OPEN_MPI_BLOCK, remarks.open_mpi_block)),
@@ -81,7 +87,7 @@ class Relay:
             line = (remarks.HYDRA_LINE, remarks.hydra_line)
             stages = self._remarks(line, (remarks.HYDRA_PROXY_LINE, remarks.hydra_line))
         if all_output:
-            return [*stages, ByRank(launcher.rank_pattern(mark), of_a_rank)]
+            return [*stages, ByRank(mpiexec.rank_pattern(mark), of_a_rank)]
         return [*of_a_rank(), *stages]
 
     def _remarks(self, *kinds: tuple[tuple[bytes, bytes], Reader]) -> list[Stage]:
@@ -121,8 +127,7 @@ class Relay:
                     elif listener is not None and descriptor == listener.fileno():
                         more = self._tie(listener, selector)
                     elif descriptor in self._ties:
-                        self._verdict.gone.append(self._ties[descriptor][1])
-                        more = False
+                        more = self._hear(*self._ties[descriptor])
                     elif descriptor == 0:
                         more = self._take_input(process)
                     else:
@@ -148,6 +153,22 @@ class Relay:
         self._leftovers.follow(_peer(connection), time.monotonic())
         selector.register(connection, selectors.EVENT_READ)
         return True
+
+    def _hear(self, connection: socket.socket, rank: int) -> bool:
+        """Take what a rank says by its tie; False once that is broken."""
+        try:
+            signs = connection.recv(64)
+        except OSError:
+            signs = b""
+        if launcher.STARTING in signs:
+            self._starting.setdefault(rank, time.monotonic())
+        if launcher.TOGETHER in signs:
+            self._verdict.together.add(rank)
+        if launcher.ORDERLY in signs:
+            self._verdict.orderly.add(rank)
+        if not signs:
+            self._verdict.gone.append(rank)
+        return bool(signs)
 
     def _pass_output(self, source: int, target: int) -> bool:
         """Pass on what there is to read; False at the end of the stream."""
@@ -189,6 +210,7 @@ class Relay:
     def _attend(self, process: subprocess.Popen[bytes], idle: bool) -> None:
         """Everything that is not data: signals, the clock, reports whose time has come."""
         now = time.monotonic()
+        self._attend_start(now)
         self._leftovers.look(now, surely=bool(self._verdict.waiting))
         while self._signals:
             self._forward(process, self._signals.pop(0), now)
@@ -206,6 +228,27 @@ class Relay:
         if idle:
             for target, stages in self._stages.items():
                 self._print(target, flushed(stages))
+
+    def _attend_start(self, now: float) -> None:
+        """MPI's start waits in C for ranks that do not come, so nobody but this process can say it."""
+        waiting = sorted(self._starting.keys() - self._verdict.together)
+        since = min((self._starting[rank] for rank in waiting), default=now)
+        if not self._verdict.together and now - since < self._next_word:
+            return
+        if self._verdict.together or self._verdict.waiting:
+            self._next_word = float("inf")  # MPI has started, or something else has gone wrong
+            return
+        others = (rank for _, rank in self._ties.values() if rank not in self._starting)
+        where = whereabouts.told(sorted(others))
+        if now - since >= config.wait_abort:
+            limit = f"{config.wait_abort:.3g} s (ATOLL_WAIT_ABORT)"
+            self._verdict.waited(waiting, f"waited {limit} for MPI to start{where}")
+            self._deadline = now
+            return
+        who = startup.rank_words(waiting, self._size)
+        words = f"atoll: {who} waited {now - since:.0f} s for MPI to start{where}\n"
+        self._print(2, words.encode())
+        self._next_word = min(2 * (now - since), config.wait_abort)
 
     def _forward(self, process: subprocess.Popen[bytes], number: int, now: float) -> None:
         """Send a signal on to the launcher, which tells the ranks; the second one kills."""

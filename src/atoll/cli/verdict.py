@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from .. import startup
@@ -38,6 +38,10 @@ class Verdict:
         """The ranks that have started, by host and process number."""
         self.gone: list[int] = []
         """Ranks of this host in the order in which they were seen to end."""
+        self.together: set[int] = set()
+        """Ranks that can reach the others, so that these need them until the end."""
+        self.orderly: set[int] = set()
+        """Ranks that have said that their end is no accident."""
         self._groups: dict[tuple[str, int, str], Group] = {}
         self._deaths: list[Death] = []
         self._said = 0
@@ -71,6 +75,10 @@ class Verdict:
         if kind != "interrupt" or not group.ranks:  # where the first one was is enough
             group.ranks.append(rank)
         return b""
+
+    def waited(self, ranks: Sequence[int], text: str) -> None:
+        """Ranks have waited for too long, for what ``text`` says, and cannot say so themselves."""
+        self._groups["wait", 1, text] = Group("wait", 1, text, list(ranks))
 
     def remarks(self, read: Callable[[str], list[Death] | None]) -> Callable[[bytes], bytes]:
         """A handler for stretches of launcher's prose, which ``read`` understands or not."""
@@ -122,8 +130,8 @@ class Verdict:
         """What only the launcher has seen, once the job is over."""
         if self._groups:
             return ""
-        if self._deaths:
-            return death_words(self._culprit(), self._size)
+        if (culprit := self._culprit()) is not None:
+            return death_words(culprit, self._size)
         if returned:
             return f"atoll: a rank left with exit code {returned & 0xFF}; all ranks ended\n"
         return ""
@@ -132,19 +140,31 @@ class Verdict:
         """The exit code of the job; ``returned`` is the launcher's own."""
         if self._groups:
             return next(iter(self._groups.values())).code
-        if self._deaths:
-            death = self._culprit()
-            return 128 + death.signal if death.signal else death.code & 0xFF or 1
+        if (culprit := self._culprit()) is not None:
+            return 128 + culprit.signal if culprit.signal else culprit.code & 0xFF or 1
         return 128 - returned if returned < 0 else returned
 
-    def _culprit(self) -> Death:
-        """The most certain death, and the first of those."""
+    def _culprit(self) -> Death | None:
+        """The most certain death, and the first of those; or who left with code 0 in the midst of it all.
+
+        Of such a rank a launcher knows nothing but that it is gone, and kills the others.
+        """
 
         def order(death: Death) -> tuple[int, int]:
             first = [place for place, rank in enumerate(self.gone) if rank == death.rank]
             return -death.certainty, first[0] if first else len(self.gone)
 
-        return min(self._deaths, key=order)
+        death = min(self._deaths, key=order, default=None)
+        early = self.together - self.orderly
+        first = next((rank for rank in self.gone if rank in early), None)
+        if first is None or (death is not None and death.certainty):
+            return death
+        if any(known.rank in (first, None) for known in self._deaths):
+            return death
+        host, process = next(
+            (key for key, rank in self.processes.items() if rank == first), ("", None)
+        )
+        return Death(0, rank=first, process=process, host=host)
 
 
 def death_words(death: Death, size: int) -> str:
@@ -154,7 +174,8 @@ def death_words(death: Death, size: int) -> str:
         who += f" (process {death.process}{f' on {death.host}' if death.host else ''})"
     if not death.signal:
         how = "called MPI_Abort with" if death.aborted else "left with exit"
-        return f"atoll: {who} {how} code {death.code}; all ranks ended\n"
+        early = "" if death.code else ", but not at its end"
+        return f"atoll: {who} {how} code {death.code}{early}; all ranks ended\n"
     name = signal.strsignal(death.signal) or "unknown"
     hint = ""
     if death.signal == signal.SIGKILL:

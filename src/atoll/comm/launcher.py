@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 
 _CLAIM = "ATOLL_RUN_PROCESS"
@@ -21,6 +21,18 @@ _FIRST_RESERVED_STEP = 0xFFFFFFF0
 
 ending: list[bool] = []
 """Not empty once this process ends because of a failure."""
+
+leaving: list[Callable[[str], None]] = []
+"""What a rank does at its orderly end, before it leaves the others; it is told how it leaves, in words."""
+
+listeners: list[Callable[[bytes], None]] = []
+"""Who is told how far this rank is: ``atoll run``, if it is on this host."""
+
+STARTING, TOGETHER, ORDERLY = b"s", b"t", b"."
+"""This rank waits for MPI to start; it can reach the others; its end is no accident."""
+
+HOW = "has come to its end"
+"""How a rank leaves that comes to the end of its program, or exits with code 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,12 @@ _MISMATCH = (
     "mpi4py must use the MPI that the launcher belongs to: run `atoll run`, which finds it, "
     "or start the program by the mpiexec of mpi4py's MPI"
 )
+
+
+def tell(sign: bytes) -> None:
+    """Say how far this rank is to whoever listens."""
+    for listener in listeners:
+        listener(sign)
 
 
 def _integer(environ: Mapping[str, str], *names: str) -> int | None:

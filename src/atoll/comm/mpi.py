@@ -476,7 +476,7 @@ def world_communicator() -> MpiCommunicator:
     communicator = adopt(MPI.COMM_WORLD)
     process = os.getpid()
 
-    def leave() -> None:
+    def leave(how: str = launcher.HOW) -> None:
         alive = os.getpid() == process and MPI.Is_initialized() and not MPI.Is_finalized()
         failed = launcher.ending or getattr(sys, "last_value", None) is not None
         if alive and not failed:
@@ -486,10 +486,16 @@ def world_communicator() -> MpiCommunicator:
                 traceback.print_exc()
                 communicator.abort(1)
             others = [other.watch for other in _communicators if other is not communicator]
-            communicator.watch.leave(others)
+            communicator.watch.leave(others, how)
+
+    def leave_at_once(how: str) -> None:
+        leave(how)
+        if not MPI.Is_finalized():
+            MPI.Finalize()
 
     if communicator.size > 1:
         atexit.register(leave)
+        launcher.leaving.append(leave_at_once)
     return communicator
 
 

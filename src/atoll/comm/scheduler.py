@@ -36,6 +36,7 @@ from ..errors import (
     WorldError,
 )
 from .communicator import Request, Traffic, describe_all
+from .launcher import HOW
 from .trail import Trail, parted
 
 
@@ -250,7 +251,7 @@ class Scheduler:
         for rank in self.ranks:
             trail = rank.trails.get(context)
             if trail is not None:
-                trail.gone = rank.state == "ended" and rank.failure is None
+                trail.gone = HOW if rank.state == "ended" and rank.failure is None else ""
                 records.append(trail.record())
         return parted(records) if records else ""
 

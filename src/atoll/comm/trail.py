@@ -140,8 +140,8 @@ class Record:
     """How many steps it has made."""
     steps: dict[int, tuple[int, str, str]] = field(repr=False)
     """The last ones: hash, what happened where, and what was computed there."""
-    gone: bool = False
-    """Whether it has come to its end."""
+    gone: str = ""
+    """How it has come to its end, in words, if it has."""
     answer: bool = False
     """Whether this answers another record."""
     verdict: str = ""
@@ -177,7 +177,8 @@ class Trail:
         self.rank = rank
         self.number = 0
         self.hash = 0
-        self.gone = False
+        self.gone = ""
+        """How this rank has come to its end, if it has."""
         self.parted = ""
         """Where the ranks have parted, once that is known: from then on nothing is done together."""
         self.window: Any = None
@@ -302,7 +303,7 @@ def difference(one: Record, other: Record) -> str:
         if gone.gone and not here.gone and gone.number < here.number:
             missed = here.steps.get(gone.number + 1)
             return (
-                f"ranks have parted: rank {gone.rank} has come to its end, its last step was "
+                f"ranks have parted: rank {gone.rank} {gone.gone}, its last step was "
                 f"{gone.last}; rank {here.rank} went on to {missed[1] if missed else here.last}, "
                 "which all ranks must reach"
             )

@@ -50,7 +50,16 @@ class Postal(Protocol):
 class Watch:
     """One rank's watch over the waits on one communicator."""
 
-    __slots__ = ("_asked", "_communicator", "_curious", "_ended", "_heard", "_posted", "_rounds")
+    __slots__ = (
+        "_asked",
+        "_communicator",
+        "_curious",
+        "_ended",
+        "_heard",
+        "_posted",
+        "_rounds",
+        "_ways",
+    )
 
     def __init__(self, communicator: Postal) -> None:
         self._communicator = communicator
@@ -60,6 +69,8 @@ class Watch:
         self._curious: set[int] = set()
         self._ended: dict[int, int] = {}
         """Who has come to his end: for how many checks that has been known."""
+        self._ways: dict[int, str] = {}
+        """How they have, in words."""
         self._heard: dict[int, int] = {}
         """At which step of this rank the others were heard of last."""
         self._rounds: set[int] = set()
@@ -104,7 +115,7 @@ class Watch:
         for request in requests:
             if request.peer in gone and not request.test():
                 raise mine.trail.part(
-                    f"rank {request.peer} has come to its end, and rank {mine.rank} waits for: "
+                    f"rank {request.peer} {self._ways[request.peer]}, and rank {mine.rank} waits for: "
                     f"{describe_all(requests)}{self.at()}"
                 )
         for peer in self._ended:
@@ -140,6 +151,7 @@ class Watch:
             verdict = record.verdict or difference(mine, record)
             if record.gone:
                 self._ended.setdefault(record.rank, 1)
+                self._ways[record.rank] = record.gone
             if not record.answer and not record.verdict:
                 self._curious.add(record.rank)
                 self._tell(record.rank, mine)
@@ -164,15 +176,15 @@ class Watch:
             time.sleep(1e-3)
         return ""
 
-    def leave(self, others: Sequence[Watch]) -> None:
-        """The end of this rank's program: answer until all have come to theirs.
+    def leave(self, others: Sequence[Watch], how: str) -> None:
+        """The end of this rank's program, come to as ``how`` says: answer until all have come to theirs.
 
         ``others`` are the watches of its other communicators. MPI's own end waits for all as
         well, but would leave whoever still waits for this rank without a word.
         """
         for watch in (self, *others):
             trail = watch._communicator.trail
-            trail.gone = True
+            trail.gone = how
             for peer in sorted(watch._curious):
                 watch._tell(peer, trail.record(answer=True))
         rank, size = self._communicator.rank, self._communicator.size

@@ -14,8 +14,10 @@ world at a time. A thread that is to work beside the main one needs a world of i
 
 from __future__ import annotations
 
+import faulthandler
 import importlib.util
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Sequence
@@ -217,15 +219,33 @@ def _process_communicator() -> Communicator:
     if launch is not None and launch.size == 1 and importlib.util.find_spec("mpi4py") is None:
         return SingleCommunicator()
     try:
-        from .mpi import world_communicator
-
-        communicator = world_communicator()
+        communicator = _world_of_mpi()
     except (ImportError, RuntimeError) as error:
         raise _launch_error(launch, f"mpi4py does not work ({error})", absent=True) from error
     if launch is not None:
         if (launch.size or 1) > 1 and communicator.size == 1:
             raise _launch_error(launch, "MPI sees only this one", absent=False)
         launcher.claim()
+    return communicator
+
+
+def _world_of_mpi() -> Communicator:
+    """The world of all ranks of the job, which has to be started by all of them.
+
+    MPI's start waits in C for every rank, and holds the interpreter's lock. ``atoll run`` looks after that
+    (see ``cli.relay``); without it, faulthandler's own timer ends this rank with its lines, and so the job.
+    """
+    alone = not launcher.listeners and "mpi4py.MPI" not in sys.modules
+    launcher.tell(launcher.STARTING)
+    if alone:
+        faulthandler.dump_traceback_later(config.wait_abort, exit=True)
+    try:
+        from .mpi import world_communicator
+    finally:
+        if alone:
+            faulthandler.cancel_dump_traceback_later()
+    communicator = world_communicator()
+    launcher.tell(launcher.TOGETHER)
     return communicator
 
 
