@@ -109,9 +109,7 @@ def test_who_waits_in_atoll_waits_at_the_users_line() -> None:
     )
 
 
-BEFORE = (
-    "import os, time\nif os.environ['PMI_RANK'] == '1': time.sleep(30)\nimport atoll\natoll.world.rank"
-)
+BEFORE = "import os, time\nif os.environ['PMI_RANK'] == '1': time.sleep(30)\nimport atoll\natoll.world.rank"
 
 
 def test_who_does_not_come_to_the_start_of_mpi_is_named() -> None:
