@@ -72,18 +72,23 @@ class Report:
 class Ender:
     """Ends all ranks from this one; knows who this rank is and who listens to it."""
 
-    __slots__ = ("ending", "mark", "process", "rank", "size")
+    __slots__ = ("code", "ending", "mark", "process", "rank", "size")
 
     def __init__(self, rank: int, size: int | None, mark: str | None = None) -> None:
         self.rank, self.size, self.mark = rank, size, mark
         self.process = os.getpid()
         self.ending = False
+        self.code = 0
+        """The exit code of a forked child that has got as far as its end."""
 
     def failed(self, error: BaseException, hook: ExceptionHook = sys.__excepthook__) -> None:
         """End all ranks because of an exception that nobody caught on this one.
 
         A ``hook`` that is not Python's own prints the traceback its own way, on every rank.
         """
+        if os.getpid() != self.process:
+            self.code = 1
+            return
         if isinstance(error, KeyboardInterrupt):
             self.end(Report("interrupt", last_place(error.__traceback__), 130))
             return
@@ -97,10 +102,16 @@ class Ender:
 
     def exited(self, code: object) -> None:
         """End all ranks if ``code``, the argument of ``sys.exit``, says that this one failed."""
-        number = exit_number(code)
+        self.code = number = exit_number(code)
         if number:
             text = "" if isinstance(code, int) else f"{code}\n"
             self.end(Report("exit", text, number))
+
+    def leave_child(self) -> None:
+        """The last exit function: in a forked child, leave before MPI is ended, which is the rank's matter."""
+        if os.getpid() != self.process and "mpi4py.MPI" in sys.modules:
+            flush()
+            os._exit(self.code)
 
     def left(self, code: int, frame: FrameType) -> None:
         """End this rank before ``os._exit``; only then, if the code is one of failure, the others."""
@@ -352,6 +363,7 @@ def watch_exceptions(ender: Ender) -> None:
         if os.getpid() == ender.process:
             ender.failed(error.with_traceback(frames), before)
         else:
+            ender.code = 1
             before(kind, error, frames)
 
     def end_after_all() -> None:
@@ -360,6 +372,7 @@ def watch_exceptions(ender: Ender) -> None:
             ender.end(Report("exception", "", 1), at_exit=True)
 
     sys.excepthook = end_all
+    atexit.register(ender.leave_child)
     atexit.register(end_after_all)
 
 

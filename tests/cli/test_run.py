@@ -105,6 +105,33 @@ def test_all_ranks_may_leave_or_become_others(end: str, output: str) -> None:
     assert "".join(sorted(outcome.output.splitlines(keepends=True))) == output
 
 
+FORK = """\
+import atoll as np, os, sys
+a = np.ones((300, 300))
+float(a.sum())  # what that needs is kept, and would be used by a child
+child = os.fork()
+if child == 0:
+    try:
+        float((a + 1).sum())
+    except np.errors.CommunicationError as error:
+        sys.exit(7 if "fork of rank" in str(error) else 8)
+    raise ValueError
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
+child = os.fork()
+if child == 0:
+    raise ValueError("in a child")
+codes += [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
+print(codes, float((a + 2).sum()))
+"""
+
+
+def test_a_forked_child_computes_nothing_and_leaves_without_ending_mpi() -> None:
+    outcome = atoll("run", "-n", "2", "-c", FORK)
+    assert (outcome.code, outcome.output) == (0, "[7, 1] 270000.0\n"), outcome
+    assert outcome.errors.count("ValueError: in a child") == 2, outcome
+    assert "Abort" not in outcome.errors
+
+
 def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:
     code = (
         "import atoll\n"

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from atoll.comm.launcher import HOW
 from atoll.comm.trail import Trail, difference
 from atoll.comm.watch import Watch
 from atoll.errors import DivergenceError
@@ -93,7 +94,7 @@ def test_a_rank_that_has_left():
     for post in (here, there, other):
         post.trail.step(1, "a halo")
     here.trail.step(2, "a sum")
-    other.trail.gone = True
+    other.trail.gone = HOW
     here.watch.check([Wait()])
     other.watch.listen()
     with pytest.raises(

@@ -196,6 +196,7 @@ def main() -> None:
     launcher.claim()
     os.environ[startup.BEGUN] = str(os.getpid())
     ender = startup.Ender(launch.rank, launch.size, options["mark"])
+    atexit.register(ender.leave_child)
     startup.watch_bare_exits(ender)
     startup.write_record(
         options["mark"],

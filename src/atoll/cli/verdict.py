@@ -133,7 +133,8 @@ class Verdict:
         if (culprit := self._culprit()) is not None:
             return death_words(culprit, self._size)
         if returned:
-            return f"atoll: a rank left with exit code {returned & 0xFF}; all ranks ended\n"
+            who = startup.rank_words(self.gone[:1], self._size) if self.gone else "a rank"
+            return f"atoll: {who} left with exit code {returned & 0xFF}; all ranks ended\n"
         return ""
 
     def code(self, returned: int) -> int:

@@ -515,6 +515,7 @@ class ForkedCommunicator(MpiCommunicator):
 
     kind = "a fork of an MPI rank"
     isend = irecv = wait_some = test_some = iallreduce = allreduce = iallgather = _refuse
+    rows = prepared = post_note = notes = wait_all = _refuse
     ialltoall = ibcast = ibarrier = allgather_object = gather_object = _refuse
     bcast_object = alltoall_object = split = group = duplicate = free = abort = _refuse
 
@@ -522,6 +523,7 @@ class ForkedCommunicator(MpiCommunicator):
 def _disarm_after_fork() -> None:
     for communicator in list(_communicators):
         communicator.__class__ = ForkedCommunicator
+        communicator.trail.fork()
 
 
 os.register_at_fork(after_in_child=_disarm_after_fork)

@@ -161,6 +161,7 @@ class Trail:
         "_steps",
         "as_laid_out",
         "cuts",
+        "forked",
         "gone",
         "hash",
         "number",
@@ -179,6 +180,8 @@ class Trail:
         self.hash = 0
         self.gone = ""
         """How this rank has come to its end, if it has."""
+        self.forked = False
+        """Whether this process is a fork of the rank, which takes part in nothing; ``parted`` says so."""
         self.parted = ""
         """Where the ranks have parted, once that is known: from then on nothing is done together."""
         self.window: Any = None
@@ -215,7 +218,16 @@ class Trail:
         if self.parted:
             raise self._still_parted(what)
 
-    def _still_parted(self, what: str) -> DivergenceError:
+    def fork(self) -> None:
+        """This process is a forked child of the rank: refuse every step."""
+        self.forked = True
+        self.parted = (
+            f"this process is a fork of rank {self.rank}; only the rank itself may communicate"
+        )
+
+    def _still_parted(self, what: str) -> CommunicationError:
+        if self.forked:
+            return CommunicationError(self.parted)
         return DivergenceError(
             f"{_words(user_site(), what.rstrip(','))} needs all ranks of this world, and they have parted; "
             "start the program again, or go on in a world that they make anew (atoll.world.split) with "

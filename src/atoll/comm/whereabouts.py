@@ -228,14 +228,22 @@ def _is_users(frame: Frame) -> bool:
     return not os.path.realpath(file).startswith(_LIBRARY)
 
 
+_WAITING = tuple(os.path.join(ROOT, "comm", name) for name in ("waiting.py", "watch.py", "mpi"))
+
+
 def in_words(frames: list[Frame]) -> tuple[str, bool]:
     """What frames say: ``is at program.py:7, in f``, and whether that is a wait of atoll's for other ranks."""
     innermost = frames[0]
-    waits = innermost[0].startswith(os.path.join(ROOT, "comm", ""))
-    at = next(filter(_is_users, frames), innermost)
+    at = next(filter(_is_users, frames), None)
+    between = frames if at is None else frames[: frames.index(at)]
+    ours = [frame for frame in between if frame[0].startswith(ROOT)]
+    waits = any(frame[0].startswith(_WAITING) for frame in ours)
+    if at is None and any(frame[2] == "leave" for frame in ours):
+        return "has come to its end, and waits for the others", True
+    at = at or innermost
     function = "" if at[2] == "<module>" else f", in {at[2]}"
     inside = ""
-    if innermost[0].startswith(ROOT):
+    if ours:
         inside = "" if waits else ", computing"
     elif innermost is not at:
         inside = f", inside {innermost[2]} of {os.path.basename(innermost[0])}"
