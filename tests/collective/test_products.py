@@ -98,3 +98,49 @@ def test_small_products_of_slices_are_everywhere():
         after = atoll.stats()
     assert after.plans_made + after.plans_reused == before.plans_made + before.plans_reused
     assert after.gathered == before.gathered
+
+
+@pytest.mark.ranks(2, 3, 4)
+@pytest.mark.simulated(1, 5)
+@pytest.mark.parametrize("maps", ["bn", "nb"])
+@pytest.mark.parametrize("dtype", ["f8", "i4", "c16"])
+def test_a_small_product_is_one_message_to_all(maps, dtype, size):
+    """Rows, columns or partial sums of ranks: whatever they have of it, they have at once."""
+    chance = np.random.default_rng(5)
+    a, b, v = [(9 * chance.random(shape)).astype(dtype) for shape in ((41, 23), (23, 6), (41,))]
+    with atoll.config(small=500, everywhere=0):
+        ours = atoll.array(a).redistribute(Layout(a.shape, maps, size=size))
+        deep = atoll.array(b).redistribute(Layout(b.shape, "bn", size=size))
+        atoll.sync()
+        traffic = atoll.world.communicator.traffic
+        forms = [
+            (lambda m, w: m @ b, a @ b),
+            (lambda m, w: b.T @ m.T, b.T @ a.T),
+            (lambda m, w: m @ b[:, 1], a @ b[:, 1]),
+            (lambda m, w: v @ m, v @ a),
+            (lambda m, w: m.T @ v, a.T @ v),
+            (lambda m, w: w.T @ b[:, :1], b.T @ b[:, :1]),
+            (lambda m, w: w[:, 0] @ b[:, 2], b[:, 0] @ b[:, 2]),
+            (lambda m, w: m[:0] @ b, a[:0] @ b),
+        ]
+        for form, expected in forms:
+            before = traffic.copy()
+            found = form(ours, deep)
+            spent = traffic - before
+            if size > 1:
+                assert spent.collectives <= 1
+                assert spent.messages_sent == 0
+            same(found, expected)
+
+
+@pytest.mark.ranks(2, 3)
+def test_small_products_where_ranks_have_nothing(size):
+    """Fewer rows than ranks, and none at all along the axis that goes."""
+    with atoll.config(small=100, everywhere=0):
+        for shape in ((1, 40), (40, 1), (2, 30)):
+            a = np.arange(float(shape[0] * shape[1])).reshape(shape)
+            for maps in ("bn", "nb"):
+                ours = atoll.array(a).redistribute(Layout(shape, maps, size=size))
+                same(ours @ np.ones(shape[1]), a @ np.ones(shape[1]))
+                same(np.ones(shape[0]) @ ours, np.ones(shape[0]) @ a)
+                same(ours[:, :0] @ np.ones((0, 3)), np.zeros((shape[0], 3)))

@@ -17,11 +17,11 @@ from ..comm.world import World
 from ..config import config
 from ..graph.geometry import choice_of
 from ..ops.elementwise import is_native
-from ..run.collective import Section, everywhere, multiplied, product_layout
+from ..run.collective import Section, everywhere, few_products, multiplied, product_layout
 from . import shaping
 from .cells import Handle
 from .creation import asarray
-from .making import is_small
+from .making import is_small, of_small
 from .sections import of_section, section_of
 from .spread import in_step, world_of
 
@@ -43,6 +43,10 @@ def matmul(a: Any, b: Any) -> Any:
         np.matmul(*[np.broadcast_to(np.zeros((), bool), v.shape) for v in (a, b)])  # its error
     in_step(world, "matmul", a, b)
     left, right = _section_of(a, world), _section_of(b, world)
+    if is_small((*a.shape[:-1], *b.shape[1:])):
+        few = few_products(left, right, dtype)
+        if few is not None:
+            return of_small(few) if few.ndim else few[()]
     if len(a.shape) == 1:
         left = left.expanded((0,))
     if len(b.shape) == 1:

@@ -24,7 +24,8 @@ folds (``folds.py``)
     ``folded`` brings partial results of ranks to the owners of the result, who join them in order.
 
 panels (``products.py``)
-    ``multiplied`` is the matrix product of stacks of matrices on any layouts.
+    ``multiplied`` is the matrix product of stacks of matrices on any layouts, ``few_products`` one of few elements
+    for which nothing has to move but these.
 
 order (``scans.py``, ``sorting.py``, ``searching.py``)
     ``accumulated`` scans along an axis: a local scan, joined with the prefix of the ranks before.
@@ -48,7 +49,7 @@ from .moving import (
     reshaped,
     uneven_line,
 )
-from .products import multiplied, product_layout
+from .products import few_products, multiplied, product_layout
 from .scans import accumulated, in_blocks_along, whole_along
 from .searching import places_in
 from .section import Section
@@ -70,6 +71,7 @@ __all__ = [
     "extreme_places",
     "fetch",
     "few_everywhere",
+    "few_products",
     "fold_plan",
     "folded",
     "in_blocks_along",

@@ -220,11 +220,11 @@ def few_everywhere(values: Section, mask: Section, small: int) -> Section:
     if total >= small:
         joined = Section(pieces, uneven_line(counts), communicator)
         return reshaped(joined, even_line(total, len(counts)))
-    whole = _to_all(pieces, counts, communicator, "elements that are kept")
+    whole = to_all(pieces, counts, communicator, "elements that are kept")
     return Section(whole, Layout.replicated((total,), len(counts)), communicator)
 
 
-def _to_all(line: Array, counts: Array, communicator: Communicator, what: str) -> Array:
+def to_all(line: Array, counts: Array, communicator: Communicator, what: str) -> Array:
     """The lines of all ranks, of known lengths, one after the other, by one message to all."""
     row = np.zeros(int(counts.max()), line.dtype)
     row[: len(line)] = line
@@ -243,7 +243,7 @@ def everywhere(section: Section) -> Section:
     if bounds is None:
         return redistributed(section, target)
     what = "all of a few elements"
-    line = _to_all(section.block.reshape(-1), np.diff(bounds), section.communicator, what)
+    line = to_all(section.block.reshape(-1), np.diff(bounds), section.communicator, what)
     return Section(line.reshape(layout.shape), target, section.communicator)
 
 

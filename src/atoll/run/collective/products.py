@@ -32,6 +32,7 @@ import numpy as np
 
 from ...comm.trail import allgather
 from ...layout import BlockAxis, Layout
+from .elements import to_all
 from .messages import exchange
 from .moving import even_line, redistributed
 from .section import Section, empty
@@ -182,6 +183,65 @@ def multiplied(a: Section, b: Section, dtype: np.dtype[Any], plan: ProductPlan) 
     if not length:
         made.block[...] = 0
     return made
+
+
+def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
+    """All of ``a @ b`` for matrices or vectors, whose product has few elements, by one message to all; else ``None``.
+
+    That is so where ranks have rows of the product, or columns, or sums that make it up, without anything having
+    moved: one operand lies everywhere and the other in blocks along one axis, or both do along the axis that goes. Collective.
+    """
+    if a.layout.ndim > 2 or b.layout.ndim > 2:
+        return None
+    one, other, gone = _divided(a.layout), _divided(b.layout), a.layout.ndim - 1
+    if one is None or other is None:
+        return None
+    left, right = a.block, b.block
+    partial = one == gone or other == 0
+    if other == _NONE:
+        if partial:
+            low, high = _interval(a.layout, gone, a.rank)
+            right = right[low:high]
+    elif one == _NONE:
+        if partial:
+            low, high = _interval(b.layout, 0, b.rank)
+            left = left[..., low:high]
+    elif (one, other) != (gone, 0) or a.layout.axes[gone] != b.layout.axes[0]:
+        return None
+    part = np.asarray(np.matmul(left.astype(dtype, copy=False), right.astype(dtype, copy=False)))
+    if partial:
+        every = allgather(a.communicator, part, "partial products")
+        return np.asarray(np.add.reduce(every, axis=0, dtype=dtype))
+    divided = a.layout.axes[0] if one == 0 else b.layout.axes[1]
+    counts = np.diff(divided.bounds)  # type: ignore[attr-defined]
+    shape = (*a.shape[:-1], *b.shape[1:])
+    if not prod(shape):
+        return np.zeros(shape, dtype)
+    columns = one != 0 and len(shape) == 2
+    width = shape[0] if columns else prod(shape[1:]) if one == 0 else 1
+    line = np.ascontiguousarray(part.T if columns else part).reshape(-1)
+    whole = to_all(line, counts * width, a.communicator, "all of a small product")
+    return whole.reshape(shape[::-1]).T if columns else whole.reshape(shape)
+
+
+_NONE = -1
+
+
+def _divided(layout: Layout) -> int | None:
+    """The only axis that all ranks divide, in blocks in their order; -1 where each has everything, ``None`` for all else."""
+    if layout.is_replicated:
+        return _NONE
+    if layout.copies > 1 or not (layout.is_block and layout.is_row_major) or layout.is_padded:
+        return None
+    for k, axis in enumerate(layout.axes):
+        if axis.processes > 1:
+            return k if axis.processes == layout.processes and not axis.overlaps else None
+    return None
+
+
+def _interval(layout: Layout, axis: int, rank: int) -> tuple[int, int]:
+    bounds: tuple[int, ...] = layout.axes[axis].bounds  # type: ignore[attr-defined]
+    return bounds[rank], bounds[rank + 1]
 
 
 def _panel(operand: Section, layout: Layout, start: int, stop: int, axis: int) -> Array:
