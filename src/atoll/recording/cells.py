@@ -22,7 +22,7 @@ import numpy as np
 from ..comm.trail import agree, is_same, site_number
 from ..comm.world import World, current_world
 from ..evaluate import evaluate, fingerprint_of
-from ..graph.geometry import Geometry, strided
+from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..graph.waist import Waist, find_waist, in_hand
 from ..kernels import rules
@@ -374,13 +374,29 @@ class Cell:
         if self.pins == 0 and self.node.value is not None:
             self.node.value.pinned = False
 
+    def gathered(self, view: Geometry) -> np.ndarray[Any, Any]:
+        """What a view shows, from all ranks, for reading; elements that it does not show stay where they are.
+
+        They are in memory in the order that the view has them in, so NumPy lays out alike what it makes of them.
+        """
+        if view.size >= self.geometry.size:
+            whole = view_of(gather(self.node), view)
+        else:
+            node = read(self.node, view)
+            evaluate((node,))
+            whole = _whole(node)
+            order = kept_order(whole.shape, (view,))
+            if order is not None:
+                whole = np.ascontiguousarray(whole.transpose(order)).transpose(np.argsort(order))
+            whole = whole.view()
+        whole.flags.writeable = False
+        return whole
+
     def export(self, view: Geometry) -> np.ndarray[Any, Any]:
         """A NumPy array over this memory; the cell stays pinned while it, or a view of it, lives."""
         value = self.own()
-        if self.node.place is not None:  # the whole value, never a piece of it
-            whole = view_of(gather(self.node), view)
-            whole.flags.writeable = False
-            return whole
+        if self.node.place is not None:  # the value of all ranks, not what is here of it
+            return self.gathered(view)
         array = view_of(value.array, view)
         exported = np.asarray(_Export(array))
         if exported.dtype != array.dtype:
@@ -540,9 +556,7 @@ class Handle:
         node = self._cell.node
         geometry = self._geometry
         if node.place is not None:
-            whole = view_of(gather(node), geometry)
-            whole.flags.writeable = False
-            return whole
+            return self._cell.gathered(geometry)
         array = view_of(value.array, geometry)
         if not geometry.writeable and array.flags.writeable:
             array = array.view() if geometry.is_base else array

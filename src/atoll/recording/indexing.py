@@ -15,7 +15,6 @@ from ..graph.node import new, view_of
 from ..kernels.rules import free
 from ..ops.elementwise import is_native
 from ..ops.placement import crosses, placed_view
-from ..plan.exchange import gather
 from .cells import Cell, Handle
 from .elementwise import FAST_SCALARS, assign
 from .fallback import Given, by_numpy
@@ -384,7 +383,7 @@ def element(handle: Handle, geometry: Geometry) -> Any:
         return near[()]
     axes = geometry.axes
     if axes is None:
-        return view_of(gather(cell.node), geometry)[()]
+        return cell.gathered(geometry)[()]
     where = tuple([first for first, _ in axes])
     which = hash((place.layout.shape, where))  # hashes of integers are the same on all ranks
     owner, local = place.layout.locate(where)
