@@ -49,7 +49,7 @@ Array = np.ndarray[Any, Any]
 
 
 MODEST = 1 << 17
-"""Up to how many elements all of an array may be brought to every rank, where many of them are picked."""
+"""Up to how many elements all of an array may be brought to both of two ranks, where many of them are picked."""
 
 
 @dataclass(slots=True)
@@ -178,11 +178,11 @@ def _part(index: Any, shape: tuple[int, ...], everywhere: bool, world: World) ->
         array = index._array() if isinstance(index, Handle) else index
         wide = np.broadcast_to(array, shape)
         if everywhere:
-            return wide.reshape(-1).astype(np.int64)
+            return wide.reshape(-1).astype(np.int64, copy=False)
         low, high = even_part(prod(shape), size, world.rank)
         if not shape:
             return array.reshape(1)[low:high].astype(np.int64)
-        return wide[np.unravel_index(np.arange(low, high), shape)].astype(np.int64)
+        return wide[np.unravel_index(np.arange(low, high), shape)].astype(np.int64, copy=False)
     if isinstance(index, Section):
         if index.shape != shape:
             spread = of_section(index, world)
@@ -210,11 +210,12 @@ def in_range(
         part = _part(array, shape, everywhere, world)
         if not prod(shape) and everywhere:
             part = np.asarray(array).reshape(-1)  # what is broadcast away is checked, too
-        outside = np.flatnonzero((part < -length) | (part >= length))
-        if outside.size and bad is None:
+        lowest, highest = part.min(initial=0), part.max(initial=-1)
+        if (lowest < -length or highest >= length) and bad is None:
+            outside = np.flatnonzero((part < -length) | (part >= length))
             bad = int(outside[0]), (int(part[outside[0]]), axis, length)
         part = part if prod(shape) else part[:0]
-        parts.append(np.where(part < 0, part + length, part))
+        parts.append(np.where(part < 0, part + length, part) if lowest < 0 else part)
     if everywhere:
         if bad is not None:
             raise out_of_bounds(*bad[1])
@@ -281,7 +282,10 @@ def _fetched(found: Picked, world: World) -> Any:
         parts = tuple([part[low:high] for part in parts])
     target = even_rows((length, *kept), world.size)
     if trailing_rows(source.layout, count):
-        if source.layout.size <= min(MODEST, 4 * length * prod(kept)):
+        most = (
+            MODEST if world.size == 2 else config.small
+        )  # of which a rank has a large part anyway
+        if source.layout.size <= min(most, 4 * length * prod(kept)):
             # sooner brought together than asked for element by element
             source = redistributed(source, Layout.replicated(source.shape, world.size))
         block = fetch(source, parts)

@@ -20,6 +20,7 @@ from ..run.collective import (
     even_line,
     even_part,
     fetch,
+    fetch_flat,
     positions_under,
     redistributed,
     reshaped,
@@ -131,7 +132,7 @@ def _taken_flat(handle: Any, indices: Any, mode: str, world: World) -> Any:
     if everywhere:
         low, high = even_part(indices.size, world.size, world.rank)
         part = part[low:high]
-    block = fetch(section_of(handle, world), np.unravel_index(part, handle.shape))
+    block = fetch_flat(section_of(handle, world), len(part), lambda low, high: part[low:high])
     made = Section(block, line, world.communicator)
     if indices.ndim == 0:
         return redistributed(made, Layout.replicated((1,), world.size)).block[0]

@@ -7,6 +7,7 @@ the base's memory: each rank works out those of its own share, and asks their ow
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .collective import (
     Section,
     by_ufunc,
     compressed,
-    fetch,
+    fetch_flat,
     folded,
     redistributed,
     reshaped,
@@ -74,8 +75,15 @@ def read_across(section: Section, view: Geometry, target: Layout) -> Section:
         return Section(_part_of(section.block, view), target, section.communicator)
     if view.is_whole and view.dtype == base.dtype:
         return reshaped(section, target)
-    region = np.ix_(*[part.array() for part in target.region(section.rank)])
-    block = fetch(section, base_indices(view, region))
+    lines = [part.array() for part in target.region(section.rank)]
+    shape = tuple(map(len, lines))
+
+    def places(low: int, high: int) -> Array:
+        chosen = np.unravel_index(np.arange(low, high), shape)
+        found = base_indices(view, tuple([line[part] for line, part in zip(lines, chosen)]))
+        return np.ravel_multi_index(found, base.shape)
+
+    block = fetch_flat(section, prod(shape), places).reshape(shape)
     if view.dtype != base.dtype:
         block = _part_of(block, view)
     return Section(block, target, section.communicator)

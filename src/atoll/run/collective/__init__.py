@@ -37,7 +37,15 @@ ranks have been told. A function whose size depends on values (how many elements
 tells it to all ranks first.
 """
 
-from .elements import compressed, everywhere, fetch, few_everywhere, positions_under, store
+from .elements import (
+    compressed,
+    everywhere,
+    fetch,
+    fetch_flat,
+    few_everywhere,
+    positions_under,
+    store,
+)
 from .folds import FoldPlan, by_ufunc, extreme_places, fold_plan, folded
 from .messages import agree, exchange, prefix, uneven
 from .moving import (
@@ -70,6 +78,7 @@ __all__ = [
     "exchange",
     "extreme_places",
     "fetch",
+    "fetch_flat",
     "few_everywhere",
     "few_products",
     "fold_plan",

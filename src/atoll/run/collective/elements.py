@@ -8,7 +8,7 @@ trailing axes that are not distributed travel as rows: a request is then one pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
@@ -32,6 +32,10 @@ from .section import Section
 
 Array = np.ndarray[Any, Any]
 _PLACES = np.empty(0, np.int64)
+STRETCH = 1 << 14
+"""How many indices are located at a time: what is worked out of one takes more memory than itself."""
+Stretches = Iterator[tuple[int, tuple[Array, ...]]]
+"""The number of a first index, and index arrays in a line from there on."""
 
 
 def trailing_rows(layout: Layout, indexed: int) -> bool:
@@ -39,26 +43,40 @@ def trailing_rows(layout: Layout, indexed: int) -> bool:
     return all(axis.is_undistributed for axis in layout.axes[indexed:])
 
 
-def _located(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Array]:
-    """For each index, the rank that has the row and the row's number in that rank's block."""
-    layout, rank = section.layout, section.rank
+def _stretches(indices: tuple[Array, ...]) -> Stretches:
+    """Index arrays of one shape in pieces of the C order, so that what is worked out of them stays small."""
     shape = indices[0].shape
-    located = [
-        axis.locate_array(np.ascontiguousarray(part, np.int64).reshape(-1))
-        for axis, part in zip(layout.axes, indices)
-    ]
-    cells = tuple([coordinates for coordinates, _ in located])
-    rest = (0,) * (layout.ndim - len(indices))
-    holders = layout.table[(*cells, *rest)]
-    owners = holders[:, 0].copy()
-    if layout.copies > 1:
-        owners[(holders == rank).any(axis=1)] = rank
-    rows = np.zeros(owners.shape, np.int64)
-    for (coordinates, local), axis in zip(located, layout.axes):
-        counts = np.array([axis.count(c) for c in range(axis.processes)], np.int64)
-        rows *= counts[coordinates]
-        rows += local
-    assert rows.size == prod(shape)
+    inner = prod(shape[1:])
+    if not inner:
+        return
+    step = max(1, STRETCH // inner)
+    if not shape:
+        yield 0, tuple([np.ascontiguousarray(part, np.int64).reshape(1) for part in indices])
+    for low in range(0, shape[0] if shape else 0, step):
+        pieces = [part[low : low + step] for part in indices]
+        yield (
+            low * inner,
+            tuple([np.ascontiguousarray(piece, np.int64).reshape(-1) for piece in pieces]),
+        )
+
+
+def _located(section: Section, count: int, stretches: Stretches) -> tuple[Array, Array]:
+    """For each of ``count`` indices, the rank that has the row and the row's number in that rank's block."""
+    layout, rank = section.layout, section.rank
+    owners, rows = np.empty(count, np.int32), np.zeros(count, np.int64)
+    lengths = [np.array([axis.count(c) for c in range(axis.processes)]) for axis in layout.axes]
+    for low, indices in stretches:
+        high = low + len(indices[0])
+        located = [axis.locate_array(part) for axis, part in zip(layout.axes, indices)]
+        cells = tuple([coordinates for coordinates, _ in located])
+        rest = (0,) * (layout.ndim - len(indices))
+        holders = layout.table[(*cells, *rest)]
+        owners[low:high] = holders[:, 0]
+        if layout.copies > 1:
+            owners[low:high][(holders == rank).any(axis=1)] = rank
+        for (coordinates, local), counts in zip(located, lengths):
+            rows[low:high] *= counts[coordinates]
+            rows[low:high] += local
     return owners, rows
 
 
@@ -75,24 +93,47 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
     come whole. The result has the index arrays' shape, then those axes. Collective.
     """
     count = len(indices)
-    shape = (*indices[0].shape, *section.shape[count:])
     if section.layout.is_replicated:
         found = section.block[indices]
         return np.ascontiguousarray(found)
+    shape = (*indices[0].shape, *section.shape[count:])
+    return _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)
+
+
+def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]) -> Array:
+    """The elements at ``count`` flat indices, of which ``places`` gives those from one number to another.
+
+    What is worked out of them is never in memory for more than a stretch. Collective.
+    """
+
+    def stretches() -> Stretches:
+        for low in range(0, count, STRETCH):
+            flat = places(low, min(low + STRETCH, count))
+            split = np.unravel_index(flat, section.shape)
+            yield low, tuple([np.ascontiguousarray(part) for part in split])
+
+    return _asked(section, len(section.shape), count, stretches()).reshape(count)
+
+
+def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Array:
+    """The rows at places along the first axes, from their owners. Collective."""
     communicator, rank = section.communicator, section.rank
-    owners, rows = _located(section, indices)
-    table = _as_rows(section, count)
-    result = np.empty((owners.size, table.shape[1]), section.dtype)
+    owners, rows = _located(section, count, stretches)
+    table = _as_rows(section, axes)
+    result = np.empty((count, table.shape[1]), section.dtype)
     asked: dict[int, tuple[Array, Array | None]] = {}
     requests: dict[int, Array] = {}
     for peer, places in by_parts(owners):
         if peer == rank:
-            result[places] = table[rows[places]]
+            for low in range(0, len(places), STRETCH):
+                part = places[low : low + STRETCH]
+                result[part] = table[rows[part]]
             continue
         once, again = np.unique(rows[places], return_inverse=True)
         repeats = once.size < places.size
         requests[peer] = once if repeats else rows[places]
         asked[peer] = (places, again if repeats else None)
+    del owners, rows
     wanted = uneven(communicator, requests, _PLACES, "requests for elements")
     answers = {peer: table[places] for peer, places in wanted.items()}
     arriving = {
@@ -101,7 +142,7 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
     exchange(communicator, answers, arriving, "elements that were asked for")
     for peer, (places, repeated) in asked.items():
         result[places] = arriving[peer] if repeated is None else arriving[peer][repeated]
-    return result.reshape(shape)
+    return result
 
 
 def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any = None) -> None:
@@ -146,7 +187,7 @@ def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, A
     """Each rank that holds some of the elements, with their places among the indices, and its rows."""
     layout = section.layout
     if not layout.overlaps:
-        owners, rows = _located(section, indices)
+        owners, rows = _located(section, indices[0].size, _stretches(indices))
         for peer, chosen in by_parts(owners):
             place = layout.coordinates(peer)
             assert place is not None
