@@ -10,7 +10,7 @@ import numpy as np
 import atoll
 from atoll.errors import AtollError
 
-from .layouts import bumped, made, moved
+from .layouts import again, bumped, everywhere, littered, made, moved, peeked
 from .text import run_line
 
 
@@ -53,6 +53,7 @@ def is_alike(error: BaseException | None, theirs: type[BaseException]) -> bool:
 def check(program: Any, small: int = 0) -> None:
     """Run a program and compare each line, then all arrays, and what was handed out."""
     names = {"np": atoll, "moved": moved, "bumped": bumped, "exported": np.asarray}
+    names |= {"everywhere": everywhere, "again": again, "peeked": peeked, "littered": littered}
     with atoll.config(small=small), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         names |= {k: made(v, layout_seed(program, k)) for k, v in program.start.items()}

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from .text import Numpys, run_line
+from .text import NUMPYS, run_line
 
 SHAPES = [(), (0,), (1,), (3,), (7,), (12,), (0, 3), (1, 4), (3, 4), (4, 4), (5, 2), (6, 5), (2, 3, 2)]
 SHAPES += [(4, 1, 3), (3, 2, 4), (2, 2, 2, 2)]
@@ -29,8 +29,7 @@ class Drawing:
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:
         self.rng = random.Random(seed)
         self.ranks = ranks
-        self.names: dict[str, Any] = {"np": numpy, "moved": Numpys.moved, "bumped": Numpys.bumped}
-        self.names |= {"exported": Numpys.exported}
+        self.names: dict[str, Any] = dict(NUMPYS)
         self.start: dict[str, numpy.ndarray] = {}
         self.arrays: list[str] = []
         self.exports = 0

@@ -6,14 +6,18 @@ name an element on several ranks; axes that all have. Grids may leave ranks out,
 
 from __future__ import annotations
 
+import gc
+import pickle
 import random
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+import atoll
 from atoll import Block, Cyclic, Layout, Undistributed, Unstructured
 from atoll.comm.world import current_world
+from atoll.errors import ProtocolError
 from atoll.graph.geometry import dense
 from atoll.graph.node import source
 from atoll.ops.placement import Place
@@ -123,3 +127,38 @@ def bumped(array: Any) -> None:
     except ValueError:  # its shape was set: no block lies as it does now
         block = array
     block += 1
+
+
+def everywhere(array: Any) -> Any:
+    """A copy that every rank has."""
+    size = current_world().size
+    whole = Layout.replicated(array.shape, size)
+    return array.copy() if size == 1 or not array.shape else array.redistribute(whole)
+
+
+def peeked(value: Any, bits: int) -> None:
+    """Some ranks look at what all of them have."""
+    if bits >> current_world().rank & 1:
+        repr(value)
+
+
+def littered(bits: int) -> None:
+    """Garbage that computes, in a cycle, which some ranks collect."""
+    ring: list[Any] = [atoll.ones((3, 4)) * 2]
+    ring.append(ring)
+    del ring
+    if bits >> current_world().rank & 1:
+        gc.collect()
+
+
+def again(array: Any, protocol: str) -> Any:
+    """What comes of an array that goes out by a protocol, and in again."""
+    if protocol == "pickled":
+        return pickle.loads(pickle.dumps(array))
+    if protocol == "local":
+        return atoll.from_local(array.local_padded, array.layout)
+    read = atoll.from_partitioned if protocol == "partitioned" else atoll.from_distarray
+    try:
+        return read(array)
+    except ProtocolError:  # not every layout can be said
+        return array

@@ -4,8 +4,9 @@ With a number of ranks, or two that it lies between (``2-16``), on simulated ran
 program's own; under ``mpiexec``, on real ones. The words: with ``kernels``, kernels run the loops, and not NumPy; with
 ``further``, lines of ``further.py`` are drawn as well; with ``forgetful``, memos forget at random, limits are
 tiny, and each rank collects its garbage at times of its own (``forgetful.py``); with ``looping``, lines come again and
-again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``). What fails is cut down by leaving lines
-out, and printed.
+again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``); with
+``apart``, besides, some ranks look where others do not (``apart.py``); with ``tight``, limits are small (``tight.py``).
+What fails is cut down by leaving lines out, and printed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from atoll import evaluate
 from atoll.comm import simulated
 
 from ..plan import reference
-from . import checking, forgetful, further, layouts, looping, wider
+from . import apart, checking, forgetful, further, layouts, looping, tight, wider
 from .text import replay
 
 
@@ -35,7 +36,11 @@ def late(*_):
 
 def small_of(program):
     """Up to how many elements an array is small."""
-    return random.Random(program.seed).choice(looping.SMALL) if "looping" in sys.argv else 0
+    return (
+        random.Random(program.seed).choice(looping.SMALL)
+        if {"looping", "apart"} & {*sys.argv}
+        else 0
+    )
 
 
 def run(program, ranks):
@@ -99,10 +104,13 @@ def main():
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
         evaluate.make_launch = reference.ReferenceLaunch
+    if "tight" in sys.argv:
+        print(tight.tighten(start))
     if "forgetful" in sys.argv:
         forgetful.begin(start + 1000 * atoll.world.rank)
     kind = further.Further if "further" in sys.argv else wider.Wider
     kind = looping.Looping if "looping" in sys.argv else kind
+    kind = apart.Apart if "apart" in sys.argv else kind
     wrong = 0
     for seed in range(start, stop):
         ranks = random.Random(seed).randint(least, most)

@@ -9,7 +9,9 @@ import atoll
 from atoll import Layout
 from atoll.config import config
 
-from . import checking, looping, wider
+from . import apart, checking, looping, wider
+from .users import data
+from .users.__main__ import wrong
 
 
 def here(array, layout="b"):
@@ -122,6 +124,30 @@ def test_an_element_is_given_a_sequence_where_a_number_is_pending():
         assert raised == 1
         assert np.asarray(a).tolist() == [1] * 7 + [2]
         assert c[0] == 1
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.simulated(1, 2, 3)
+def test_numbers_on_the_bounds_of_descending_bins(right, size):
+    whole, bins = np.arange(12.0).reshape(4, 3), np.array([9.0, 6, 6, 2])
+    with config(small=0):
+        found = atoll.digitize(here(whole), here(bins), right=right)
+        np.testing.assert_array_equal(np.asarray(found), np.digitize(whole, bins, right=right))
+        found = atoll.digitize(here(whole), bins, right=right)
+        np.testing.assert_array_equal(np.asarray(found), np.digitize(whole, bins, right=right))
+
+
+@pytest.mark.simulated(2)
+def test_a_program_of_views(size):
+    assert wrong(data.bookkeeping, 5) is None
+
+
+@pytest.mark.simulated(2, 3)
+@pytest.mark.usefixtures("by_numpy")
+def test_programs_in_which_some_ranks_look(rank, size):
+    for seed in range(32_000, 32_005):
+        program = wider.draw(seed, 14, ranks=True, kind=apart.Apart)
+        checking.check(program, looping.SMALL[seed % len(looping.SMALL)])
 
 
 @pytest.mark.simulated(1, 3)

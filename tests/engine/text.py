@@ -62,6 +62,29 @@ class Numpys:
     def exported(array):
         return numpy.asarray(array)
 
+    @staticmethod
+    def everywhere(array):
+        return array.copy()
+
+    @staticmethod
+    def again(array, protocol):
+        return array.copy()
+
+    @staticmethod
+    def peeked(value, bits):
+        assert isinstance(value, (numpy.ndarray, numpy.generic, int))
+
+    @staticmethod
+    def littered(bits):
+        return None
+
+
+NUMPYS: dict[str, Any] = {"np": numpy}
+NUMPYS |= {
+    k: getattr(Numpys, k)
+    for k in ("moved", "bumped", "exported", "everywhere", "again", "peeked", "littered")
+}
+
 
 @cache
 def compiled(line: str) -> CodeType:
@@ -83,8 +106,7 @@ def run_line(line: str, names: dict[str, Any]) -> tuple[Any, BaseException | Non
 
 def replay(seed: int, start: dict[str, numpy.ndarray], texts: list[str]) -> Program:
     """A program of these lines, with what NumPy does with each."""
-    names: dict[str, Any] = {"np": numpy, "moved": Numpys.moved, "bumped": Numpys.bumped}
-    names |= {"exported": Numpys.exported}
+    names = dict(NUMPYS)
     names |= {k: v.copy() for k, v in start.items()}
     lines = []
     with warnings.catch_warnings():
