@@ -71,13 +71,12 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     x, bins = arrays
     if bins.ndim != 1 or not bins.size or x.dtype.kind == "c":
         return NotImplemented
-    steps = bins[1:] >= bins[:-1]
-    if bool(steps.all()):
-        return call("searchsorted", bins, x, "left" if right else "right")
+    side = "left" if right else "right"
+    if bool((bins[1:] >= bins[:-1]).all()):
+        return call("searchsorted", bins, x, side)
     if not bool((bins[1:] <= bins[:-1]).all()):
         raise ValueError("bins must be monotonically increasing or decreasing")
-    turned = call("searchsorted", bins[::-1], x, "right" if right else "left")
-    return bins.size - turned
+    return bins.size - call("searchsorted", bins[::-1], x, side)
 
 
 @on_ranks(np.interp)
