@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,3 +59,30 @@ def test_names_that_are_none_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(sys, "argv", ["users.py", "alchemy", "--smoke"])
     with pytest.raises(SystemExit, match="alchemy"):
         users.main()
+
+
+def test_programs_run_on_ranks_against_one_process() -> None:
+    """As users start it: small ones without a message, and with the counts of what ranks do where all is divided."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(FOLDER / "users_on_ranks.py"),
+            "life",
+            "elimination:60",
+            "--smoke",
+            "--everywhere",
+            "0",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env={**os.environ, "ATOLL_SMALL": "100"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    names, *rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row[0] for row in rows] == ["life", "elimination:60"]
+    for row in rows:
+        found = dict(zip(names, row, strict=False))
+        assert int(found["messages"]) + int(found["joint"]) > 0
+        assert int(found["plans"]) > 0
