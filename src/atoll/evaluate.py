@@ -250,7 +250,7 @@ _LINES_KEPT = 4096
 
 def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
     """Which nodes of a trace a program of one process passes by: alive, computed, and not stored."""
-    if current_world().size > 1:
+    if program.communicator is not None:  # what is alive must not say what ranks compute together
         return []
     done = {*program.kept}
     roots = {id(node) for node in pending}
@@ -274,6 +274,13 @@ def stored_too(pending: list[Node]) -> list[Node]:
     return more
 
 
+def _is_shared(found: Found) -> bool:
+    """Whether several ranks compute a trace together."""
+    if current_world().size == 1:
+        return False
+    return any(node.place is not None for node in (*found.leaves, *found.order))
+
+
 def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     """Arrays in hand that shall be stored now, since what their lines give was computed twice before.
 
@@ -287,7 +294,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
             if len(lines) >= _LINES_KEPT:
                 lines.clear()
             lines.add(site_number(node.site))
-    if not lines or current_world().size > 1:
+    if not lines or _is_shared(found):
         return []
     roots = {id(node) for node in pending}
     return [
