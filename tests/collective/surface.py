@@ -16,33 +16,35 @@ import numpy as np
 ROWS, COLUMNS, LENGTH = 24, 18, 60
 
 
-def operands() -> dict[str, np.ndarray[Any, Any]]:
+def operands(
+    rows: int = ROWS, columns: int = COLUMNS, length: int = LENGTH
+) -> dict[str, np.ndarray[Any, Any]]:
     """Whole arrays: the same ones on every rank."""
     rng = np.random.default_rng(7)
-    v = rng.normal(size=LENGTH)
-    holes = rng.normal(size=(ROWS, COLUMNS))
+    v = rng.normal(size=length)
+    holes = rng.normal(size=(rows, columns))
     holes[holes > 1.2] = np.nan
     return {
-        "a": rng.normal(size=(ROWS, COLUMNS)),
-        "b": rng.random((ROWS, COLUMNS)) + 0.5,
-        "n": rng.integers(0, 9, (ROWS, COLUMNS)),
-        "p": rng.integers(1, 9, (ROWS, COLUMNS)),
-        "m": rng.random((ROWS, COLUMNS)) > 0.5,
-        "c": rng.normal(size=(ROWS, COLUMNS)) + 1j * rng.normal(size=(ROWS, COLUMNS)),
+        "a": rng.normal(size=(rows, columns)),
+        "b": rng.random((rows, columns)) + 0.5,
+        "n": rng.integers(0, 9, (rows, columns)),
+        "p": rng.integers(1, 9, (rows, columns)),
+        "m": rng.random((rows, columns)) > 0.5,
+        "c": rng.normal(size=(rows, columns)) + 1j * rng.normal(size=(rows, columns)),
         "h": holes,
-        "s": rng.random((COLUMNS, COLUMNS)) + 4 * np.eye(COLUMNS),
-        "u": (rng.random((COLUMNS, COLUMNS)) < 0.9) * 1.0,
+        "s": rng.random((columns, columns)) + 4 * np.eye(columns),
+        "u": (rng.random((columns, columns)) < 0.9) * 1.0,
         "v": v,
-        "w": rng.random(LENGTH) + 0.5,
-        "k": rng.integers(0, 9, LENGTH),
-        "j": rng.permutation(LENGTH),
-        "l": rng.random(LENGTH) > 0.5,
-        "t": np.sort(rng.normal(size=LENGTH)),
+        "w": rng.random(length) + 0.5,
+        "k": rng.integers(0, 9, length),
+        "j": rng.permutation(length),
+        "l": rng.random(length) > 0.5,
+        "t": np.sort(rng.normal(size=length)),
         "g": np.where(v > 1, np.nan, v),
-        "z": rng.integers(0, 2, LENGTH).astype(np.uint8) * 3,
-        "o": np.zeros(LENGTH),
-        "O": np.zeros((ROWS, COLUMNS)),
-        "r": np.zeros(COLUMNS),
+        "z": rng.integers(0, 2, length).astype(np.uint8) * 3,
+        "o": np.zeros(length),
+        "O": np.zeros((rows, columns)),
+        "r": np.zeros(columns),
     }
 
 

@@ -35,6 +35,7 @@ from .sections import block_of, of_section, result_layout, section_of
 from .spread import in_step, place_of, world_of
 
 Array = np.ndarray[Any, Any]
+_NOWHERE = np.empty(0, np.int64)
 
 
 def _positions(handle: Any) -> Array | None:
@@ -159,12 +160,15 @@ def along_axis(handle: Any, indices: Any, axis: int) -> tuple[Section, tuple[Arr
     section = section_of(indices, world)
     if section.layout.is_replicated:
         section = redistributed(section, Layout.default(wide, world.size))
-    part = section.block.astype(np.int64)
+    part = section.block.astype(np.int64, copy=False)
     length = handle.shape[axis]
-    outside = np.flatnonzero(((part < -length) | (part >= length)).reshape(-1))
+    lowest, highest = part.min(initial=0), part.max(initial=-1)
+    outside = _NOWHERE
+    if lowest < -length or highest >= length:
+        outside = np.flatnonzero(((part < -length) | (part >= length)).reshape(-1))
     values = (int(part.reshape(-1)[outside[0]]), axis, length) if outside.size else ()
     agree(world.communicator, world.rank if outside.size else None, values, out_of_bounds)
-    part = np.where(part < 0, part + length, part)
+    part = np.where(part < 0, part + length, part) if lowest < 0 else part
     mesh: list[Array] = []
     for k, held in enumerate(section.region):
         if k == axis:

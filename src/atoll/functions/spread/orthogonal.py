@@ -23,9 +23,11 @@ from ...recording.creation import asarray
 from ...recording.sections import of_section, result_layout, section_of
 from ...recording.spread import world_of
 from ...run.collective import Section, even_rows, redistributed, reshaped
+from ...run.collective.factors import everywhere
 from ...run.collective.reflections import (
     factored,
     in_rows,
+    is_one_panel,
     is_tall,
     orthogonal,
     tall_factors,
@@ -143,10 +145,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     rows, columns = matrix.shape
     named = type(np.linalg.qr(np.eye(1)))
     with np.errstate(all="ignore"):
-        if mode in ("reduced", "r") and is_tall((rows, columns), world.size):
+        if mode in ("reduced", "r") and is_one_panel((rows, columns), world.size):
             q, r = tall_factors(matrix)
             r = _whole(r, kind)
-            return r if mode == "r" else named(_placed(matrix.with_block(q), kind, world), r)
+            return r if mode == "r" else named(_placed(q, kind, world), r)
         panels = factored(matrix)
         if mode == "raw":
             tau = np.concatenate([panel.joined.diagonal() for panel in panels])
@@ -198,11 +200,9 @@ def _thin(tall: Any, world: World, *, full: bool = False) -> tuple[Section, Arra
     if not full:
         q, r = tall_factors(matrix)
         u, values, right = np.linalg.svd(r)
-        return matrix.with_block(q @ u), values, right
+        return q.with_block(q.block @ u), values, right
     panels = factored(matrix)
-    r = redistributed(
-        upper_rows(matrix, columns), Layout.replicated((columns, columns), world.size)
-    ).block
+    r = everywhere(upper_rows(matrix, columns), slice(None), slice(None))
     basis = orthogonal(matrix, panels, rows)
     u, values, right = np.linalg.svd(r)
     basis.block[:, :columns] = basis.block[:, :columns] @ u
@@ -320,7 +320,7 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     there = redistributed(section_of(right, world), every).block
     y, _, rank, values = np.linalg.lstsq(r.conj().T, there, share)
     layout = even_rows((columns, right.shape[1]), world.size)
-    made = _placed(Section(q @ y, layout, world.communicator), q.dtype, world)
+    made = _placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
     return made, np.empty(0), rank, values
 
 

@@ -15,7 +15,7 @@ from ...recording import selecting, shaping
 from ...recording.creation import asarray
 from ...recording.elementwise import general
 from ...recording.spread import world_of
-from ...run.collective import Section, fetch, redistributed, uneven_line
+from ...run.collective import Section, fetch_flat, redistributed, uneven_line
 from .table import (
     along,
     arrays_of,
@@ -320,10 +320,13 @@ def _sliding(name: str) -> None:
         total = {"full": length + width - 1, "same": length, "valid": length - width + 1}[mode]
         ends = np.linspace(0, total, world.size + 1).astype(np.int64)
         low, high = int(ends[world.rank]), int(ends[world.rank + 1])
-        wanted = np.arange(low - shift, high - shift + width - 1 if high > low else low - shift)
-        inside = (wanted >= 0) & (wanted < length)
-        part = np.zeros(wanted.size, first.dtype)
-        part[inside] = fetch(line_of(first, world), (wanted[inside],))
+        begin = low - shift
+        wanted = high - low + width - 1 if high > low else 0
+        there = max(begin, 0), max(min(begin + wanted, length), max(begin, 0))
+        part = np.zeros(wanted, first.dtype)
+        part[there[0] - begin : there[1] - begin] = fetch_flat(
+            line_of(first, world), there[1] - there[0], lambda a, b: np.arange(a, b) + there[0]
+        )
         kind = np.result_type(first.dtype, kernel.dtype)
         found = original(part, kernel, "valid") if high > low else np.empty(0, kind)
         layout = uneven_line(np.diff(ends))

@@ -32,7 +32,7 @@ from .section import Section
 
 Array = np.ndarray[Any, Any]
 _PLACES = np.empty(0, np.int64)
-STRETCH = 1 << 14
+STRETCH = 1 << 12
 """How many indices are located at a time: what is worked out of one takes more memory than itself."""
 Stretches = Iterator[tuple[int, tuple[Array, ...]]]
 """The number of a first index, and index arrays in a line from there on."""
@@ -123,17 +123,17 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
     result = np.empty((count, table.shape[1]), section.dtype)
     asked: dict[int, tuple[Array, Array | None]] = {}
     requests: dict[int, Array] = {}
-    for peer, places in by_parts(owners):
-        if peer == rank:
-            for low in range(0, len(places), STRETCH):
-                part = places[low : low + STRETCH]
-                result[part] = table[rows[part]]
-            continue
+    for low in range(0, count, STRETCH):
+        here = low + np.flatnonzero(owners[low : low + STRETCH] == rank)
+        result[here] = table[rows[here]]
+    others = np.flatnonzero(owners != rank)
+    for peer, part in by_parts(owners[others]):
+        places = others[part]
         once, again = np.unique(rows[places], return_inverse=True)
         repeats = once.size < places.size
         requests[peer] = once if repeats else rows[places]
         asked[peer] = (places, again if repeats else None)
-    del owners, rows
+    del owners, rows, others
     wanted = uneven(communicator, requests, _PLACES, "requests for elements")
     answers = {peer: table[places] for peer, places in wanted.items()}
     arriving = {

@@ -32,7 +32,7 @@ from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
 WIDEST = 64
-"""Up to how many columns a panel of a matrix has that is not tall."""
+"""Up to how many columns a panel has, where there are several."""
 _WHAT = "factors of rows"
 
 
@@ -49,9 +49,14 @@ class Panel:
 def panel_width(shape: tuple[int, int], size: int) -> int:
     """How wide panels are: a square of that width is no larger than a share."""
     rows, columns = shape
-    if is_tall(shape, size):
+    if is_one_panel(shape, size):
         return columns
     return max(1, min(WIDEST, max(rows, columns) // size))
+
+
+def is_one_panel(shape: tuple[int, int], size: int) -> bool:
+    """Whether a matrix is so tall that what its tree takes, several squares, is no larger than a share."""
+    return shape[0] >= 4 * shape[1] * size
 
 
 def is_tall(shape: tuple[int, int], size: int) -> bool:
@@ -64,7 +69,7 @@ def in_rows(section: Section) -> Section:
     rows, columns = section.shape
     size = section.communicator.size
     layout = even_rows(section.shape, size)
-    if not is_tall((rows, columns), size):
+    if not is_tall((rows, columns), size):  # what is left of a square moves to the right, and down
         width = min(panel_width((rows, columns), size), max(1, rows // size))
         layout = Layout(section.shape, (Cyclic(width), "n"), size=size)
     moved = redistributed(section, layout)
@@ -72,15 +77,20 @@ def in_rows(section: Section) -> Section:
     return Section(np.ascontiguousarray(block), layout, section.communicator)
 
 
-def tall_factors(matrix: Section) -> tuple[Array, Array]:
-    """This rank's rows of Q, and R on every rank, of a matrix of as many rows as columns or more.
+def tall_factors(matrix: Section) -> tuple[Section, Array]:
+    """Q with the owners of rows, and R on every rank, of a tall matrix of :func:`in_rows`, which may be used up.
 
-    Signs are LAPACK's. Collective.
+    Collective.
     """
+    rows, columns = matrix.shape
+    if not is_one_panel((rows, columns), matrix.communicator.size):
+        panels = factored(matrix)
+        r = everywhere(upper_rows(matrix, columns), slice(None), slice(None))
+        return orthogonal(matrix, panels, columns), r
     q, r = _by_a_tree(matrix.block, _counts(matrix, 0), matrix.communicator)
     signs, _, _ = _signs_of(matrix.with_block(q), r)
     q *= signs
-    return q, r * signs[:, None]
+    return matrix.with_block(q), r * signs[:, None]
 
 
 def factored(matrix: Section) -> list[Panel]:
