@@ -96,7 +96,13 @@ class Ender:
         if hook is sys.__excepthook__:
             text = shortened(traceback_text(error))
         else:
-            hook(type(error), error, own_frames_skipped(error.__traceback__))
+            try:
+                hook(type(error), error, own_frames_skipped(error.__traceback__))
+            except BaseException as wrong:
+                text = shortened(
+                    f"{traceback_text(wrong)}in sys.excepthook, which was to show:\n\n"
+                )
+                text += shortened(traceback_text(error))
         kind = "consequence" if type(error).__name__ == "RankFailedError" else "exception"
         self.end(Report(kind, text, 1))
 

@@ -488,14 +488,18 @@ def world_communicator() -> MpiCommunicator:
             others = [other.watch for other in _communicators if other is not communicator]
             communicator.watch.leave(others, how)
 
-    def leave_at_once(how: str) -> None:
+    finalize = MPI.Finalize
+
+    def leave_at_once(how: str = "has ended MPI by MPI.Finalize()") -> None:
         leave(how)
         if not MPI.Is_finalized():
-            MPI.Finalize()
+            finalize()
 
     if communicator.size > 1:
         atexit.register(leave)
         launcher.leaving.append(leave_at_once)
+        # Who ends MPI itself answers no more, so others would wait at their end for ever.
+        MPI.Finalize = leave_at_once
     return communicator
 
 
