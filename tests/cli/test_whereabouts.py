@@ -127,3 +127,24 @@ def test_without_atoll_run_who_waits_for_the_start_of_mpi_tells_its_own_line() -
     assert outcome.code, outcome
     assert "Timeout (0:00:02)!" in outcome.errors
     assert '"<string>", line 4 in <module>' in outcome.errors
+
+
+def test_who_ends_mpi_alone_does_not_leave_the_others_waiting() -> None:
+    code = (
+        "import atoll as np\nfrom mpi4py import MPI\nfloat(np.ones((600, 600)).sum())\n"
+        "if np.world.rank == 1: MPI.Finalize()\nfloat(np.zeros((600, 600)).sum())"
+    )
+    outcome = atoll("run", "-n", "2", "-c", code)
+    assert outcome.code == 1, outcome
+    assert "rank 1 has ended MPI by MPI.Finalize()" in outcome.errors
+
+
+def test_a_hook_for_exceptions_that_fails_leaves_nobody_waiting() -> None:
+    code = (
+        "import atoll as np, sys\ndef hook(*error): raise RuntimeError('in the hook')\n"
+        "sys.excepthook = hook\nif np.world.rank == 1: raise ValueError('first')\nnp.world.barrier()"
+    )
+    outcome = atoll("run", "-n", "2", "-c", code)
+    assert outcome.code == 1, outcome
+    assert "RuntimeError: in the hook\nin sys.excepthook, which was to show:" in outcome.errors
+    assert outcome.errors.endswith("ValueError: first\n")

@@ -33,6 +33,15 @@ PAIRS = {
     "more values to look for": ("np.isin(v, [1, 2])", "np.isin(v, [1, 2, 3])"),
     "another place": ("np.insert(u, 1, 3, 0)", "np.insert(u, 2, 3, 0)"),
     "added or subtracted": ("np.add.at(u, [1, 2], 1)", "np.subtract.at(u, [1, 2], 1)"),
+    "another seed": ("random().random((12, 12))", "np.random.default_rng(2).random((12, 12))"),
+    "another seed of an order": (
+        "random().permutation(u)",
+        "np.random.default_rng(2).permutation(u)",
+    ),
+    "another state": (
+        "np.random.RandomState(3).normal(size=(12, 12))",
+        "np.random.RandomState(4).normal(size=(12, 12))",
+    ),
     "another sampler": ("random().random((12, 12))", "random().normal(size=(12, 12))"),
 }
 
@@ -103,6 +112,11 @@ def test_other_shapes_at_one_line_are_named() -> None:
     "pair",
     [
         ("u[rows(3)]", "u[1 + rows(3)]"),
+        ("u * 2", "u * 3"),
+        ("u + rows(12)", "u + (rows(12) + 1)"),
+        ("np.extract(rows(12) == 0, v)", "np.extract(rows(12) == 1, v)"),
+        ("np.einsum('ij,j', u, rows(12) + 0.5)", "np.einsum('ij,j', u, rows(12) + 1.5)"),
+        ("np.add.at(u, [1, 2], 1.0)", "np.add.at(u, [1, 2], 2.0)"),
         ("v * np.percentile(u, 20.5)", "v * np.percentile(u, 30.5)"),
     ],
 )

@@ -137,7 +137,7 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
     if here and (not advances or bits or prod(shape) <= BLOCK):
         return NotImplemented  # NumPy's own stream, all of it here
     if current_world().size > 1:  # whoever draws alone has another stream from then on
-        in_step(current_world(), name, *args, *([options] if options else []))
+        in_step(current_world(), name, generator, *args, *([options] if options else []))
 
     def sample(one: Any, count: int) -> Array:
         given, more = list(args), dict(options)

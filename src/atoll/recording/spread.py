@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..comm.world import World
+from ..comm.world import World, current_world
 from ..config import config
 from ..errors import WorldError
 from ..kernels.rules import free
@@ -73,8 +73,8 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
             if not view.is_base:
                 exact.append((view.base.shape, view.axes or (view.strides, view.offset)))
         lies = fact._shape_of_view()
-        if fact._np is not None and debug:
-            exact.append(fact._np.tolist())
+        if place is None and debug:
+            exact.append(fact._array().tolist())
         return f"{dtype_words(lies.dtype)} {lies.shape}"
     if isinstance(fact, np.ndarray):
         if debug:
@@ -94,4 +94,25 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
         return f"[{', '.join([_said(part, exact, debug) for part in fact])}]"
     if kind is dict:
         return ", ".join([f"{name}={_said(part, exact, debug)}" for name, part in fact.items()])
+    if isinstance(fact, np.random.Generator | np.random.RandomState):
+        return _said_of_generator(fact)
     return getattr(fact, "__name__", kind.__name__)
+
+
+def _said_of_generator(generator: np.random.Generator | np.random.RandomState) -> str:
+    """A generator by its state: ranks with seeds of their own would draw parts of different streams."""
+    if generator is np.random.mtrand._rand and current_world().communicator.kind != "MPI":
+        return "a generator that simulated ranks share"
+    if isinstance(generator, np.random.Generator):
+        state = generator.bit_generator.state
+    else:
+        state = generator.get_state(legacy=False)
+    return f"a generator in state {zlib.crc32(_state_words(state).encode()):08x}"
+
+
+def _state_words(state: Any) -> str:
+    if isinstance(state, Mapping):
+        return " ".join([f"{name} {_state_words(value)}" for name, value in state.items()])
+    if isinstance(state, np.ndarray):
+        return str(zlib.crc32(np.ascontiguousarray(state).tobytes()))
+    return repr(state)

@@ -19,6 +19,7 @@ from ...recording import creation
 from ...recording.cells import Handle
 from ...recording.creation import asarray
 from ...recording.making import is_small
+from ...recording.spread import in_step
 from .table import call, on_ranks
 
 MOST = 1 << 20
@@ -132,6 +133,8 @@ def ordered(generator: Any, name: str, args: tuple[Any, ...], options: dict[str,
     first = args[0] if args else None
     if isinstance(first, (int, np.integer)) and is_small((int(first),)):
         return NotImplemented
+    if world.size > 1:
+        in_step(world, name, generator, *args, *([options] if options else []))
     return DRAWN[name](generator, *args, **options)
 
 
@@ -139,7 +142,11 @@ def _old(name: str) -> None:
     """One of the old functions, which draw from a generator that all share."""
 
     def function(*args: Any, **options: Any) -> Any:
-        return DRAWN[name](np.random.mtrand._rand, *args, **options)
+        generator = np.random.mtrand._rand
+        world = current_world()
+        if world.size > 1:
+            in_step(world, name, generator, *args, *([options] if options else []))
+        return DRAWN[name](generator, *args, **options)
 
     on_ranks(getattr(np.random, name))(function)
 
