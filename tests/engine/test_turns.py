@@ -137,6 +137,29 @@ def test_numbers_on_the_bounds_of_descending_bins(right, size):
         np.testing.assert_array_equal(np.asarray(found), np.digitize(whole, bins, right=right))
 
 
+@pytest.mark.parametrize("q", [0, 1, [0, 1]])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.simulated(2, 3)
+def test_quantiles_that_are_ends(name, q, size):
+    """The element beside an infinite one has no part in it; integers stay what they are."""
+    with config(small=0):
+        for whole in (np.array([np.inf, 2, -np.inf, 3]), np.array([7, 200, 9], np.uint8)):
+            found = getattr(atoll, name)(here(whole), q)
+            expected = getattr(np, name)(whole, q)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("bins", [[2, [0, 1, 9]], 3, [0, 1, 5], [2, 3]])
+@pytest.mark.simulated(2)
+def test_bins_of_each_axis(bins, size):
+    x, y = np.arange(9.0) % 5, np.arange(9.0) % 4
+    with config(small=0):
+        found = atoll.histogram2d(here(x), here(y), bins)
+    for ours, theirs in zip(found, np.histogram2d(x, y, bins), strict=True):
+        np.testing.assert_array_equal(np.asarray(ours), theirs)
+
+
 @pytest.mark.simulated(2)
 def test_a_program_of_views(size):
     assert wrong(data.bookkeeping, 5) is None

@@ -179,8 +179,11 @@ def histogramdd(
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
-    many = np.ndim(bins) if not isinstance(bins, (int, np.integer)) else 0
-    if many and len(bins) not in (1, 2):
+    try:
+        many = len(bins)
+    except TypeError:  # a number
+        many = 1
+    if many not in (1, 2):
         bins = [asarray(bins)._array()] * 2
     found = histogramdd([asarray(x), asarray(y)], bins, range, density, weights)
     if found is NotImplemented:

@@ -54,6 +54,11 @@ def _median_of(line: Section) -> Any:
 def _quantiles_of(line: Section, q: Array, method: str) -> Any:
     """NumPy's quantiles of an ordered line, by the two elements around each."""
     length = line.layout.size
+    if method == "linear" and q.dtype.kind in "iu":  # an end of the line, whatever is beside it
+        ends = _picked(line, np.append((length - 1) * q, length - 1))
+        if ends.dtype.kind in "fc" and np.isnan(ends[-1]):
+            return np.full(q.shape, ends[-1])
+        return ends[:-1].reshape(q.shape)[()]
     if method in _SPREAD:
         alpha, beta = _SPREAD[method]
         at = (
@@ -130,7 +135,7 @@ def _quantile(
     known = method in _SPREAD or method in ("lower", "higher", "nearest", "midpoint")
     if world is None or arrays_of(a) is None or weights is not None or not known or not a.size:
         return NotImplemented
-    if isinstance(q, (int, float)) and a.dtype.kind == "f":
+    if isinstance(q, float) and a.dtype.kind == "f":
         q = np.asarray(q, a.dtype)  # as NumPy has it, a number does not widen the result
     q = np.asarray(q)
     if q.dtype.kind not in "fiu" or a.dtype.kind not in "fiu" or (q < 0).any() or (q > 1).any():
