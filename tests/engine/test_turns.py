@@ -160,6 +160,21 @@ def test_bins_of_each_axis(bins, size):
         np.testing.assert_array_equal(np.asarray(ours), theirs)
 
 
+@pytest.mark.parametrize("shape", [(7,), (7, 3), (3, 7)])
+@pytest.mark.simulated(2, 3)
+def test_elements_of_an_array_on_one_rank(shape, rank, size):
+    """The other ranks have no part of it, not even along an axis that is not distributed."""
+    whole = np.arange(21.0)[: np.prod(shape)].reshape(shape)
+    for owner in range(size):
+        layout = Layout(shape, "n" * len(shape), size=size, ranks=(owner,))
+        for small in (0, 30):
+            with config(small=small):
+                a = atoll.array(whole).redistribute(layout)
+                np.testing.assert_array_equal(np.asarray(a[[1, -1, 1]]), whole[[1, -1, 1]])
+                found = a[..., [2, 0]]
+                np.testing.assert_array_equal(np.asarray(found), whole[..., [2, 0]])
+
+
 @pytest.mark.simulated(2)
 def test_a_program_of_views(size):
     assert wrong(data.bookkeeping, 5) is None

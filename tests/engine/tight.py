@@ -30,7 +30,6 @@ LIMITS = {
     "ops.windows": {"HEAVY": 4},
     "graph.pattern": {"_OFTEN": 2},
     "functions.spread.joining": {"_MOST": 2},
-    "functions.spread.shuffling": {"MOST": 4},
     "run.exchange": {"KEPT": 16},
     "evaluate": {"_PROGRAMS_KEPT": 4, "_LINES_KEPT": 8, "_FITS_KEPT": 2},
 }  # fmt: skip

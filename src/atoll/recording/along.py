@@ -72,10 +72,15 @@ def chosen(handle: Handle, key: Any, world: World) -> Any:
         return None
     if count and (int(numbers.min()) < -length or int(numbers.max()) >= length):
         return None  # the general way has the words for it
-    block = section_of(handle, world).block.take(numbers, axis)
     axes = list(layout.axes)
     axes[axis] = BlockAxis(count, (0, count))
-    made = Section(block, layout.arranged(axes), world.communicator)
+    arranged = layout.arranged(axes)
+    block = section_of(handle, world).block
+    if layout.coordinates(world.rank) is None:  # it has no part of the array
+        block = np.empty(arranged.local_shape(world.rank), block.dtype)
+    else:
+        block = block.take(numbers, axis)
+    made = Section(block, arranged, world.communicator)
     if is_small(made.shape):
         if not count:
             return of_small(np.empty(made.shape, block.dtype))
