@@ -186,9 +186,8 @@ class Trail:
         """Where the ranks have parted, once that is known: from then on nothing is done together."""
         self.window: Any = None
         """What every rank will have and has yet to compute; see ``ops.windows``."""
-        self.cuts: dict[int, int | None] = {}
-        """Where pending work is computed once it has grown heavy, the same lines on all ranks; and the waist of the
-        loop, if it is what was in hand there."""
+        self.cuts: dict[int, Any] = {}
+        """The lines where pending work is computed once it has grown heavy, and how: the same on all ranks."""
         self.same: Gathering | None = None
         """By which ranks compare a number."""
         self.as_laid_out = False

@@ -97,13 +97,15 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that this rank sends or receives."""
+    """What this rank sends or receives of one array, in a message of its own or together with others."""
 
     sends: bool
     peer: int
     name: str
     region: str
     nbytes: int
+    travels: int = 0
+    """The number of the message that it travels in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..kernels.launch import threads_of
 from ..plan import launches
 from ..plan.description import Description, GroupNote, StatementNote
 from ..run.across import CountLocally, FoldAcross, ReadAcross
-from ..run.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
+from ..run.exchange import TOGETHER, AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..run.parts import State, Step
 from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share
 from .facts import Access, Collective, Explanation, Group, Launch, Memory, Message, Stored
@@ -66,6 +67,8 @@ class Reader:
         self.description: Description = program.description
         self.registers = self.description.registers
         self.names = self._names()
+        self._travels = count()
+        """Numbers for messages."""
 
     def _names(self) -> list[str]:
         counts = {"data": 0, "value": 0, "patch": 0}
@@ -202,18 +205,30 @@ class Reader:
             if note.layout is not None and note.layout.is_block:
                 region = _key_region(outgoing.key, note.corner, note.shape, region)
             found.append(Message(True, outgoing.peer, self.names[outgoing.register], region, size))
-        return found
+        totals: dict[tuple[bool, int], int] = {}
+        for one in found:
+            totals[one.sends, one.peer] = totals.get((one.sends, one.peer), 0) + one.nbytes
+        first = {way: next(self._travels) for way in totals}
+        return [
+            replace(
+                one,
+                travels=first[one.sends, one.peer]
+                if totals[one.sends, one.peer] <= TOGETHER
+                else next(self._travels),
+            )
+            for one in found
+        ]
 
     def _parts(self, step: FoldAcross) -> list[Message]:
         """The messages that bring parts of a fold to the owners of the result."""
         name, item = self.names[step.register], self.registers[step.register].dtype.itemsize
         found = [
-            Message(False, source, name, ", its part", prod(shape) * item)
+            Message(False, source, name, ", its part", prod(shape) * item, next(self._travels))
             for _, shape, sources in step.plan.joins
             for source in sources
         ]
         found += [
-            Message(True, peer, name, ", this rank's part", prod(shape) * item)
+            Message(True, peer, name, ", this rank's part", prod(shape) * item, next(self._travels))
             for peer, _, shape in step.plan.sends
         ]
         return [one for one in found if one.peer != step.communicator.rank]

@@ -81,11 +81,13 @@ def summary(explanation: Explanation) -> list[str]:
         f"new buffers: {size(explanation.new_bytes)}, at most {size(explanation.peak_bytes)} at once"
     )
     if explanation.ranks > 1:
-        sends = [m.nbytes for m in explanation.messages if m.sends]
-        receives = [m.nbytes for m in explanation.messages if not m.sends]
+        sends = [m for m in explanation.messages if m.sends]
+        receives = [m for m in explanation.messages if not m.sends]
+        leaving, arriving = (len({m.travels for m in some}) for some in (sends, receives))
         lines.append(
-            f"rank {explanation.rank} of {explanation.ranks} sends {_count(len(sends), 'message')} "
-            f"({size(sum(sends))}), receives {len(receives)} ({size(sum(receives))}), "
+            f"rank {explanation.rank} of {explanation.ranks} sends {_count(leaving, 'message')} "
+            f"({size(sum([m.nbytes for m in sends]))}), "
+            f"receives {arriving} ({size(sum([m.nbytes for m in receives]))}), "
             f"and joins in {_count(len(explanation.collectives), 'reduction')} across ranks"
         )
         if sends or receives:

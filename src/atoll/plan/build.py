@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,6 +38,7 @@ from .description import Description, GroupNote, describe_group, describe_regist
 from .exchange import cuts_of, plan_exchange
 from .groups import Group, make_groups
 from .identities import identity
+from .joining import Begin, Exchange, read_elsewhere
 from .launches import Launch
 from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
@@ -105,6 +107,8 @@ class Planner(StepsByNumpy):
         """The steps of each group."""
         self.joins: dict[int, Fold | Position] = {}
         """What ranks have folded, each its share, and have yet to join; by node."""
+        self.exchanges: list[Exchange] = []
+        """Those that groups may join; see ``joining``."""
 
     def plan(self, fusion: bool, describe: bool = True) -> Program:
         """The finished program. It keeps what was wanted, and what it stores and others still see."""
@@ -121,14 +125,16 @@ class Planner(StepsByNumpy):
                 self._join(stored)
             first = len(self.steps)
             self._group(place, group, groups, last_use)
+            made = [step for step, _ in self.steps[first:] if not isinstance(step, Begin)]
             stored += [
-                (self.steps[-1][0], number[id(s.node)], self.registers.of[id(s.node)])
+                (made[-1], number[id(s.node)], self.registers.of[id(s.node)])
                 for s in group.statements
-                if id(s.node) in number and id(s.node) not in self.joins and len(self.steps) > first
+                if id(s.node) in number and id(s.node) not in self.joins and made
             ]
             self.available.update(id(s.node) for s in group.statements)
             self.made.append([step for step, _ in self.steps[first:]])
         self._join(stored)
+        self._make_exchanges()
         notes: list[GroupNote] = []
         if describe:
             notes = [
@@ -205,7 +211,7 @@ class Planner(StepsByNumpy):
                 registers.padding[register] = registers.padding[base]
                 registers.geometry[register] = registers.geometry[base]
         bodies, needs = bodies_of(group, registers, self.available, reusable, registers.rank)
-        finish = self._exchange(needs, group, reusable)
+        finish = self._exchange(needs, place, group, groups, reusable)
         for statement in group.statements:
             register = registers.of[id(statement.node)]
             if register in full:
@@ -355,9 +361,17 @@ class Planner(StepsByNumpy):
                 self.joins[id(node)] = Fold(register, getattr(np, node.name))
 
     def _exchange(
-        self, needs: Needs, group: Group, reusable: dict[int, int]
+        self,
+        needs: Needs,
+        place: int,
+        group: Group,
+        groups: list[Group],
+        reusable: dict[int, int],
     ) -> tuple[Step, set[int]] | None:
-        """Begin to bring together this rank's patches, and to send what others need for theirs."""
+        """Begin to bring together this rank's patches, and to send what others need for theirs.
+
+        ``place`` is the number of the group. The step that ends it is to be put in place by the caller, if there is one.
+        """
         if self.world is None:
             return None
         registers, patches, world = self.registers, needs.patches, self.world
@@ -374,11 +388,64 @@ class Planner(StepsByNumpy):
             return found
 
         readers = readers_of(group, registers, self.available, world.rank, world.size)
-        start = plan_exchange(of_rank, registers, world, readers, make=self.start_exchange)
+        elsewhere = read_elsewhere(group, registers, self.available)
+        if elsewhere:
+            found: dict[int, Sequence[Patch]] = {
+                rank: of_rank(rank) for rank in sorted({world.rank, *readers})
+            }
+            stored = [n for n, one in enumerate(groups[:place]) if one.stores(elsewhere)]
+            for exchange in reversed(self.exchanges):
+                if exchange.group > max(stored, default=-1):
+                    exchange.patches.append(found)
+                    return None
+            exchange = Exchange(place)
+            exchange.patches.append(found)
+            self.exchanges.append(exchange)
+            self._add(exchange.begin, set())
+            return exchange.end, set()
+        start = plan_exchange(
+            lambda rank: enumerate(of_rank(rank)),
+            registers,
+            world,
+            readers,
+            make=self.start_exchange,
+        )
         if start is None:
             return None
         self._begin(start)
         return FinishExchange(start), start.uses()
+
+    def _make_exchanges(self) -> None:
+        """Put the steps of the exchanges that groups share where they begin and end."""
+        made: dict[int, list[tuple[Step, set[int]]]] = {}
+        for exchange in self.exchanges:
+            assert self.world is not None
+            ranks = {rank for patches in exchange.patches for rank in patches}
+            start = plan_exchange(
+                exchange.patches_of, self.registers, self.world, ranks, make=self.start_exchange
+            )
+            begin: list[tuple[Step, set[int]]] = []
+            end: list[tuple[Step, set[int]]] = []
+            if start is not None:
+                uses = start.uses()
+                begin = [(start, uses)] + [(CopyInside(start), uses)] * bool(start.inside)
+                end = [(FinishExchange(start), uses)]
+            made[id(exchange.begin)], made[id(exchange.end)] = begin, end
+        self.steps = [
+            one
+            for step, uses in self.steps
+            for one in (made[id(step)] if isinstance(step, Begin) else [(step, uses)])
+        ]
+        self.made = [
+            [
+                one
+                for step in steps
+                for one in (
+                    [new for new, _ in made[id(step)]] if isinstance(step, Begin) else [step]
+                )
+            ]
+            for steps in self.made
+        ]
 
     def _counted_exchange(self, needs: Needs, group: Group) -> tuple[Step, set[int]] | None:
         """The same for loops over local indices; what steps there are is the same for every part of the domain."""

@@ -2,14 +2,14 @@
 
 Each rank lists its own patches in the order in which its boxes ask for them, and can list
 those of any other rank, for they follow from layouts alone. It does so for the ranks that can
-read what it owns (see ``readers``), and for no others. Patch ``k`` of a rank travels in
-messages with tag ``k``, one from each owner of a piece; so both ends of a message agree on it
-without a word.
+read what it owns (see ``readers``), and for no others. All pieces for one neighbour travel in one message, unless they
+are large. Then patch ``k`` of a group travels in messages with tag ``k``, one from each owner of a piece, in the order of groups
+(an exchange may be that of several, see ``joining``); so both ends of a message agree on it without a word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +41,7 @@ _BITS = (1 << 64) - 1
 
 
 def plan_exchange(
-    patches_of: Callable[[int], Sequence[Patch]],
+    patches_of: Callable[[int], Iterable[tuple[int, Patch]]],
     registers: Registers,
     world: World,
     readers: Iterable[int],
@@ -51,6 +51,7 @@ def plan_exchange(
 ) -> StartExchange | None:
     """The step that begins this rank's share of an exchange, or ``None`` where it has none.
 
+    ``patches_of`` gives the patches of a rank, each with its tag: the same wherever that is asked.
     ``readers`` are the ranks whose patches may show something of this rank's. The exchange of a program is
     ``lasting``: its patches are nobody else's, and it will come again. ``make`` makes the step.
     """
@@ -59,7 +60,7 @@ def plan_exchange(
     inside: list[Inside] = []
     allocate = []
     for rank in sorted({world.rank, *readers}):
-        for tag, patch in enumerate(patches_of(rank)):
+        for tag, patch in patches_of(rank):
             node = patch.node
             source = registers.of[id(node)]
             if rank == world.rank:
@@ -168,7 +169,7 @@ def _collected(
     registers.add(node)
     number = registers.extra(geometry)
     start = plan_exchange(
-        lambda rank: [Patch(number, node, region_of(rank))],
+        lambda rank: [(0, Patch(number, node, region_of(rank)))],
         registers,
         world,
         readers,

@@ -9,6 +9,7 @@ read what it has made of the array.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..ops.placement import Place
@@ -27,6 +28,10 @@ class Group:
     place: Place | None = None
     apart: dict[int, str] = field(default_factory=dict)
     """Why its first statement did not join an earlier group, by the number of that one."""
+
+    def stores(self, nodes: Collection[int]) -> bool:
+        """Whether one of these nodes, by their ids, is stored here."""
+        return any(id(statement.node) in nodes for statement in self.statements)
 
 
 def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:

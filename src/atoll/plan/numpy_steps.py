@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..comm.world import World
@@ -106,8 +106,9 @@ class StepsByNumpy(Steps):
                 patches[id(arg)] = patch
             arguments.append((True, patches[id(arg)].register))
 
-        def of_rank(rank: int) -> list[Patch]:
-            return [patch_of(patch.node, rank, patch.register) for patch in patches.values()]
+        def of_rank(rank: int) -> Iterable[tuple[int, Patch]]:
+            found = [patch_of(patch.node, rank, patch.register) for patch in patches.values()]
+            return enumerate(found)
 
         self._note(list(patches.values()))
         readers: set[int] = set()
@@ -196,11 +197,11 @@ class StepsByNumpy(Steps):
         mine = Patch(registers.extra(form), value, region)
         self._note([mine])
 
-        def of_rank(rank: int) -> list[Patch]:
+        def of_rank(rank: int) -> list[tuple[int, Patch]]:
             if rank == registers.rank:
-                return [mine]
+                return [(0, mine)]
             theirs = AssignedPart(node.place, node.params[0], rank).wanted(shape)
-            return [Patch(mine.register, value, theirs)]
+            return [(0, Patch(mine.register, value, theirs))]
 
         start = plan_exchange(of_rank, registers, self.world, range(self.world.size))
         assert start is not None

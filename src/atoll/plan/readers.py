@@ -34,7 +34,7 @@ def readers_of(
     """The ranks, of ``size``, whose share of a group may read what ``rank`` owns."""
     place = group.place
     ranks: set[int] = set()
-    for node, outer in _reads(group, registers, available):
+    for node, outer in reads_of(group, registers, available):
         home: Place | None = node.place
         if home is None:
             continue
@@ -148,7 +148,7 @@ def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
     return True
 
 
-def _reads(group: Group, registers: Registers, available: set[int]) -> list[Found]:
+def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Found]:
     """What the loops of a group read from memory, on whichever rank, each with its map."""
     found: list[Found] = []
     stack: list[tuple[Node, AxisMap]] = []

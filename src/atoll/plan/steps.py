@@ -60,7 +60,7 @@ class Steps:
         patch = Patch(registers.extra(node.geometry), node, whole)
         self._note([patch])
         everyone = range(self.world.size)
-        start = plan_exchange(lambda rank: [patch], registers, self.world, everyone)
+        start = plan_exchange(lambda rank: [(0, patch)], registers, self.world, everyone)
         if start is None:
             self._add(Allocate(patch.register, node.geometry), {patch.register})
         else:

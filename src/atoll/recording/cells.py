@@ -15,7 +15,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ WEIGHT_LIMIT = 600
 NEAR_LIMIT = windows.HEAVY
 """What is heavier is evaluated where something was too heavy before."""
 LIGHT_LIMIT = 30
-"""What is heavier is evaluated at the waist of a loop that was too heavy before."""
+"""What is heavier is evaluated at the waist of a loop whose turns make it too heavy all at once."""
 reference = weakref.ref
 MOST_PIECES = 8
 
@@ -45,22 +45,30 @@ MOST_CUTS = 1024
 """How many lines are remembered."""
 
 
+class Cut(NamedTuple):
+    """What is done at a line where something is heavier than a limit."""
+
+    waist: int | None
+    """What was in hand at this line is evaluated; where there is none, what is heavy and all that is pending with it."""
+    limit: float
+
+
 class _Cuts(threading.local):
     """The lines at which this thread cuts what it computes by itself; see :attr:`.Trail.cuts`."""
 
     def __init__(self) -> None:
-        self.places: dict[int, int | None] = {}
+        self.places: dict[int, Cut] = {}
 
 
 _cuts = _Cuts()
 
 
-def _cuts_of(node: Node) -> dict[int, int | None]:
+def _cuts_of(node: Node) -> dict[int, Cut]:
     """The lines at which those who compute a node have cut before, the same on all of them."""
     home = node.place
     if home is None or home.world.size == 1:
         return _cuts.places
-    places: dict[int, int | None] = home.world.communicator.trail.cuts
+    places: dict[int, Cut] = home.world.communicator.trail.cuts
     return places
 
 
@@ -70,15 +78,16 @@ def too_heavy(node: Node) -> bool:
     A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
     each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
     are cut again, a good deal earlier. The best of them is the loop's waist (``graph.waist``): where there is one,
-    what was in hand there is computed in later turns, and nothing that has been begun since.
+    what was in hand there is computed in later turns, and nothing that has been begun since. If a turn grows too heavy
+    before it comes to that, it will be cut there when it is lighter.
 
     Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
     so are the lines where these ranks have cut before. What every rank has may weigh less on one that has looked at it.
     """
     places = _cuts_of(node)
     if places:
-        line = site_number(node.site)
-        if line in places and (node.weight > NEAR_LIMIT or places[line] is not None):
+        known = places.get(site_number(node.site))
+        if known is not None and node.weight > known.limit:
             return True
     if node.weight <= WEIGHT_LIMIT:
         return False
@@ -89,14 +98,18 @@ def too_heavy(node: Node) -> bool:
 def _cut_here_again(node: Node, waist: Waist | None) -> None:
     """Remember where a loop was cut, or where that is better done the next time."""
     places = _cuts_of(node)
-    line, before = site_number(node.site), None
-    if waist is not None and site_number(waist.after) not in places:
-        line, before = site_number(waist.after), site_number(waist.line)
+    line, found = site_number(node.site), Cut(None, NEAR_LIMIT)
+    after = None if waist is None else site_number(waist.after)
+    known = None if after is None else places.get(after)
+    if waist is not None and after is not None and (known is None or known.limit > LIGHT_LIMIT):
+        line = after
+        limit = NEAR_LIMIT if known is None else LIGHT_LIMIT
+        found = Cut(site_number(waist.line), limit)
     elif node.site is None:
         return
     if len(places) >= MOST_CUTS and line not in places:
         del places[next(iter(places))]  # the one that was added first; the same on all ranks
-    places[line] = before
+    places[line] = found
 
 
 def _weigh_again(node: Node) -> None:
@@ -128,11 +141,11 @@ def cut(nodes: Sequence[Node]) -> None:
     What is recorded afterwards begins from values then, whatever was pending before.
     """
     first = nodes[0]
-    waist = _cuts_of(first).get(site_number(first.site))
-    if waist is not None:
+    known = _cuts_of(first).get(site_number(first.site))
+    if known is not None and known.waist is not None:
         _weigh_again(first)
-        if first.weight > LIGHT_LIMIT:
-            evaluate(in_hand(first, waist))
+        if first.weight > known.limit:
+            evaluate(in_hand(first, known.waist))
             _weigh_again(first)
         if first.weight <= NEAR_LIMIT:
             return
