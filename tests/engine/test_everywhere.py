@@ -285,3 +285,25 @@ def test_chains_of_modest_arrays_do_not_grow_in_each_turn():
         found = growing(atoll, 40)
         assert atoll.stats().plans_made - before <= 4
         np.testing.assert_allclose(np.asarray(found), growing(np, 40), rtol=1e-12)
+
+
+@pytest.mark.ranks(2, 3)
+def test_what_one_rank_has_looked_at_is_assigned_as_on_all_others(rank):
+    """What is in hand is written at once, without a message, and must be in hand on all ranks or on none."""
+    ways = [
+        lambda large, modest, step: large.__setitem__((slice(None), step), modest.sum(axis=0)),
+        lambda large, modest, step: large.__setitem__((slice(None), step), modest[step]),
+        lambda large, modest, step: large[:, step].__iadd__(modest[2, ::-1]),
+        lambda large, modest, step: large.__setitem__(([step, 7], 30), modest[0, [step, 2 * step]]),
+    ]
+    for way in ways:
+        with atoll.config(small=100, everywhere=5000):
+            large, expected = atoll.zeros((60, 100)), np.zeros((60, 100))
+            atoll.sync()
+            for step in range(1, 4):
+                modest = atoll.array(np.arange(3000.0).reshape(50, 60)) * step
+                if rank == 1:
+                    modest.tolist()
+                way(large, modest, step)
+                way(expected, np.arange(3000.0).reshape(50, 60) * step, step)
+            np.testing.assert_array_equal(np.asarray(large), expected)

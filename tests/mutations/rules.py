@@ -63,8 +63,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 6: no index array of global size on a rank",
-        (("run/collective/elements.py", "    owners, rows = _located(section, indices)\n    table = _as_rows(section, count)\n    result", "    everything = np.arange(section.layout.size)\n    owners, rows = _located(section, indices)\n    table = _as_rows(section, count)\n    result"),
-         ("run/collective/elements.py", "    return result.reshape(shape)\n", "    return result.reshape(shape) if everything.size else result\n")),
+        (("run/collective/elements.py", "    return _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)\n", "    everything = np.arange(section.layout.size)\n    found = _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)\n    return found if everything.size else found[:0]\n"),),
         ("tests/collective/test_memory.py",),
     ),
     Mutation(
@@ -160,6 +159,11 @@ RULES = [
         "rule 13: ranks that have parted stay parted",
         (("comm/trail.py", "        if self.parted:\n            raise self._still_parted(what)\n        if self.window", "        if self.window"),),
         ("tests/instep/test_after_parting.py",),
+    ),
+    Mutation(
+        "rule 13: what ranks have in hand does not depend on who has looked at it",
+        (("recording/making.py", "        if current_world().size == 1 and (geometry.size > SHORT or not cell.is_used_by_pieces()):", "        if geometry.size > SHORT or not cell.is_used_by_pieces():"),),
+        ("tests/engine/test_everywhere.py",),
     ),
 ]
 
