@@ -183,11 +183,15 @@ def own_frames_skipped(frames: TracebackType | None) -> TracebackType | None:
 
 
 def last_place(frames: TracebackType | None) -> str:
-    """Where a traceback ends, as ``file, line n``: enough for an interrupt."""
-    frames = own_frames_skipped(frames)
-    while frames is not None and frames.tb_next is not None:
+    """Where a traceback leaves the user's program, as ``file, line n``: enough for an interrupt."""
+    ours = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    place, frames = "", own_frames_skipped(frames)
+    while frames is not None:
+        file = frames.tb_frame.f_code.co_filename
+        if not (place and file.startswith(ours)):
+            place = f"{file}, line {frames.tb_lineno}"
         frames = frames.tb_next
-    return f"{frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}" if frames else ""
+    return place
 
 
 def rank_words(ranks: Sequence[int], size: int | None) -> str:

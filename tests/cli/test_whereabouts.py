@@ -129,6 +129,18 @@ def test_without_atoll_run_who_waits_for_the_start_of_mpi_tells_its_own_line() -
     assert '"<string>", line 4 in <module>' in outcome.errors
 
 
+def test_an_interrupt_in_a_wait_is_at_the_users_line() -> None:
+    code = (
+        "import atoll as np, os, signal, threading\n"
+        "if np.world.rank == 1: threading.Timer(1, os.kill, [os.getpid(), signal.SIGINT]).start()\n"
+        "if np.world.rank == 1: np.world.barrier()\n"
+        "threading.Event().wait()"
+    )
+    outcome = atoll("run", "-n", "2", "-c", code)
+    assert outcome.code == 130, outcome
+    assert "all ranks ended (rank 1 of 2 was at <string>, line 3)" in outcome.errors
+
+
 def test_who_ends_mpi_alone_does_not_leave_the_others_waiting() -> None:
     code = (
         "import atoll as np\nfrom mpi4py import MPI\nfloat(np.ones((600, 600)).sum())\n"
