@@ -175,6 +175,30 @@ def test_elements_of_an_array_on_one_rank(shape, rank, size):
                 np.testing.assert_array_equal(np.asarray(found), whole[..., [2, 0]])
 
 
+@pytest.mark.parametrize("name", ["all", "counts", "inverse", "values"])
+@pytest.mark.simulated(1, 2)
+def test_each_nan_is_different_to_the_newer_functions(name, size):
+    whole = np.array([2.0, np.nan, 1, np.nan, 2])
+    with config(small=0):
+        found = getattr(atoll, f"unique_{name}")(here(whole))
+    expected = getattr(np, f"unique_{name}")(whole)
+    for ours, theirs in zip(*((found, expected) if name != "values" else ([found], [expected]))):
+        order = np.sort if name == "values" else np.asarray
+        np.testing.assert_array_equal(order(np.asarray(ours)), order(theirs))
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+@pytest.mark.simulated(1, 2)
+def test_lines_between_infinite_points(kind, size):
+    """At a point it is the point; between two, what comes from either end."""
+    x = np.array([0.0, 1, 2, 3, 4, 5, 6])
+    y = np.array([1, np.inf, np.inf, 4, np.nan, 5, -np.inf], kind)
+    at = np.array([-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 7, np.nan])
+    with config(small=0), np.errstate(all="ignore"):
+        found = np.asarray(atoll.interp(here(at), here(x), here(y)))
+        np.testing.assert_array_equal(found, np.interp(at, x, y))
+
+
 @pytest.mark.simulated(2)
 def test_a_program_of_views(size):
     assert wrong(data.bookkeeping, 5) is None

@@ -122,8 +122,22 @@ def _between(at: Section, of: Section, sought: Array) -> Array:
     second = np.minimum(first + 1, last)
     x0, x1 = fetch(at, (first,)), fetch(at, (second,))
     y0, y1 = fetch(of, (first,)), fetch(of, (second,))
-    width = np.where(x1 == x0, 1.0, x1 - x0)
-    return np.where(sought == x1, y1, (y1 - y0) / width * (sought - x0) + y0)
+    if y0.dtype.kind != "c":
+        return _on_lines(sought, x0, x1, y0, y1)
+    made = np.empty(sought.shape, y0.dtype)
+    made.real = _on_lines(sought, x0, x1, y0.real, y1.real)
+    made.imag = _on_lines(sought, x0, x1, y0.imag, y1.imag)
+    return made
+
+
+def _on_lines(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
+    """The lines between two points each, at a place: the points themselves where it is one, and from the
+    other end where infinite numbers leave nothing from the first."""
+    slope = (y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0)
+    made = slope * (x - x0) + y0
+    made = np.where(np.isnan(made), slope * (x - x1) + y1, made)
+    made = np.where(np.isnan(made) & (y0 == y1) & ~np.isnan(x), y0, made)
+    return np.where(x == x1, y1, np.where(x == x0, y0, made))
 
 
 @on_ranks(np.lexsort)
@@ -243,24 +257,32 @@ def _named(kind: str, *fields: Any) -> Any:
     return type(getattr(np, kind)(np.empty(0)))(*fields)
 
 
+def _has_no_nan(x: Any) -> bool:
+    """Whether nothing is a NaN: the newer functions hold these to be different from each other."""
+    x = asarray(x)
+    return x.dtype.kind not in "fc" or not bool(call("isnan", x).any())
+
+
 @on_ranks(np.unique_all)
 def unique_all(x: Any) -> Any:
-    return _named("unique_all", *call("unique", x, True, True, True))
+    return _named("unique_all", *call("unique", x, True, True, True, equal_nan=_has_no_nan(x)))
 
 
 @on_ranks(np.unique_inverse)
 def unique_inverse(x: Any) -> Any:
-    return _named("unique_inverse", *call("unique", x, return_inverse=True))
+    return _named(
+        "unique_inverse", *call("unique", x, return_inverse=True, equal_nan=_has_no_nan(x))
+    )
 
 
 @on_ranks(np.unique_counts)
 def unique_counts(x: Any) -> Any:
-    return _named("unique_counts", *call("unique", x, return_counts=True))
+    return _named("unique_counts", *call("unique", x, return_counts=True, equal_nan=_has_no_nan(x)))
 
 
 @on_ranks(np.unique_values)
 def unique_values(x: Any) -> Any:
-    return call("unique", x)
+    return call("unique", x, equal_nan=_has_no_nan(x))
 
 
 @on_ranks(np.ravel_multi_index)
