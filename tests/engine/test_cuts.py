@@ -160,3 +160,16 @@ def test_a_loop_whose_turns_are_computed_grows_no_heavier() -> None:
         turns = {after - before for before, after in pairwise(runs[2:])}
         assert len(turns) == 1
         assert turns != {0}
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(1, 3)
+def test_values_that_differ_in_a_number_alone_are_all_computed():
+    x = atoll.arange(24.0).reshape(6, 4)
+    atoll.sync()
+    found = [x * 2, x * 3, x * 4]
+    atoll.sync()
+    before = atoll.stats().kernels_run
+    for factor, one in zip((2, 3, 4), found, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.arange(24.0).reshape(6, 4) * factor)
+    assert atoll.stats().kernels_run == before

@@ -253,7 +253,7 @@ def sync() -> None:
         cell.sites = None
     if here.size > 1:
         for cells in _agreed(here, shared):
-            evaluate([cell.node for cell in cells])
+            evaluate(list(dict.fromkeys([cell.node for cell in cells])))
             for cell in cells:
                 cell.sites = None
 
@@ -282,10 +282,13 @@ def _agreed(world: World, cells: list[Cell]) -> list[list[Cell]]:
     mine: dict[int, Cell] = {}
     for cell in cells:
         mine.setdefault(fingerprint_of([cell.node]), cell)
-    joint = fingerprint_of([cell.node for cell in mine.values()]) if mine else 0
+    nodes = dict.fromkeys(
+        [cell.node for cell in cells]
+    )  # numbers are in no fingerprint: some may look alike
+    joint = fingerprint_of(list(nodes)) if nodes else 0
     every = agree(world.communicator, (list(mine), joint), "sync()")
     if all(one == every[0] for one in every):
-        return [list(mine.values())] if mine else []
+        return [cells] if cells else []
     common = set(every[0][0]).intersection(*[one for one, _ in every])
     return [[mine[fingerprint]] for fingerprint in every[0][0] if fingerprint in common]
 
