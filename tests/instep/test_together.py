@@ -42,6 +42,7 @@ PAIRS = {
         "np.random.RandomState(3).normal(size=(12, 12))",
         "np.random.RandomState(4).normal(size=(12, 12))",
     ),
+    "another function of what is gathered": ("np.linalg.eigvals(u).real", "np.linalg.eigvalsh(u)"),
     "another sampler": ("random().random((12, 12))", "random().normal(size=(12, 12))"),
 }
 
@@ -117,6 +118,7 @@ def test_other_shapes_at_one_line_are_named() -> None:
         ("np.extract(rows(12) == 0, v)", "np.extract(rows(12) == 1, v)"),
         ("np.einsum('ij,j', u, rows(12) + 0.5)", "np.einsum('ij,j', u, rows(12) + 1.5)"),
         ("np.add.at(u, [1, 2], 1.0)", "np.add.at(u, [1, 2], 2.0)"),
+        ("np.add(u, 1, where=rows(12) == 0, out=u)", "np.add(u, 1, where=rows(12) == 1, out=u)"),
         ("v * np.percentile(u, 20.5)", "v * np.percentile(u, 30.5)"),
     ],
 )
