@@ -16,7 +16,7 @@ from .commands import Outcome, atoll, finished
 
 BEGINNING = """\
 import atoll as np, os, threading, time
-a = np.ones((300, 300))
+a = np.ones((600, 600))
 float(a.sum())
 def loops():
     number = 0
