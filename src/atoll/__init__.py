@@ -25,7 +25,7 @@ from .layout import Layout as Layout
 from .layout import Undistributed as Undistributed
 from .layout import Unstructured as Unstructured
 from .layout import set_default_size
-from .recording.cells import sync as sync
+from .recording.syncing import sync as sync
 from .run.statistics import reset_stats as reset_stats
 from .run.statistics import stats as stats
 

@@ -19,13 +19,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..comm.trail import agree, is_same, site_number
+from ..comm.trail import is_same, site_number
 from ..comm.world import World, current_world
 from ..evaluate import evaluate, fingerprint_of
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..graph.waist import Waist, find_waist, in_hand
-from ..kernels import rules
 from ..ops import windows
 from ..ops.elementwise import read, update
 from ..ops.fingerprint import of_text
@@ -38,6 +37,7 @@ NEAR_LIMIT = windows.HEAVY
 LIGHT_LIMIT = 30
 """What is heavier is evaluated at the waist of a loop whose turns make it too heavy all at once."""
 reference = weakref.ref
+_MASK = (1 << 64) - 1
 MOST_PIECES = 8
 
 
@@ -152,7 +152,7 @@ def cut(nodes: Sequence[Node]) -> None:
     home = first.place
     heavy = first.weight > WEIGHT_LIMIT
     if home is None or home.world.size == 1:
-        others = [cell for cell in _pending() if cell.node not in nodes and _is_alone(cell)]
+        others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
         together = [*nodes, *[cell.node for cell in others]]
         if heavy:
             _cut_here_again(first, find_waist(together))
@@ -174,11 +174,17 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
     """What has grown too heavy on ranks, and with it all that is pending there, if they agree on that. Collective.
 
     They may not, for some may have garbage that they have yet to collect; then it is those nodes alone. What every
-    rank has may have been looked at on some of them, and does not count.
+    rank has may have been looked at on some of them, and does not count. Numbers and data are in no fingerprint, so values
+    that look alike must be as old on all ranks, or garbage might be taken for what all have.
     """
-    others = [cell for cell in _pending() if cell.node.place and cell.node.place.world == world]
+    others = [
+        cell for cell in pending_cells() if cell.node.place and cell.node.place.world == world
+    ]
     together = list(dict.fromkeys([*nodes, *[cell.node for cell in others]]))
-    if not is_same(world.communicator, fingerprint_of(together), "a cut"):
+    number = fingerprint_of(together)
+    if len({fingerprint_of([node]) for node in together}) < len(together):
+        number = hash((number, *[node.born for node in together])) & _MASK
+    if not is_same(world.communicator, number, "a cut"):
         return list(nodes)
     for cell in others:
         cell.sites = None
@@ -188,7 +194,7 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
 windows.Evaluation.with_others = staticmethod(with_others)
 
 
-def _pending() -> list[Cell]:
+def pending_cells() -> list[Cell]:
     """The cells of this thread whose values are pending, and not to be awaited."""
     cells = [known() for known in _cells.known]
     return [
@@ -204,10 +210,25 @@ def cells_of(node: Node) -> list[Cell]:
     return [cell for cell in cells if cell is not None and cell.node is node]
 
 
-def _is_alone(cell: Cell) -> bool:
+def is_alone(cell: Cell) -> bool:
     """Whether this process can compute a cell without others."""
     world = world_of(cell.node)
     return world is None or world.size == 1
+
+
+def world_of(node: Node) -> World | None:
+    """The ranks that compute a pending value together; ``None`` where each does for itself."""
+    stack, seen = [node], {id(node)}
+    while stack:
+        one = stack.pop()
+        if one.place is not None:
+            world: World = one.place.world
+            return world
+        for arg in one.args:
+            if type(arg) is Node and id(arg) not in seen:
+                seen.add(id(arg))
+                stack.append(arg)
+    return None
 
 
 class _Cells(threading.local):
@@ -229,68 +250,6 @@ class _Cells(threading.local):
 
 
 _cells = _Cells()
-
-
-def sync() -> None:
-    """Evaluate everything that is pending and that this thread has made.
-
-    What lies on the ranks of the current world is evaluated by all of them; they agree on what that
-    is. Values are evaluated together, so that common work is done once. Only if some ranks have garbage
-    that they have yet to collect, it is one value of those that all have after the other. What lies on
-    other worlds stays.
-    """
-    here = current_world()
-    here.communicator.trail.settle()
-    shared: list[Cell] = []
-    alone: list[Cell] = []
-    for cell in _pending():
-        if _is_alone(cell):
-            alone.append(cell)
-        elif world_of(cell.node) == here:
-            shared.append(cell)
-    evaluate([cell.node for cell in alone])
-    for cell in alone:
-        cell.sites = None
-    if here.size > 1:
-        for cells in _agreed(here, shared):
-            evaluate(list(dict.fromkeys([cell.node for cell in cells])))
-            for cell in cells:
-                cell.sites = None
-
-
-rules.settle.append(sync)
-
-
-def world_of(node: Node) -> World | None:
-    """The ranks that compute a pending value together; ``None`` where each does for itself."""
-    stack, seen = [node], {id(node)}
-    while stack:
-        one = stack.pop()
-        if one.place is not None:
-            world: World = one.place.world
-            return world
-        for arg in one.args:
-            if type(arg) is Node and id(arg) not in seen:
-                seen.add(id(arg))
-                stack.append(arg)
-    return None
-
-
-def _agreed(world: World, cells: list[Cell]) -> list[list[Cell]]:
-    """The pending arrays that all ranks have, in the same order on each: together if that is all of them,
-    and they hang together alike; else one by one. Collective."""
-    mine: dict[int, Cell] = {}
-    for cell in cells:
-        mine.setdefault(fingerprint_of([cell.node]), cell)
-    nodes = dict.fromkeys(
-        [cell.node for cell in cells]
-    )  # numbers are in no fingerprint: some may look alike
-    joint = fingerprint_of(list(nodes)) if nodes else 0
-    every = agree(world.communicator, (list(mine), joint), "sync()")
-    if all(one == every[0] for one in every):
-        return [cells] if cells else []
-    common = set(every[0][0]).intersection(*[one for one, _ in every])
-    return [[mine[fingerprint]] for fingerprint in every[0][0] if fingerprint in common]
 
 
 class Cell:
