@@ -495,9 +495,16 @@ def world_communicator() -> MpiCommunicator:
         if not MPI.Is_finalized():
             finalize()
 
+    def leave_for_good(how: str) -> None:
+        leave(how)
+        # Hydra may kill those who are still ending MPI once another process, which has ended it, is gone.
+        launcher.tell(launcher.ORDERLY)
+        if not MPI.Is_finalized():
+            finalize()
+
     if communicator.size > 1:
         atexit.register(leave)
-        launcher.leaving.append(leave_at_once)
+        launcher.leaving.append(leave_for_good)
         # Who ends MPI itself answers no more, so others would wait at their end for ever.
         MPI.Finalize = leave_at_once
     return communicator

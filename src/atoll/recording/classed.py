@@ -23,7 +23,7 @@ KEPT = frozenset((
     "diff", "gradient", "ediff1d", "trapezoid", "correlate", "dot", "inner", "ptp", "count_nonzero", "nansum", "nanmean",
     "nanvar", "nanstd", "nanmin", "nanmax", "nanprod", "nanargmin", "nanargmax", "nancumsum", "nancumprod", "percentile",
     "quantile", "nanpercentile", "nanquantile", "unique", "setdiff1d", "require", "astype", "roll", "trim_zeros",
-    "take_along_axis", "inv", "solve", "matrix_power", "cholesky", "multi_dot", "isposinf", "isneginf", "isreal",
+    "take_along_axis", "qr", "inv", "solve", "matrix_power", "cholesky", "multi_dot", "isposinf", "isneginf", "isreal",
     "real_if_close", "cumulative_sum", "cumulative_prod", "meshgrid",
 ))  # fmt: skip
 """Arrays that these functions return are of the class of the first argument that has one."""
