@@ -51,24 +51,27 @@ def borrow(*names: str) -> list[Any]:
 def tie_to(name: str, rank: int) -> Callable[[bytes], None]:
     """Connect to ``atoll run``, if it is on this host, for as long as this process lives.
 
-    Linux closes the files of a process that dies from the highest number down, so the tie
-    gets a high one: it breaks before the launcher's own connection does, and before the
-    launcher kills others. What is given back tells ``atoll run`` how far this rank is.
+    There are two connections. The tie carries nothing and breaks when this process dies. Linux closes the files
+    of such a process from the highest number down, so the tie gets a high one: it breaks before the launcher's own
+    connection does, and before the launcher kills others. By the other one ``atoll run`` is told how far this rank is;
+    that is what is given back.
     """
-    tie = socket.socket(socket.AF_UNIX)
-    process, tied = os.getpid(), -1
-    with tie, contextlib.suppress(OSError):
+    process, voice = os.getpid(), -1
+    tie, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    with tie, other, contextlib.suppress(OSError):
         tie.connect(name)
         tie.send(b"%d" % rank)
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = 1 << 20 if limit == resource.RLIM_INFINITY else limit
-        high = max(min(most, HIGHEST_TIE) - 1, tie.fileno())
-        tied = fcntl.fcntl(tie, fcntl.F_DUPFD_CLOEXEC, high)
+        fcntl.fcntl(tie, fcntl.F_DUPFD_CLOEXEC, max(min(most, HIGHEST_TIE) - 1, tie.fileno()))
+        other.connect(name)
+        other.send(b"%d:" % rank)
+        voice = other.detach()
 
     def tell(sign: bytes) -> None:
-        if tied >= 0 and os.getpid() == process:
+        if voice >= 0 and os.getpid() == process:
             with contextlib.suppress(OSError):
-                os.write(tied, sign)
+                os.write(voice, sign)
 
     return tell
 

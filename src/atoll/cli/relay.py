@@ -56,6 +56,7 @@ class Relay:
         self._ended_by = 0
         self._mark = mark
         self._ties: dict[int, tuple[socket.socket, int]] = {}
+        self._voices: dict[int, tuple[socket.socket, int]] = {}
         self._closed: set[int] = set()
         self._leftovers = Leftovers()
         self._deadline = float("inf")
@@ -127,7 +128,10 @@ class Relay:
                     elif listener is not None and descriptor == listener.fileno():
                         more = self._tie(listener, selector)
                     elif descriptor in self._ties:
-                        more = self._hear(*self._ties[descriptor])
+                        self._verdict.gone.append(self._ties[descriptor][1])
+                        more = False
+                    elif descriptor in self._voices:
+                        more = self._hear(*self._voices[descriptor])
                     elif descriptor == 0:
                         more = self._take_input(process)
                     else:
@@ -137,38 +141,48 @@ class Relay:
                         streams.pop(descriptor, None)
                 self._attend(process, idle=not ready)
         returned = process.wait()
+        for connection, rank in self._voices.values():
+            connection.setblocking(False)
+            while self._hear(connection, rank):
+                pass
         self._leftovers.clear()
         self._print(2, self._verdict.reports().encode())
         return self._conclude(returned)
 
     def _tie(self, listener: socket.socket, selector: selectors.BaseSelector) -> bool:
-        """Take a connection of a rank of this host, which stays open for as long as it lives."""
+        """Take a connection of a rank of this host: a tie, or what the rank says."""
         connection, _ = listener.accept()
         connection.settimeout(1.0)
         try:
-            rank = int(connection.recv(16))
+            number, colon, signs = connection.recv(64).partition(b":")
+            rank = int(number)
         except (OSError, ValueError):
             return True
-        self._ties[connection.fileno()] = (connection, rank)
-        self._leftovers.follow(_peer(connection), time.monotonic())
+        if colon:
+            self._voices[connection.fileno()] = (connection, rank)
+            self._heed(rank, signs)
+        else:
+            self._ties[connection.fileno()] = (connection, rank)
+            self._leftovers.follow(_peer(connection), time.monotonic())
         selector.register(connection, selectors.EVENT_READ)
         return True
 
     def _hear(self, connection: socket.socket, rank: int) -> bool:
-        """Take what a rank says by its tie; False once that is broken."""
+        """Take what a rank says; False where that is nothing more."""
         try:
             signs = connection.recv(64)
         except OSError:
             signs = b""
+        self._heed(rank, signs)
+        return bool(signs)
+
+    def _heed(self, rank: int, signs: bytes) -> None:
         if launcher.STARTING in signs:
             self._starting.setdefault(rank, time.monotonic())
         if launcher.TOGETHER in signs:
             self._verdict.together.add(rank)
         if launcher.ORDERLY in signs:
             self._verdict.orderly.add(rank)
-        if not signs:
-            self._verdict.gone.append(rank)
-        return bool(signs)
 
     def _pass_output(self, source: int, target: int) -> bool:
         """Pass on what there is to read; False at the end of the stream."""
@@ -280,7 +294,8 @@ def listen_for_ranks(mark: str) -> socket.socket | None:
     """Where the ranks of this host tie themselves to this process; None where that is not possible.
 
     A tie breaks when its rank ends, before the launcher hears of it and ends the others. So
-    the first to break belongs to the rank that ended first, which no launcher is sure of.
+    the first to break belongs to the rank that ended first, which no launcher is sure of. Nothing else happens to a
+    tie, so that ties come out of a selector in the order in which they broke, however late this process looks.
     """
     listener = socket.socket(socket.AF_UNIX)
     try:
