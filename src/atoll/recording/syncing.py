@@ -46,15 +46,19 @@ def _agreed(world: World) -> list[list[Cell]]:
     fingerprint. So as long as there may be garbage, what looks alike must be as old on all ranks, too. Where it is not, garbage
     is collected, and what still differs is left to those who look at it, unless it is the only one of its kind.
     """
-    every = agree(world.communicator, _outlined(_shared(world)), "sync()")
+    cells = _shared(
+        world
+    )  # in hand from here on, so that no garbage goes between what is said and what is done
+    every = agree(world.communicator, _outlined(cells), "sync()")
     looks = [look for look, _, _ in every]
     if any(one[:2] != every[0][:2] for one in every) or (
         len(set(looks[0])) < len(looks[0]) and any(one != every[0] for one in every)
     ):
+        del cells
         gc.collect()
-        every = agree(world.communicator, _outlined(_shared(world)), "sync()")
+        cells = _shared(world)
+        every = agree(world.communicator, _outlined(cells), "sync()")
         looks = [look for look, _, _ in every]
-    cells = _shared(world)
     if all(one[:2] == every[0][:2] for one in every):
         return [cells] if cells else []
     mine = {fingerprint_of([cell.node]): cell for cell in cells}
