@@ -6,7 +6,7 @@
 
 It must not import atoll, whose import reads the environment and loads NumPy: the program
 shall come first and find ``sys.argv``, ``sys.path`` and ``__main__`` as if Python had been
-started with it. So two light modules of atoll are loaded by themselves, and everything else here
+started with it. So three light modules of atoll are loaded by themselves, and everything else here
 is the standard library.
 
 OPTIONS is one word in JSON: ``mark``, which begins every record for ``atoll run``, and

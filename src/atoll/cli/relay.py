@@ -177,6 +177,7 @@ class Relay:
         return bool(signs)
 
     def _heed(self, rank: int, signs: bytes) -> None:
+        """Note how far a rank says that it is."""
         if launcher.STARTING in signs:
             self._starting.setdefault(rank, time.monotonic())
         if launcher.TOGETHER in signs:

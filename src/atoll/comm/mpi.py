@@ -490,21 +490,19 @@ def world_communicator() -> MpiCommunicator:
 
     finalize = MPI.Finalize
 
-    def leave_at_once(how: str = "has ended MPI by MPI.Finalize()") -> None:
+    def leave_at_once(
+        how: str = "has ended MPI by MPI.Finalize()", *, for_good: bool = False
+    ) -> None:
         leave(how)
-        if not MPI.Is_finalized():
-            finalize()
-
-    def leave_for_good(how: str) -> None:
-        leave(how)
-        # Hydra may kill those who are still ending MPI once another process, which has ended it, is gone.
-        launcher.tell(launcher.ORDERLY)
+        if for_good:
+            # Hydra may kill those who are still ending MPI once another process, which has ended it, is gone.
+            launcher.tell(launcher.ORDERLY)
         if not MPI.Is_finalized():
             finalize()
 
     if communicator.size > 1:
         atexit.register(leave)
-        launcher.leaving.append(leave_for_good)
+        launcher.leaving.append(partial(leave_at_once, for_good=True))
         # Who ends MPI itself answers no more, so others would wait at their end for ever.
         MPI.Finalize = leave_at_once
     return communicator

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..run.exchange import StartExchange
 from ..run.parts import State
 from .body import Patch, Registers
 from .groups import Group
@@ -51,7 +50,6 @@ class Exchange:
     end: End = field(default_factory=End)
     patches: list[dict[int, Sequence[Patch]]] = field(default_factory=list)
     """For each group that takes part, the patches of this rank and of those that may read what it owns."""
-    start: StartExchange | None = None
 
     def patches_of(self, rank: int) -> list[tuple[int, Patch]]:
         """The patches of a rank, each with its number in its group."""
