@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import subprocess
+import sys
 import warnings
 
 import numpy
@@ -70,3 +73,69 @@ def test_zeros_touch_no_memory():
     with config(small=1000):
         a = atoll.zeros((1 << 20, 1 << 14))
         assert float((a[4:8, 2:5] + 1).sum()) == 12
+
+
+WALK = """
+import pkgutil, sys, warnings
+import numpy, atoll
+from types import ModuleType
+warnings.simplefilter("ignore")
+LEFT_OUT = {"core", "distutils", "f2py", "tests", "conftest"}  # deprecated names, or compilers
+def walk(package):
+    for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        words = found.name.split(".")[1:]
+        if any(word.startswith("_") or word in LEFT_OUT for word in words):
+            continue
+        try:
+            exec(f"import {found.name}")
+        except ImportError:
+            continue
+        yield ".".join(words)
+        if found.ispkg:
+            yield from walk(sys.modules[found.name])
+aliases = [name for name in dir(numpy) if isinstance(getattr(numpy, name), ModuleType)]
+names = sorted({*walk(numpy), *(n for n in aliases if n not in LEFT_OUT and n[0] != "_")})
+assert {"lib.stride_tricks", "polynomial.chebyshev", "ma.extras", "typing", "emath"} <= set(names)
+for name in names:
+    original = numpy
+    for word in name.split("."):
+        original = getattr(original, word)
+    exec(f"import atoll.{name} as module")
+    package, _, last = f"atoll.{name}".rpartition(".")
+    exec(f"from {package} import {last} as attribute")
+    assert module is attribute is sys.modules[f"atoll.{name}"], name
+    assert original.__spec__.name == original.__name__, f"{name} was changed"
+    if module is not original:
+        missing = [n for n in dir(original) if n[0] != "_" and not hasattr(module, n)]
+        assert not missing and module.__name__ == f"atoll.{name}", (name, missing)
+        exec(f"from atoll.{name} import *")
+assert [n for n in sys.modules if n.startswith("atoll.ma.")] and atoll.ma is numpy.ma
+assert not [n for n in sys.modules if getattr(sys.modules[n], "__file__", None)
+            and sys.modules[n].__file__.startswith(numpy.__path__[0])
+            and sys.modules[n].__name__.startswith("atoll.")]
+"""
+
+
+def test_every_public_submodule_is_imported_by_a_statement():
+    subprocess.run([sys.executable, "-c", WALK], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", ["nothing", "ma.nothing", "lib.nothing", "ops.nothing"])
+def test_modules_that_are_nowhere_are_errors(name):
+    with pytest.raises(ModuleNotFoundError, match=f"No module named 'atoll.{name}'"):
+        importlib.import_module(f"atoll.{name}")
+
+
+def test_submodules_cost_nothing_until_somebody_asks():
+    program = "import sys, atoll; print([n for n in sys.modules if n.startswith('atoll.ma')])"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert done.stdout.decode().strip() == "[]"
+
+
+def test_views_by_strides_are_views_of_ours():
+    from atoll.lib.stride_tricks import as_strided
+
+    with config(small=0):
+        a = atoll.arange(1000.0) * 2
+        as_strided(a, (10, 10), (8, 8))[0] = 7
+        assert a[:12].tolist() == [7.0] * 10 + [20.0, 22.0]

@@ -81,8 +81,10 @@ def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
     publish("vectorize", vectorize, "data")
-    for name in ("fft", "char", "strings", "rec"):
+    for name in ("fft", "char", "strings", "rec", "lib", "emath"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
+    Namespace("lib.stride_tricks", nothing_of_its_own)
+    Namespace("lib.scimath", nothing_of_its_own)
     publish("testing", Namespace("testing", _calling), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")

@@ -2,6 +2,7 @@
 
 They are in ``sys.modules`` from the start, so that ``from atoll.random import default_rng``
 works, but NumPy's module is imported, and functions are made, when something is asked for.
+Every other submodule of NumPy's is imported as atoll's, and is NumPy's own (:class:`Submodules`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +21,10 @@ from .public import numpy_function
 
 def _is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, type) and not isinstance(value, ModuleType)
+
+
+ALIASES = {"emath": "lib.scimath"}
+"""Names of modules that are no more than attributes of NumPy's."""
 
 
 class Namespace(ModuleType):
@@ -33,18 +40,22 @@ class Namespace(ModuleType):
     def _load(self) -> ModuleType:
         original = self._numpy
         if original is None:
-            original = self._numpy = import_module(f"numpy.{self._label}")
+            original = self._numpy = import_module(f"numpy.{ALIASES.get(self._label, self._label)}")
             self.__dict__.update(self._own())
             self.__dict__["__all__"] = list(getattr(original, "__all__", ()))
         return original
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__path__" and hasattr(self._load(), name):
+            return []  # modules below this one are found by Submodules alone
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         original = self._load()
         if name in self.__dict__:
             return self.__dict__[name]
-        value = getattr(original, name)
+        value: Any = sys.modules.get(f"{self.__name__}.{name}")
+        if value is None:
+            value = getattr(original, name)
         if _is_function(value) and not name.startswith("_"):
             given, value = value, numpy_function(value, f"{self._label}.{name}")
             implementations.setdefault(given, value)
@@ -58,3 +69,37 @@ class Namespace(ModuleType):
 def nothing_of_its_own() -> Mapping[str, Any]:
     """For a module that is NumPy's throughout."""
     return {}
+
+
+class Submodules:
+    """Lets ``import atoll.ma`` and its kin find NumPy's own modules, where atoll has none of the name."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        """A specification of NumPy's module, for the import system."""
+        package, _, rest = name.partition(".")
+        if package != __name__.partition(".")[0] or not rest:
+            return None
+        top = sys.modules.get(f"{package}.{rest.partition('.')[0]}")
+        own = top.__spec__.name.startswith(package) if top and top.__spec__ else top is None
+        if own and not isinstance(top, Namespace) and PathFinder.find_spec(name, path):
+            return None
+        try:
+            found = find_spec(f"numpy.{rest}")
+        except ModuleNotFoundError:
+            return None
+        return found and ModuleSpec(name, Submodules, is_package=True)  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        """Leave it to the import system, whose module is not kept."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Put NumPy's module in the place of the new one."""
+        sys.modules[module.__name__] = import_module(f"numpy.{module.__name__.partition('.')[2]}")
+
+
+sys.meta_path.insert(
+    0, Submodules
+)  # before the folders of NumPy's packages are searched for copies
