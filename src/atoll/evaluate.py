@@ -31,7 +31,7 @@ from .kernels import rules, telling
 from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
 from .ops import light, windows
-from .ops.fingerprint import computed, of_trace
+from .ops.fingerprint import computed, of_trace, outlined
 from .ops.placement import is_dense_share, placed_view
 from .run import statistics
 from .run.parts import State
@@ -386,7 +386,7 @@ def _run(
     a walk; ``kept`` to which of them the results belong; ``asked`` is the line of what is wanted.
     """
     if program.communicator is not None:
-        program.announce(asked)
+        program.announce(asked, state.scalars)
         if config.debug:
             shown = [nodes[place] for place in leaves]
             compare_replicated(program.communicator, state.scalars, shown)
@@ -541,14 +541,15 @@ def make_program(
         program = planner.plan(settings.fusion, describe)
         program.sites = sites
         return program
-    fingerprint = of_trace(order, roots) if describe else 0
+    outline = outlined(order, roots) if describe else None
     opened.still = True
     try:
         program = planner.plan(settings.fusion, describe)
     finally:
         opened.still = False
     program.communicator = planner.world.communicator
-    program.fingerprint = fingerprint
+    if outline is not None:
+        program.fingerprint, program.exact = outline.of(order), outline.scalars
     program.computes = computed(order)
     program.sites = sites
     return program

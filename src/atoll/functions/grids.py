@@ -13,6 +13,7 @@ from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.making import from_numpy, is_small, plain
 from ..recording.small import GENERAL, at_once
+from ..recording.spread import in_step, world_of
 from .public import array_of, is_large, names, native, on_data, publish
 
 
@@ -78,6 +79,9 @@ def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
     if m._np is not None or m.ndim < 2:
         return by_numpy(np.tril if lower else np.triu, (m, k), {})
     rows, columns = m.shape[-2:]
+    world = world_of([m])
+    if world is not None:
+        in_step(world, "tril" if lower else "triu", m, k)
     mask = tri(rows, columns, k=k if lower else k - 1, dtype=bool)
     zero = m.dtype.type(0)
     where = names["where"]

@@ -39,13 +39,23 @@ def of_move(shape: Sequence[int], layout: Layout) -> int:
     return hash((*shape, of_layout(layout)))
 
 
+def of_view(view: Geometry) -> tuple[Any, ...]:
+    """What says which elements of its base a view shows: equal for equal views, whatever processes number them."""
+    return view.shape, view.base.shape, view.axes or (view.strides, view.offset)
+
+
 class Outline:
     """What ranks compare of a trace: words for what is computed, and where its extents are."""
 
-    __slots__ = ("_homes", "_leaves", "_nodes", "_words")
+    __slots__ = ("_homes", "_leaves", "_nodes", "_words", "scalars")
 
     def __init__(
-        self, words: int, nodes: list[int], leaves: list[tuple[int, int]], homes: list[int]
+        self,
+        words: int,
+        nodes: list[int],
+        leaves: list[tuple[int, int]],
+        homes: list[int],
+        scalars: list[int],
     ) -> None:
         self._words = words
         self._nodes = nodes
@@ -53,6 +63,8 @@ class Outline:
         """Leaves, by a node that reads each, and as which operand."""
         self._homes = homes
         """Nodes whose places do not follow from those of what they read."""
+        self.scalars = scalars
+        """Which of the trace's scalars are operands of what is compared, by their numbers."""
 
     def of(self, order: Sequence[Node]) -> int:
         """The fingerprint of a trace of this outline."""
@@ -62,9 +74,7 @@ class Outline:
             found.append(node.geometry.shape)
             for part in node.params:
                 if type(part) is Geometry:
-                    found.append(
-                        (part.shape, part.base.shape, part.axes or (part.strides, part.offset))
-                    )
+                    found.append(of_view(part))
         for k, slot in self._leaves:
             leaf = order[k].args[slot]
             found.append(leaf.geometry.shape)
@@ -94,9 +104,14 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
     nodes: list[int] = []
     leaves: list[tuple[int, int]] = []
     homes: list[int] = []
+    scalars: list[int] = []
+    count = 0
     for k, node in enumerate(order):
+        before = count
+        count += sum(type(arg) is not Node for arg in node.args)
         if alone[id(node)] or id(node) not in leads:
             continue
+        scalars.extend(range(before, count))
         operands: list[int | None] = []
         follows = False
         for slot, arg in enumerate(node.args):
@@ -117,7 +132,7 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
         words.append(f"{node.kind} {node.name} {operands} {params} {form} {want}")
         nodes.append(k)
         number[id(node)] = len(number)
-    return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes)
+    return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
 
 
 def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry], ...]:

@@ -301,6 +301,7 @@ class Template:
         program.communicator = like.communicator
         if program.communicator is not None:
             program.fingerprint = self._outline.of(order)
+            program.exact = self._outline.scalars
             program.computes = computed(order)
         return program
 

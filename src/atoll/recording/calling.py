@@ -19,6 +19,7 @@ from .elementwise import apply, assign, operand_of
 from .fallback import by_numpy
 from .flat import flatiter
 from .in_place import check_casts
+from .spread import chosen_by
 
 _BOOL = np.dtype(np.bool_)
 
@@ -117,6 +118,7 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
         if any(o is None or found.geometry.shape != o.shape for o in outs):
             return NotImplemented
         mask = found.node
+        chosen_by(where, *outs)
     finished = [r if o is None else assigned_to(o, r, mask) for o, r in zip(outs, results)]
     return tuple(finished) if len(finished) > 1 else finished[0]
 

@@ -434,7 +434,7 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
             return False
     except ValueError:
         return False
-    in_step(world, "an assignment", region.shape, value)
+    in_step(world, "an assignment", region, value)
     layout = Layout.default(region.shape, world.size)
     wide = shaping.broadcast_to(asarray(value), region.shape)
     given = redistributed(section_of(wide, world), layout).block
@@ -456,7 +456,7 @@ def _put_part(cell: Cell, region: Geometry, value: Any) -> bool:
         wide = shaping.broadcast_to(asarray(value), region.shape)
     except ValueError:
         return False
-    in_step(world, "an assignment", region.shape, region.offset, value)
+    in_step(world, "an assignment", region, value)
     layout = cell.node.place.layout.unpadded()
     given = redistributed(section_of(wide, world), layout).block
     block = block_of(cell, world).block

@@ -33,7 +33,7 @@ from .elementwise import binary, general, met, operand_of
 from .fallback import by_numpy
 from .late import folding, scattering
 from .making import from_numpy, of_node, of_small, plain, present
-from .spread import place_of, world_of
+from .spread import chosen_by, place_of, world_of
 
 NOTHING: Any = np._NoValue
 """NumPy's own mark of an argument that was not given."""
@@ -114,6 +114,7 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
                 return None
         except ValueError:
             return None
+    chosen_by(where, handle)
     node = handle._node()
     return Node("where", (mask.node, node, rest), node.geometry, (), "where", user_site())
 

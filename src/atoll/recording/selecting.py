@@ -20,7 +20,7 @@ from .elementwise import general, operand_of, together
 from .fallback import by_numpy
 from .late import products
 from .making import from_numpy
-from .spread import place_of
+from .spread import chosen_by, place_of
 
 _BOOL = np.dtype(np.bool_)
 _CLIP: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
@@ -59,6 +59,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
         return NotImplemented  # NumPy raises it
     if not is_native(dtype):
         return NotImplemented
+    chosen_by(condition, x, y)
     node = Node("where", tuple(args), geometry, (), "where", user_site())
     if any(operand.now for operand in operands):
         del args

@@ -11,8 +11,10 @@ import numpy as np
 from ..comm.world import World, current_world
 from ..config import config
 from ..errors import WorldError
+from ..graph.geometry import Geometry
+from ..graph.words import view_text
 from ..kernels.rules import free
-from ..ops.fingerprint import dtype_words, of_layout
+from ..ops.fingerprint import dtype_words, of_layout, of_view
 from ..ops.placement import Place, placed_view
 from .cells import Handle
 
@@ -44,20 +46,32 @@ def world_of(values: Iterable[Any]) -> World | None:
 
 
 SHORT_LIST = 16
-"""Of lists of up to so many values each value is compared, of longer ones how many there are."""
+"""Of lists of up to so many values each value is said, of longer ones a digest."""
+
+DECIDING = 1 << 18
+"""Up to how many elements an array that every rank has yet to compute is computed to be compared."""
 
 
 def in_step(world: World, name: str, *facts: Any) -> None:
     """Note on the trail what all ranks do together here, before they do it.
 
     What such a function computes on a rank's own block may need no message, and messages of one size look alike:
-    ranks that call another function, or the same one with other shapes, axes or words, would give a wrong number. Numbers
-    that are no integers, and what is in arrays that every rank has, are compared where ``config.debug`` says so.
+    ranks that call another function, or the same one with other shapes, axes or words, would give a wrong number. Whatever
+    decides which elements are read or written is compared: views, and the integers and truth values of arguments, which
+    are indices and masks. Other numbers are values, and compared where ``config.debug`` says so.
     """
     exact: list[Any] = []
     debug = config.debug
     words = f"{name}({', '.join([_said(fact, exact, debug) for fact in facts])})"
     world.communicator.trail.step(zlib.crc32(f"{words} {exact}".encode()), words)
+
+
+def chosen_by(mask: Any, *values: Any) -> None:
+    """Note which elements of values are chosen, where some of these lie on ranks and the mask does not."""
+    if isinstance(mask, (Handle, np.ndarray, list)) and place_of(mask) is None:
+        world = world_of(values)
+        if world is not None:
+            in_step(world, "a choice of elements", mask)
 
 
 def _said(fact: Any, exact: list[Any], debug: bool) -> str:
@@ -69,17 +83,20 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
         place = place_of(fact)
         if place is not None:
             exact.append(of_layout(place.layout))
-            view = fact._geometry
-            if not view.is_base:
-                exact.append((view.base.shape, view.axes or (view.strides, view.offset)))
+            if not fact._geometry.is_base:
+                exact.append(of_view(fact._geometry))
         lies = fact._shape_of_view()
-        if place is None and debug:
-            exact.append(fact._array().tolist())
-        return f"{dtype_words(lies.dtype)} {lies.shape}"
+        words = f"{dtype_words(lies.dtype)} {lies.shape}"
+        if place is not None or Handle.any_deferred((fact,), {}):
+            return words
+        decides = lies.dtype.kind in "biu" and (lies.size <= DECIDING or fact._np is not None)
+        return words + _digest(fact._array()) if decides or debug else words
     if isinstance(fact, np.ndarray):
-        if debug:
-            exact.append(fact.tolist())
-        return f"{dtype_words(fact.dtype)} {fact.shape}"
+        words = f"{dtype_words(fact.dtype)} {fact.shape}"
+        return words + _digest(fact) if debug or fact.dtype.kind in "biu" else words
+    if type(fact) is Geometry:
+        exact.append(of_view(fact))
+        return f"{fact.shape} {view_text(fact)}"
     if isinstance(fact, np.integer | np.bool_):
         return repr(fact.item())
     if kind is slice:
@@ -88,15 +105,22 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
         return repr(fact) if debug else kind.__name__
     if isinstance(fact, list | tuple):
         if len(fact) > SHORT_LIST:
-            if debug:
-                exact.append([_said(part, [], debug) for part in fact])
-            return f"{len(fact)} values"
+            plain = set(map(type, fact)) <= {int, bool}
+            each = fact if plain else [_said(part, exact, debug) for part in fact]
+            return f"{len(fact)} values #{zlib.crc32(repr(each).encode()):08x}"
         return f"[{', '.join([_said(part, exact, debug) for part in fact])}]"
     if kind is dict:
         return ", ".join([f"{name}={_said(part, exact, debug)}" for name, part in fact.items()])
     if isinstance(fact, np.random.Generator | np.random.RandomState):
         return _said_of_generator(fact)
     return getattr(fact, "__name__", kind.__name__)
+
+
+def _digest(array: np.ndarray[Any, Any]) -> str:
+    """What is in an array, as a word."""
+    data = np.ascontiguousarray(array)
+    told: Any = str(data.tolist()).encode() if data.dtype.hasobject else data.view(np.uint8)
+    return f" #{zlib.crc32(told):08x}"
 
 
 def _said_of_generator(generator: np.random.Generator | np.random.RandomState) -> str:

@@ -286,13 +286,18 @@ class Computed(NamedTuple):
 
     nodes: tuple[tuple[str, Any], ...]
     asked: Site | None
+    numbers: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         last = self.nodes[-_LAST:]
         words = [f"{name} {found.shape} {found.dtype}" for name, found in last]
         where = f", recorded at {site_text(self.asked)}" if self.asked else ""
-        return "; ".join(["..."] * (len(last) < len(self.nodes)) + words) + where
+        numbers = f" of {', '.join(map(str, self.numbers))}" if self.numbers else ""
+        return "; ".join(["..."] * (len(last) < len(self.nodes)) + words) + numbers + where
 
+
+_MASK = (1 << 64) - 1
+_EXACT = (int, np.integer, np.bool_)
 
 _LAST = 4
 """How many operations are named."""
@@ -308,6 +313,7 @@ class Program:
         "computes",
         "described",
         "description",
+        "exact",
         "fingerprint",
         "kept",
         "leaves",
@@ -351,14 +357,19 @@ class Program:
         """Who runs it together; ``None`` where each rank computes for itself."""
         self.fingerprint = 0
         """The same on all ranks that run it together."""
+        self.exact: Sequence[int] = ()
+        """The scalars whose integers ranks compare: where a triangle begins, an order of elements starts."""
         self.computes: tuple[tuple[str, Any], ...] = ()
         """What ranks that compute together compute: names and geometries of its nodes."""
 
-    def announce(self, asked: Site | None) -> None:
+    def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:
         """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
         if self.communicator is not None:
             what = opened.look or "a look, or the turn of a loop,"
-            self.communicator.trail.step(self.fingerprint, what, Computed(self.computes, asked))
+            given = [scalars[k] for k in self.exact]
+            numbers = tuple([int(one) for one in given if isinstance(one, _EXACT)])
+            mark = self.fingerprint ^ hash(numbers) & _MASK if numbers else self.fingerprint
+            self.communicator.trail.step(mark, what, Computed(self.computes, asked, numbers))
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up.

@@ -13,7 +13,7 @@ import numpy as np
 from ...comm.world import World
 from ...recording import shaping
 from ...recording.creation import asarray
-from ...recording.spread import world_of
+from ...recording.spread import in_step, world_of
 from ...run.collective import Section, compressed, fetch, in_order
 from .table import along, arrays_of, call, in_c_order, into, line_of, normal_axis, on_ranks
 
@@ -140,6 +140,7 @@ def _quantile(
     q = np.asarray(q)
     if q.dtype.kind not in "fiu" or a.dtype.kind not in "fiu" or (q < 0).any() or (q > 1).any():
         return NotImplemented
+    in_step(world, "quantiles", str(q.tolist()))  # which decide between which elements
     numpy_function: Any = np.nanquantile if nan else np.quantile
     axes = normal_axis(axis, a.ndim)
 
