@@ -46,6 +46,7 @@ class Settings:
     cache_depth: int = 4
     cache_bytes: int = 1 << 30
     kernel_cache: str = "auto"
+    cpu_features: str = "native"
     wait_check: float = 1.0
     wait_report: float = 30.0
     wait_abort: float = 300.0
@@ -121,6 +122,13 @@ def _path(value: Any) -> str:
     return text
 
 
+def _features(value: Any) -> str:
+    words = [word.strip() for word in value.split(",")]
+    if words != ["native"] and not all(len(word) > 1 and word[0] == "-" for word in words):
+        raise ValueError
+    return ",".join(words)
+
+
 _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "threads": (_integer(1), "an integer >= 1"),
     "small": (_integer(0), "an integer >= 0 (elements)"),
@@ -129,6 +137,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "cache_depth": (_integer(0), "an integer >= 0 (buffers kept per size)"),
     "cache_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
     "kernel_cache": (_path, "'auto', 'off', or a folder"),
+    "cpu_features": (_features, "'native', or features to do without, such as '-avx512f'"),
     "wait_check": (_seconds, "a number of seconds > 0"),
     "wait_report": (_seconds, "a number of seconds > 0"),
     "wait_abort": (_seconds, "a number of seconds > 0"),

@@ -93,10 +93,10 @@ class Loop:
             tuple(self.reductions),
         )
 
-    def run(self, chunk=None, threads=1, origins=None, steps=None):
-        """Run; (flags, partials)."""
+    def run(self, chunk=None, threads=1, origins=None, steps=None, make=compile_kernel):
+        """Run; (flags, partials). ``make`` gives the kernel of a specification."""
         ndim = len(self.shape)
-        return compile_kernel(self.spec()).call(
+        return make(self.spec()).call(
             self.shape,
             chunk or max(1, self.shape[0]),
             [array.ctypes.data for array in self.arrays],

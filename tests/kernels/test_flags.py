@@ -43,10 +43,11 @@ def few(dtypes):
 
 
 def excused(name, dtypes, row):
-    """What no reasonable program notices: extreme angles, half-precision powers."""
+    """Extreme angles, half-precision powers, and what NumPy does not do alike on all processors: with an
+    infinite exponent a power is exact, but NumPy's loop for AVX-512 divides or overflows on the way."""
     if name == "tan":
         return abs(row[0]) > np.finfo(row[0].dtype).max / 2
-    return name == "power" and dtypes[0] == "f2"
+    return name == "power" and (dtypes[0] == "f2" or np.isinf(row[1]))
 
 
 @pytest.mark.parametrize("dtypes", sorted(PAIRS), ids=".".join)
@@ -85,6 +86,18 @@ def test_flags(dtypes):
                 if (int(words[0]) ^ flags.found) & ~UNDERFLOW and not excused(name, dtypes, row):
                     wrong.append((row, int(words[0]), flags.found))
         assert not wrong, (name, len(wrong), wrong[:4])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_powers_with_infinite_exponents_are_exact(dtype):
+    bases = np.array([0.0, -0.0, 0.5, 1.0, 2.0, np.finfo(dtype).max, np.inf, np.nan] * 5, dtype)
+    for exponent in (np.inf, -np.inf):
+        loop, out = Loop(bases.shape), np.empty_like(bases)
+        exponents = loop.load(np.full_like(bases, exponent))
+        loop.store(out, loop.call("power", dtype, loop.load(bases), exponents))
+        assert loop.run()[0] == 0
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(out, bases ** np.full_like(bases, exponent))
 
 
 def test_masked_lanes_raise_nothing():

@@ -31,12 +31,21 @@ _DRAFT = "_draft"
 
 
 class Compiler:
-    """Makes kernels, each once, and holds the engine that their code lives in."""
+    """Makes kernels, each once, and holds the engine that their code lives in.
 
-    def __init__(self) -> None:
+    They are for the machine of the settings, or for another that this processor can stand for.
+    """
+
+    def __init__(self, other: Machine | None = None) -> None:
+        self._other = other
         self._kernels: dict[KernelSpec | str, Kernel] = {}
         self._lock = threading.Lock()
         self._engine: Any = None
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the code is for."""
+        return self._other or machine()
 
     def kernel(self, spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
         """The kernel of ``spec``, compiled if this process has not met it, or taken from disk.
@@ -49,7 +58,7 @@ class Compiler:
             with self._lock:
                 found = self._kernels.get(key)
                 if found is None:
-                    draft = work <= DRAFT_WORK and machine().x86
+                    draft = work <= DRAFT_WORK and self.machine.x86
                     found = self._kernels[key] = self._make(spec, draft)
         if found.draft and work > DRAFT_WORK:
             self.finish(found)
@@ -59,13 +68,13 @@ class Compiler:
         name = name_of(spec)
         statistics.add("kernels_compiled")
         if draft:
-            code = cache.load(_key_on_disk(name))
+            code = cache.load(self._key_on_disk(name))
             if code is None:
                 name += _DRAFT
-                code = self._code(name, lambda: build(spec, name, machine()), _QUICK)
+                code = self._code(name, lambda: build(spec, name, self.machine), _QUICK)
                 return Kernel(spec, self._linked(name, code), draft=True)
             return Kernel(spec, self._linked(name, code))
-        code = self._code(name, lambda: build(spec, name, machine()), _BEST)
+        code = self._code(name, lambda: build(spec, name, self.machine), _BEST)
         return Kernel(spec, self._linked(name, code))
 
     def finish(self, kernel: Kernel) -> None:
@@ -73,7 +82,7 @@ class Compiler:
         with self._lock:
             if kernel.draft:
                 name, spec = name_of(kernel.spec), kernel.spec
-                code = self._code(name, lambda: build(spec, name, machine()), _BEST)
+                code = self._code(name, lambda: build(spec, name, self.machine), _BEST)
                 kernel.address = self._linked(name, code)
                 kernel.draft = False
 
@@ -85,19 +94,22 @@ class Compiler:
 
     def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
         """The object file of a module whose function is called ``name``, from disk or made now."""
-        key = _key_on_disk(name)
+        key = self._key_on_disk(name)
         code = cache.load(key)
         if code is None:
-            code = emit(text(), machine(), effort)
+            code = emit(text(), self.machine, effort)
             cache.store(key, code)
         return code
+
+    def _key_on_disk(self, name: str) -> str:
+        return cache.key_of(name, self.machine, *_versions())
 
     def _linked(self, name: str, code: bytes) -> int:
         """The address of ``name`` in an object file, which is taken into the process."""
         import llvmlite.binding as llvm
 
         if self._engine is None:
-            here = machine()
+            here = self.machine
             empty = llvm.parse_assembly(f'target triple = "{here.triple}"')
             self._engine = llvm.create_mcjit_compiler(empty, _target(here))
         # The engine copies the sections; neither the object nor a module stays.
@@ -157,10 +169,6 @@ def _key(spec: KernelSpec) -> KernelSpec | str:
             if number == 0 or number != number or isinstance(number, complex):
                 return name_of(spec)
     return spec
-
-
-def _key_on_disk(name: str) -> str:
-    return cache.key_of(name, machine(), *_versions())
 
 
 @functools.cache

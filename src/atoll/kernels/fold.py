@@ -1,7 +1,7 @@
 """Reductions: accumulators in lanes, flushed pairwise.
 
 A :class:`Fold` keeps ``lanes`` accumulators in memory of the kernel's own. Element ``j`` of
-a row goes to accumulator ``j % lanes``, whatever the width of the code that computes it, so
+a row goes to accumulator ``j % lanes``, whatever the width of the code that computes it (at most ``lanes``), so
 the order of additions depends on the shape of the data and nothing else: not on the
 processor, not on what was fused, not on which instructions handle the end of a row.
 
@@ -68,6 +68,16 @@ def with_nans(code: Code, best: Value, nans: Value, width: int) -> Value:
     return Value(best.dtype, code.function.op(text))
 
 
+def rounds(reduction: Reduction) -> bool:
+    """Whether the order of a fold can be seen in its result."""
+    return KIND[reduction.dtype] in "fc" and reduction.op in ("add", "multiply")
+
+
+def accumulators(dtype: str) -> int:
+    """How many accumulators a rounded fold of ``dtype`` has, on every processor. No vector is wider."""
+    return 32 if itemsize(COMPONENT.get(dtype, dtype)) <= 4 else 16
+
+
 class Fold:
     """The state of one reduction in registers and memory of the kernel's own."""
 
@@ -78,11 +88,11 @@ class Fold:
         self.reduction = reduction
         self.counts = counts
         self.op = reduction.op
-        self.rounds = KIND[dtype] in "fc" and self.op in ("add", "multiply")
+        self.rounds = not counts and rounds(reduction)
         self.blocked = self.rounds and self.op == "add"
         self.dtype = {"f2": "f4", "b1": "u1"}.get(dtype, dtype)
         part = COMPONENT.get(self.dtype, self.dtype)
-        self.lanes = 64 // max(itemsize(part), 2) * 2 if self.rounds else 1 if counts else width
+        self.lanes = accumulators(part) if self.rounds else 1 if counts else width
         self.parts = (part, part) if part != self.dtype else (part,)
         if self.op in ("argmin", "argmax"):
             self.parts = (self.dtype, "i8")

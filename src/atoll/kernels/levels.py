@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .block import is_full
+from .fold import accumulators, rounds
 from .overlap import written_operands
 from .spec import Instruction, KernelSpec
 from .types import COMPONENT, KIND, itemsize
@@ -62,7 +63,7 @@ class Analysis:
         )
         widest = self._widest()
         one = max(1, vector_bytes // widest)
-        self.width = min(_WIDEST, one * self._registers())
+        self.width = min(_WIDEST, one * self._registers(), *self._order())
         if not spec.reductions:
             self.width = min(self.width, self._useful())
         self.folds_only = len(self.members[ELEMENT]) <= _SMALL and not any(
@@ -97,6 +98,12 @@ class Analysis:
             if plain and exact and truth and self.spec.ndim - 1 in reduction.axes:
                 found[number] = value
         return found
+
+    def _order(self) -> list[int]:
+        """How wide rounded sums and products along the innermost axis let vectors be."""
+        along = [n for n, r in enumerate(self.spec.reductions) if self.spec.ndim - 1 in r.axes]
+        folds = [self.spec.reductions[n] for n in along if n not in self.counts]
+        return [accumulators(one.dtype) for one in folds if rounds(one)]
 
     def _settles(self) -> bool:
         """Whether there are only folds of everything by ``and`` and ``or``."""

@@ -7,6 +7,8 @@ import functools
 import sys
 from dataclasses import dataclass
 
+from ..config import config
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -64,15 +66,36 @@ def vector_lanes(isa: str, size: int) -> int:
     return {"e": 64, "d": 32, "b": 16, "n": 16}[isa] // size
 
 
+_LEVELS = ("sse3", "ssse3", "sse4.1", "sse4.2", "avx")
+_LATER = ("avx2", "f16c", "fma", "avx512f")
+
+
+def without(features: str, left_out: str) -> str:
+    """LLVM's ``features`` less those of the setting ``left_out``, and less what builds on them."""
+    names = {word[1:] for word in left_out.split(",")} if left_out != "native" else set()
+    for level in (*_LEVELS, *_LATER):
+        below = _LEVELS if level in _LATER else _LEVELS[: _LEVELS.index(level)]
+        if names.intersection(below) or (level == "avx512f" and names.intersection(_LATER)):
+            names.add(level)
+    kept = [word for word in features.split(",") if word[1:] not in names]
+    # LLVM takes what builds on a feature away where the feature comes last.
+    return ",".join([*kept, *sorted("-" + name for name in names)])
+
+
 @functools.cache
 def machine() -> Machine:
-    """The machine that this process runs on. Loads LLVM."""
+    """The machine that this process makes kernels for: its own, less what the settings leave out. Loads LLVM."""
+    return machine_without(config.cpu_features)
+
+
+def machine_without(left_out: str) -> Machine:
+    """The machine that this process runs on, less some of its features."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
-    features = llvm.get_host_cpu_features().flatten()
+    features = without(llvm.get_host_cpu_features().flatten(), left_out)
     enabled = set(features.split(","))
     x86 = triple.startswith("x86_64")
     if x86 and "+avx512f" in enabled:

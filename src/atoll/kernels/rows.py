@@ -2,7 +2,8 @@
 
 A row is done by vectors of ``width`` elements, and what is left by short masked ones with the same
 instructions. Where sums are rounded, a row is cut into *blocks*, after each of which the
-accumulators are pushed (:mod:`.fold`).
+accumulators are pushed (:mod:`.fold`). A vector is never wider than the accumulators of such a sum, so where
+its blocks end depends on the length of the row and on nothing else.
 
 Memory that is read from one end to the other comes more slowly than it might: a processor fetches ahead,
 but not far, and begins anew with every page. It follows several such *streams* at once. So small
@@ -99,14 +100,14 @@ class Rows:
             self._until_settled(rows, main, width)
         else:
             self._stretch(rows, start, main, width)
-        if width == 1:
-            return
-        rest, done = function.name("rest"), function.name("rest.done")
-        function.branch(function.op(f"icmp slt i64 {main}, {count}"), rest, done)
-        function.label(rest)
-        self._rest(rows, main, count)
-        function.jump(done)
-        function.label(done)
+        if width > 1:
+            rest, done = function.name("rest"), function.name("rest.done")
+            function.branch(function.op(f"icmp slt i64 {main}, {count}"), rest, done)
+            function.label(rest)
+            self._rest(rows, main, count)
+            function.jump(done)
+            function.label(done)
+        self._end_row(count)
 
     def _seek(self, width: int) -> Seek:
         return Seek(self.elements, width, self.analysis.tail, self.fresh)
@@ -115,17 +116,16 @@ class Rows:
         return [fold for fold in self.folds.values() if fold.blocked]
 
     def _blocks(self, rows: list[Row], first: str, main: str, width: int) -> None:
-        """Stretches short enough that no accumulator takes more than ``STEPS`` additions."""
+        """Stretches that end where the accumulators of some sum have taken ``STEPS`` additions each."""
         function, blocked = self.function, self._blocked()
-        unit = max(width, min(fold.lanes for fold in blocked))
 
         def block(start: str) -> str:
-            room = ""
+            stop = main
             for fold in blocked:
                 left = function.op(f"sub i64 {STEPS}, {function.op(f'load i64, ptr {fold.steps}')}")
-                room = function.smaller(left, room) if room else left
-            whole_block = function.op(f"add i64 {start}, {function.op(f'mul i64 {room}, {unit}')}")
-            stop = function.smaller(whole_block, main)
+                begun = function.op(f"and i64 {start}, {-fold.lanes}")
+                room = function.op(f"mul i64 {left}, {fold.lanes}")
+                stop = function.smaller(function.op(f"add i64 {begun}, {room}"), stop)
             self._stretch(rows, start, stop, width)
             self._advance(start, stop)
             return stop
@@ -152,14 +152,20 @@ class Rows:
         function.label(after)
 
     def _advance(self, start: str, stop: str) -> None:
-        """Count the additions of a stretch."""
-        function, blocked = self.function, self._blocked()
-        if not blocked:
-            return
-        length = function.op(f"sub i64 {stop}, {start}")
-        for fold in blocked:
-            steps = function.op(f"add i64 {length}, {fold.lanes - 1}")
-            fold.advance(self.elements.code(), function.op(f"sdiv i64 {steps}, {fold.lanes}"))
+        """Count the additions that all accumulators have taken between two places of a row."""
+        function = self.function
+        for fold in self._blocked():
+            shift = fold.lanes.bit_length() - 1
+            first, last = (function.op(f"lshr i64 {place}, {shift}") for place in (start, stop))
+            fold.advance(self.elements.code(), function.op(f"sub i64 {last}, {first}"))
+
+    def _end_row(self, count: str) -> None:
+        """Count what the last elements of a row have added to some of the accumulators."""
+        function = self.function
+        for fold in self._blocked():
+            left = function.op(f"and i64 {count}, {fold.lanes - 1}")
+            some = function.op(f"zext i1 {function.op(f'icmp ne i64 {left}, 0')} to i64")
+            fold.advance(self.elements.code(), some)
 
     # several streams
 
@@ -345,8 +351,6 @@ class Rows:
             self._stretch(rows, start, stop, 1)
         else:
             self._tail(rows, start, stop)
-        for fold in self._blocked():
-            fold.advance(self.elements.code(), "1")
 
     def _tail(self, rows: list[Row], start: str, stop: str) -> None:
         """The last elements of a row, by masked vectors."""
