@@ -436,12 +436,12 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     moving = hasattr(make_launch, "moving")
     if family is not None and moving:
         sample = _sample_of(leaves, order)
-        program = family.bound(sample, order)
+        program = statistics.chosen(lambda: family.bound(sample, order))
         if program is not None:
             statistics.add("plans_reused")
             statistics.add("plans_moved")
         else:
-            program = _extended(family, found, roots, sample)
+            program = statistics.chosen(lambda: _extended(family, found, roots, sample))
         if program is not None:
             _keep(_programs.moved, _MOVED_KEPT, found.key, program)
             return program

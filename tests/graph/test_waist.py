@@ -50,3 +50,17 @@ def test_a_loop_has_turns() -> None:
     a = atoll.array(np.arange(50_000.0))
     b = turn(atoll, a, a, a)
     assert find_waist([one._cell.node for one in b]) is None
+
+
+def test_a_node_that_two_arrays_have_counts_once() -> None:
+    with atoll.config(small=0):
+        u = atoll.ones((20, 20)) * 2
+        un = u.copy()
+        p = atoll.ones((20, 20))
+        for _ in range(400):
+            p = p * 0.5 + 1.0
+        assert float(p.sum()) == 800.0
+        assert float((u + un).sum()) == 1600.0
+    found, _ = some(2)
+    nodes = [one._cell.node for one in (*found[-1], *found[-1])]
+    assert find_waist(nodes) == find_waist(nodes[:2])

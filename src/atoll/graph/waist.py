@@ -48,11 +48,11 @@ class Waist(NamedTuple):
 def find_waist(nodes: Sequence[Node]) -> Waist | None:
     """The waist of the loop whose work is pending in these nodes and behind them, if there is one.
 
-    Of what lies on ranks, only what lies on ranks counts.
+    A node that several arrays have (one is a copy of the other, say) may stand there more than once. Of what lies on ranks, only what lies on ranks counts.
     """
     shared = nodes[0].place is not None
-    pending = list(nodes)
     readers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    pending = list(readers)
     for node in pending:
         for arg in _counted(node, shared):
             if arg not in readers:

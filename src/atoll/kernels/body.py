@@ -130,7 +130,7 @@ class Body:
         """What is stored under a mask: nothing is done where no element is wanted.
 
         Elements that are not wanted must raise no flags. So where some of a vector's are, the
-        others are replaced by one of those in everything that is loaded.
+        others are replaced by one of those in everything that is loaded, or was kept before it was written over.
         """
         analysis, code, function = self._analysis, place.code, self.function
         wanted = mask = self._value(place, row, values, analysis.guard)
@@ -153,8 +153,12 @@ class Body:
             lane = code.first(wanted)
             spare = function.op(f"add i64 {place.index}, {lane}")
             careful = Place(code, place.index, place.mask, place.indices, wanted, spare)
-            rest = [n for n in analysis.guarded if n != analysis.guard]
-            self._compute_all(rest, careful, row, {analysis.guard: mask})
+            known = {analysis.guard: mask}
+            for n in analysis.kept:
+                one = code.broadcast(code.lane(values[n], lane))
+                known[n] = code.select(wanted, values[n], one)
+            rest = [n for n in analysis.guarded if n not in known]
+            self._compute_all(rest, careful, row, known)
         function.jump(after)
         function.label(after)
 

@@ -513,6 +513,19 @@ class Code:
         lane = self.function.op(f"call {bits} @llvm.cttz.{bits}({bits} {whole}, i1 true)")
         return lane if self.width == 64 else self.function.op(f"zext {bits} {lane} to i64")
 
+    def lane(self, value: Value, lane: str) -> Value:
+        """The value in lane number ``lane``, an ``i64``, as code of one lane has it."""
+        if self.width == 1:
+            return value
+        kind = "i1" if value.dtype == "b1" else VALUE_TYPE[value.dtype]
+        name = self.truth(value) if value.dtype == "b1" else value.name
+        parts = [
+            self.function.op(f"extractelement {self.lanes(kind)} {part}, i64 {lane}")
+            for part in (name, value.imag)
+            if part
+        ]
+        return Value(value.dtype, parts[0], parts[1] if len(parts) == 2 else "")
+
     def count(self, mask: Value) -> str:
         """In how many lanes the mask is true, as an ``i64``."""
         if self.width == 1:

@@ -44,7 +44,10 @@ class Analysis:
     whether the kernel only looks for positions, ``folds_only`` whether its body is small and stores
     nothing. ``guard`` is the one mask of the stores that have one, or -1: then what ``decides`` is
     computed first, the ``guarded`` instructions only where some element of a vector is wanted,
-    and after them the ``others``. ``counts`` has the truth value that a sum along the innermost axis
+    and after them the ``others``. That changes the order of instructions, so of what the same body stores
+    the guarded part reads nothing anew: ``kept`` are the loads whose memory is written over before it begins; they
+    belong to what decides, once. A body in which other reads and writes of one memory would change places
+    has no guard. ``counts`` has the truth value that a sum along the innermost axis
     counts; ``settles`` tells whether one element can decide all that the kernel is about."""
 
     def __init__(self, spec: KernelSpec, vector_bytes: int) -> None:
@@ -73,6 +76,7 @@ class Analysis:
         self.guard = self._guard(levels)
         self.decides: list[int] = []
         self.guarded: list[int] = []
+        self.kept: list[int] = []
         self.others: list[int] = []
         if self.guard >= 0:
             self._separate()
@@ -128,10 +132,28 @@ class Analysis:
         open_ = [n for n in stores if mask_of(body[n]) < 0]
         used = [n for r in self.spec.reductions for n in (r.value, r.position, r.mask) if n >= 0]
         used += [whole(body[n].args[1]) for n in open_]
-        for_all = sorted({*self._behind([self.guard, *used]), *open_})
+        self.guarded = sorted([*self._behind([whole(body[n].args[1]) for n in masked]), *masked])
+        early = [n for n in open_ if n < masked[0]]
+        self.kept = [
+            n
+            for n in self.guarded
+            if body[n].op == "load" and any(n < k and self._meet(n, k) for k in early)
+        ]
+        for_all = sorted({*self._behind([self.guard, *used]), *open_, *self.kept})
         self.decides = [n for n in for_all if n < masked[0]]
         self.others = [n for n in for_all if n > masked[0]]
-        self.guarded = self._behind([whole(body[n].args[1]) for n in masked]) + masked
+        again = [n for n in self.guarded if n not in self.kept]
+        order = [n for n in self.decides + again + self.others if body[n].op in ("load", "store")]
+        if any(a > b and self._meet(a, b) for k, a in enumerate(order) for b in order[k:]):
+            self.guard, self.guarded, self.kept = -1, [], []
+
+    def _meet(self, a: int, b: int) -> bool:
+        """Whether two instructions use the same memory, and one of them writes."""
+        one, two = self.spec.body[a], self.spec.body[b]
+        if "store" not in (one.op, two.op):
+            return False
+        operands = self.spec.operands
+        return operands[whole(one.args[0])].alias == operands[whole(two.args[0])].alias
 
     def _behind(self, values: list[int]) -> list[int]:
         """What is computed in every element for these values, in order."""

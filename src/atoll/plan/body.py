@@ -25,7 +25,7 @@ from ..layout import IndexSet, Range
 from ..ops.placement import Place
 from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .scattered import counts_locally, first_of, hop, region_under, shape_under
-from .shares import Intervals, intervals_of
+from .shares import Intervals, intervals_of, local_geometry
 from .unknown import Number, dense_shape
 
 Box = tuple[tuple[int, int], ...]
@@ -119,17 +119,6 @@ class Registers:
             del table[count:]
 
 
-def local_geometry(node: Node, rank: int) -> Geometry:
-    """How this rank's share of a placed node lies in memory, communication padding included."""
-    if node.value is not None and node.value.array is not None:
-        return node.value.geometry
-    place: Place = node.place
-    layout = place.layout
-    shape = layout.padded_shape(rank) if place.padded else layout.local_shape(rank)
-    local: Geometry = dense_shape(shape, node.geometry.dtype)
-    return local
-
-
 @dataclass(slots=True)
 class Patch:
     """A region of a node, brought together on this rank in a register of its own.
@@ -161,7 +150,8 @@ class Patch:
 
 @dataclass(slots=True)
 class Needs:
-    """The patches that the boxes of a group ask for, in order, each once."""
+    """The patches that the boxes of a group ask for, in order, each once. They are found by comparing: where numbers
+    are unknown, equal ones need not have equal hashes, and ranks must list the same patches."""
 
     registers: Registers
     patches: list[Patch] = field(default_factory=list)
@@ -169,40 +159,36 @@ class Needs:
     """Whether loops count local indices: then the patches of all ranks have the same maps."""
     absent: bool = False
     """Whether the rank has no loops, and so no patches; the maps are listed for the others."""
-    _known: dict[Any, Patch] = field(default_factory=dict)
 
     def patch(self, node: Node, region: tuple[IndexSet, ...], geometry: Geometry) -> Patch:
         """The patch of a region; ``geometry`` says how it lies in memory."""
-        key = (id(node), region)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = Patch(self.registers.extra(geometry), node, region)
-            self.patches.append(found)
-        return found
+        return self._once(Patch(-1, node, region), geometry)
 
     def under(
         self, node: Node, outer: AxisMap, shape: tuple[Number, ...], sets: Sequence[IndexSet] | None
     ) -> Patch:
         """The patch of what loops over local indices read under a map; ``sets`` are those of the domain."""
-        key = (id(node), outer)
-        found = self._known.get(key)
-        if found is None:
-            register = self.registers.extra(dense_shape(shape, node.geometry.dtype))
-            region = () if sets is None else region_under(outer, sets)
-            found = self._known[key] = Patch(register, node, region, outer=outer)
-            self.patches.append(found)
-        return found
+        region = () if sets is None else region_under(outer, sets)
+        return self._once(
+            Patch(-1, node, region, outer=outer), dense_shape(shape, node.geometry.dtype)
+        )
 
     def boxed(self, node: Node, box: Intervals) -> Patch:
         """The patch of a box."""
+        patch = Patch(-1, node, box=box)
+        return self._once(patch, dense_shape(patch.shape, node.geometry.dtype))
+
+    def _once(self, patch: Patch, geometry: Geometry) -> Patch:
         for known in self.patches:
-            if known.node is node and known.box is not None and known.box == box:
+            if (
+                known.node is patch.node
+                and (known.box, known.outer) == (patch.box, patch.outer)
+                and (patch.outer is not None or known.sets == patch.sets)
+            ):
                 return known
-        shape = tuple([high - low for low, high in box])
-        register = self.registers.extra(dense_shape(shape, node.geometry.dtype))
-        found = Patch(register, node, box=box)
-        self.patches.append(found)
-        return found
+        patch.register = self.registers.extra(geometry)
+        self.patches.append(patch)
+        return patch
 
 
 class Body:
@@ -235,6 +221,7 @@ class Body:
         self.reductions: list[Reduction] = []
         self.operations: list[Operation] = []
         self._values: dict[Any, int] = {}
+        self._stored: dict[int, tuple[AxisMap, int]] = {}
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""
@@ -415,12 +402,19 @@ class Body:
     def value(self, node: Node, outer: AxisMap) -> int:
         """The number of the instruction that has the node's element under the map ``outer``."""
         key = ("node", id(node), outer)
-        found = self._values.get(key)
-        if found is None:
+        if id(node) in self._stored:
+            own, found = self._stored[id(node)]
+            if outer != own:
+                raise AssertionError(
+                    f"{node!r} is read at other indices than this loop stores it at"
+                )
+            return found
+        known = self._values.get(key)
+        if known is None:
             if node.weight > _DEEP:
                 self._from_below(node, outer)
-            found = self._values[key] = self._value(node, outer)
-        return found
+            known = self._values[key] = self._value(node, outer)
+        return known
 
     def _from_below(self, node: Node, outer: AxisMap) -> None:
         """Compute the operands of a long chain, deepest first: calls in calls would go too deep."""
@@ -428,7 +422,7 @@ class Body:
         while stack:
             one, ready = stack.pop()
             key = ("node", id(one), outer)
-            if key in self._values:
+            if key in self._values or id(one) in self._stored:
                 continue
             if ready:
                 if one is not node:
@@ -443,8 +437,12 @@ class Body:
                 )
 
     def define(self, node: Node, outer: AxisMap, value: int) -> None:
-        """Say that a stored node's element is already here as instruction ``value``."""
-        self._values["node", id(node), outer] = value
+        """Say that a stored node's element is already here as instruction ``value``.
+
+        What it was computed from may have been written over, so it is never computed again. Whether it is meant is
+        found by comparing maps: where numbers are unknown, equal ones need not have equal hashes.
+        """
+        self._stored[id(node)] = outer, value
 
     def _value(self, node: Node, outer: AxisMap) -> int:
         register = self._at_hand(node)
@@ -573,7 +571,7 @@ class Body:
     def _update(self, node: Node, outer: AxisMap) -> int:
         region: Geometry = node.params[0]
         box = box_of(region)
-        if box is None or self.counts is not None:
+        if box is None or self.counts is not None or len(node.args) > 2:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
         wanted = self.reached(outer)
         if any(

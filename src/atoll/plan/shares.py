@@ -18,9 +18,11 @@ from itertools import product
 from typing import Any, NoReturn
 
 from ..comm.world import World
+from ..graph.geometry import Geometry
+from ..graph.node import Node
 from ..layout import Layout
 from ..ops.placement import Place
-from .unknown import Given, Number, function, greatest, least
+from .unknown import Given, Number, dense_shape, function, greatest, least
 
 Interval = tuple[Number, Number]
 """First index, and the one after the last."""
@@ -190,6 +192,17 @@ def bounds_of(layout: Any) -> tuple[Any, ...]:
     if type(layout) is LooseLayout:
         return layout.bounds
     return tuple([axis.bounds for axis in layout.axes])
+
+
+def local_geometry(node: Node, rank: int) -> Geometry:
+    """How this rank's share of a placed node lies in memory, communication padding included."""
+    if node.value is not None and node.value.array is not None:
+        return node.value.geometry
+    place: Place = node.place
+    layout = place.layout
+    shape = layout.padded_shape(rank) if place.padded else layout.local_shape(rank)
+    local: Geometry = dense_shape(shape, node.geometry.dtype)
+    return local
 
 
 def intervals_of(place: Any, rank: int) -> Intervals | None:

@@ -11,9 +11,10 @@ numbers that the planner would come to, or says that a check failed: then the pl
 decided otherwise, and has to be asked. Nobody has to prove which decisions depend on what.
 
 Whatever needs an actual integer (an index, ``range``, a text) gets the value, and that is a check as
-well: the plan then serves this value alone. A key of a dictionary is found if it is equal to
-the one that was put there, which is a check; that it is not found is none, since looking for an
-expression in vain only means that it is written down twice.
+well: the plan then serves this value alone. A key of a dictionary is found only if it is equal to
+the one that was put there, which is a check; but that it is not found says nothing, for equal numbers need not have equal
+hashes. So tables may keep what may as well be made twice, such as the instruction for an expression. What must be found if
+it is there (what a loop has stored, the patch of a region) is looked for by comparing.
 """
 
 from __future__ import annotations

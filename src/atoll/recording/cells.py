@@ -29,6 +29,7 @@ from ..ops import windows
 from ..ops.elementwise import read, update
 from ..ops.fingerprint import of_text
 from ..plan.exchange import gather
+from ..run import statistics
 
 WEIGHT_LIMIT = 600
 """What is heavier is evaluated at once."""
@@ -145,7 +146,8 @@ def cut(nodes: Sequence[Node]) -> None:
     if known is not None and known.waist is not None:
         _weigh_again(first)
         if first.weight > known.limit:
-            evaluate(in_hand(first, known.waist))
+            line = known.waist
+            evaluate(statistics.chosen(lambda: in_hand(first, line)) or ())
             _weigh_again(first)
         if first.weight <= NEAR_LIMIT:
             return
@@ -155,14 +157,14 @@ def cut(nodes: Sequence[Node]) -> None:
         others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
         together = [*nodes, *[cell.node for cell in others]]
         if heavy:
-            _cut_here_again(first, find_waist(together))
+            _cut_here_again(first, statistics.chosen(lambda: find_waist(together)))
         evaluate(together)
         for cell in others:
             cell.sites = None
     else:
         together = with_others(home.world, nodes)
         if heavy:
-            found = find_waist(together)
+            found = statistics.chosen(lambda: find_waist(together))
             number = 0 if found is None else of_text(str(found))
             # garbage that looks alike may have been made at other lines
             alike = is_same(home.world.communicator, number, "a cut")

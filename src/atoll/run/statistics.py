@@ -15,11 +15,16 @@ told apart. Counting never communicates: every rank counts its own share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from threading import RLock
+from typing import TypeVar
+
+from ..config import config
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Statistics:
     """Bytes of whole arrays that were brought to this rank from all that had a share."""
     distributed: int = 0
     """Arrays made whose elements are divided among ranks by a layout."""
+    choices_failed: int = 0
+    """How often choosing a quicker way failed, which is a mistake in atoll: another way was taken, to the same values."""
 
 
 class Counters:
@@ -133,6 +140,20 @@ def peak(bytes_in_use: int) -> None:
 def allocated(name: str, bytes_in_use: int) -> None:
     """Count one buffer more of ``name`` and note what all hold: :func:`add` and :func:`peak` in one."""
     _separate.get().allocated(name, bytes_in_use)
+
+
+def chosen(choose: Callable[[], T]) -> T | None:
+    """What a choice between ways to the same values comes to; ``None``, the plain way, where choosing itself fails.
+
+    That is counted, and raised where ``config.debug`` is set: no program shall end because saving work failed.
+    """
+    try:
+        return choose()
+    except Exception:
+        if config.debug:
+            raise
+        add("choices_failed")
+        return None
 
 
 def stats() -> Statistics:

@@ -1,0 +1,117 @@
+"""What a loop stores, and reads again: under masks, through other views of the same memory, and in plans that have moved."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import atoll as np
+
+pytestmark = pytest.mark.timeout(120)
+
+VIEWS = {
+    "ravel": lambda y: y.ravel(),
+    "all": lambda y: y[:],
+    "reshape": lambda y: y.reshape(-1),
+    "transpose": lambda y: y.T,
+    "squeeze": lambda y: y.squeeze(),
+    "twice": lambda y: y[::-1][::-1],
+    "itself": lambda y: y,
+}
+WAYS = {
+    "assigned": lambda m, y, k, view: y.__setitem__(k, view(y)[k] + 1),
+    "output": lambda m, y, k, view: m.add(view(y), 1, out=y[...], where=k),
+    "copied": lambda m, y, k, view: m.copyto(y, view(y) + 1, where=k),
+    "put": lambda m, y, k, view: m.putmask(y, k, view(y) * 2),
+    "chosen": lambda m, y, k, view: y.__setitem__(..., m.where(k, view(y) + 1, y)),
+    "twice": lambda m, y, k, view: (y.__setitem__(k, 3), y.__setitem__(k, view(y)[k] + y[k])),
+}
+FIRST = {
+    "doubled": lambda y: y.__imul__(2),
+    "filled": lambda y: y.__setitem__(..., 5),
+    "divided": lambda y: y.__setitem__(..., y // (y % 2)),
+}
+
+
+def written(m, dtype, n, view, way, first):
+    """What arrays hold after one was stored and then written under a mask."""
+    y = m.array((numpy.arange(n) % 11).astype(dtype))
+    k, z = m.array(numpy.arange(n) % 3 == 0), m.array(numpy.arange(n) % 7).astype(dtype)
+    y = FIRST[first](y) if first == "doubled" else (FIRST[first](y), y)[1]
+    WAYS[way](m, y, k, VIEWS[view])
+    z[k] = y[k]
+    return y, z + y
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("dtype", ["f8", "i8", "c16", "f4"])
+def test_what_a_group_stores_is_read_under_a_mask(dtype, way):
+    with np.config(small=0), numpy.errstate(all="ignore"):
+        for view in sorted(VIEWS):
+            for first in sorted(FIRST) if dtype != "c16" else ["doubled", "filled"]:
+                for ours, theirs in zip(
+                    written(np, dtype, 301, view, way, first),
+                    written(numpy, dtype, 301, view, way, first),
+                    strict=True,
+                ):
+                    numpy.testing.assert_array_equal(ours, theirs, f"{view} {first}")
+
+
+def levels(m, lows, wall):
+    """Fields of two sizes, each put together in slices, written under masks, and looked at under others."""
+    nx, ny, nz = 14, 20, 12
+    bottom = m.array(numpy.arange(nx * ny).reshape(nx, ny) % 3)
+    steps = m.array(numpy.arange(nz) + 1.0)
+    found = []
+    for low in lows:
+        k = bottom[low:-2, low:-2]
+        level = m.arange(nz)[None, None, :]
+        water = m.logical_and((k >= 0)[:, :, None], level >= k[:, :, None])
+        edge = m.logical_and((k >= 0)[:, :, None], level == k[:, :, None])
+        a = m.full((nx, ny, nz), 0.0)[low:-2, low:-2].copy()
+        flux = m.full((nx, ny, nz), 0.0)[low:-2, low:-2].copy()
+        flux[:, :, :-1] = wall
+        a[:, :, 1:] = -flux[:, :, :-1] * steps[None, None, 1:]
+        a.flags.writeable = False
+        a = a.copy()
+        a[edge] = 0
+        a.flags.writeable = False  # which makes another view of it
+        found.append(a[water])
+        found.append(float(abs(found[-1]).sum()))
+    return found
+
+
+@pytest.mark.parametrize("lows", [(2, 2, 1, 1), (1, 2, 3, 2, 1), (3, 1, 1, 2)])
+def test_a_moved_plan_reads_what_it_has_stored(lows):
+    with np.config(small=0):
+        for ours, theirs in zip(levels(np, lows, 2.0), levels(numpy, lows, 2.0), strict=True):
+            numpy.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_choice_that_fails_reaches_nobody(monkeypatch):
+    """Where to cut a loop, and whether a plan can move, is chosen to save work."""
+    from atoll.plan.moving import Family
+    from atoll.recording import cells
+
+    def fails(*_):
+        raise IndexError("a mistake in choosing")
+
+    def program(n):
+        p = np.ones((20, 20))
+        for _ in range(400):
+            p = p * 0.5 + 1.0
+        q = np.zeros(n)
+        for k in range(8):
+            q[k:] += 1
+            float(q.sum())
+        return float(p.sum()), float(q.sum()) - 8 * n
+
+    monkeypatch.setattr(cells, "find_waist", fails)
+    monkeypatch.setattr(Family, "bound", fails)
+    monkeypatch.setattr(Family, "extended", fails)
+    before = np.stats().choices_failed
+    with np.config(small=0):
+        assert program(50) == (800.0, -28.0)
+        assert np.stats().choices_failed > before
+        with np.config(debug=True), pytest.raises(IndexError, match="a mistake in choosing"):
+            program(60)
