@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -96,11 +97,62 @@ def test_a_folder_of_somebody_else_is_not_used(folder, monkeypatch):
     assert "belongs to user" in cache.describe()
 
 
-def test_a_link_in_the_place_of_a_kernel_is_not_followed(folder, tmp_path):
+def _link(folder, kept):
+    kept.rename(folder / "elsewhere")
+    kept.symlink_to(folder / "elsewhere")
+
+
+IN_PLACE = {
+    "link": _link,
+    "pipe": lambda folder, kept: (kept.unlink(), os.mkfifo(kept)),
+    "folder": lambda folder, kept: (kept.unlink(), kept.mkdir()),
+    "socket": lambda folder, kept: (kept.unlink(), socket.socket(socket.AF_UNIX).bind(kept.name)),
+    "device": lambda folder, kept: (kept.unlink(), kept.symlink_to("/dev/zero")),
+    "huge": lambda folder, kept: os.truncate(kept, 1 << 40),
+    "shared": lambda folder, kept: kept.chmod(0o666),
+}
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("kind", IN_PLACE)
+def test_what_is_no_file_of_ours_is_neither_trusted_nor_waited_for(folder, kind, monkeypatch):
     cache.store(KEY, DATA)
-    (folder / KEY).rename(tmp_path / "elsewhere")
-    (folder / KEY).symlink_to(tmp_path / "elsewhere")
+    monkeypatch.chdir(folder)  # names of sockets are short
+    try:
+        IN_PLACE[kind](folder, folder / KEY)
+    except OSError as error:
+        pytest.skip(f"no {kind} can be made here: {error}")
     assert cache.load(KEY) is None
+    replaced = cache.store(KEY, DATA)
+    assert replaced == (kind != "folder")
+    assert cache.load(KEY) == (DATA if replaced else None)
+
+
+def test_a_file_of_somebody_else_is_not_used(folder, monkeypatch):
+    cache.store(KEY, DATA)
+    inner, status = (folder / KEY).stat().st_ino, os.fstat
+
+    def other(descriptor):
+        found = list(status(descriptor))
+        if status(descriptor).st_ino == inner:
+            found[stat.ST_UID] += 1
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "fstat", other)
+    assert cache.load(KEY) is None
+
+
+def test_files_that_are_no_kernels_stay(folder, monkeypatch):
+    """Whoever names a folder of his own for kernels keeps what else is in it."""
+    folder.mkdir(mode=0o700)
+    mine = [folder / name for name in ("thesis.tex", ".hidden", "a" * 39)]
+    for file in mine:
+        file.write_bytes(b"x" * 5000)
+        os.utime(file, (1.0, 1.0))
+    monkeypatch.setattr(cache, "LARGEST", 4096)
+    for number in range(4):
+        assert cache.store(cache.key_of(number), DATA)
+    assert all(file.exists() for file in mine)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

@@ -5,6 +5,7 @@ One file per kernel, named by a digest of everything that the machine code depen
 truncated one crashes, a flipped bit computes something else. So
 
 * the folder must belong to this user and be writable by nobody else, or no cache is used;
+* so must a file, which has to be a regular one: no pipe is waited for, no link followed, no device read;
 * a file carries a checksum over its key and its contents, which is verified before the
   bytes are handed out; a file that fails is removed;
 * a file appears by renaming, complete or not at all, so processes need no locks.
@@ -17,6 +18,7 @@ used longest ago.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -40,6 +42,8 @@ _MAGIC = b"atoll kernel\n"
 _DIGEST = 32
 _BLOCK = 4096  # a file occupies whole blocks of the disk
 _DAY = 86_400.0
+
+_NAME = re.compile(r"[0-9a-f]{40}|\.[0-9a-f]{40}\.\d+\.[0-9a-f]+")
 
 _TURN = 128
 """One of so many kernels, whichever process stores it, has the folder measured."""
@@ -145,15 +149,18 @@ def _folder(create: bool) -> Iterator[int]:
         os.makedirs(name, mode=0o700, exist_ok=True)
     folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        status = os.fstat(folder)
-        if status.st_uid != os.geteuid():
-            raise _UnusableError(f"{name} belongs to user {status.st_uid}, not to {os.geteuid()}")
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            mode = stat.S_IMODE(status.st_mode)
-            raise _UnusableError(f"{name} has mode {mode:o}; only its owner may write to it")
+        _check_owner(name, os.fstat(folder))
         yield folder
     finally:
         os.close(folder)
+
+
+def _check_owner(name: str, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise _UnusableError(f"{name} belongs to user {status.st_uid}, not to {os.geteuid()}")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(status.st_mode)
+        raise _UnusableError(f"{name} has mode {mode:o}; only its owner may write to it")
 
 
 def _checksum(key: str, data: bytes) -> bytes:
@@ -163,10 +170,16 @@ def _checksum(key: str, data: bytes) -> bytes:
 
 
 def _read(folder: int, key: str) -> bytes | None:
-    descriptor = os.open(key, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    with open(descriptor, "rb") as file:
+    # Not blocking: to open a pipe would wait for somebody to write to it.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(key, flags, dir_fd=folder)
+    try:
         status = os.fstat(descriptor)
-        content = file.read()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            raise _UnusableError(f"{key} is no file of a kernel")
+        _check_owner(key, status)
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(LARGEST)
         start = len(_MAGIC) + _DIGEST
         data = content[start:]
         if content[:start] != _MAGIC + _checksum(key, data):
@@ -176,6 +189,8 @@ def _read(folder: int, key: str) -> bytes | None:
             with suppress(OSError):
                 os.utime(descriptor)
         return data
+    finally:
+        os.close(descriptor)
 
 
 def _write(folder: int, key: str, data: bytes) -> None:
@@ -197,10 +212,11 @@ def _occupied(size: int) -> int:
 
 
 def _files(folder: int) -> list[tuple[float, int, str]]:
-    """(last use, size, name) of every file; other processes may be removing some."""
+    """(last use, size, name) of every file of a kernel; other processes may be removing some, and
+    what has another name is somebody's who chose this folder for more than kernels."""
     found = []
     with os.scandir(folder) as entries:
-        for entry in entries:
+        for entry in filter(lambda entry: _NAME.fullmatch(entry.name), entries):
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
