@@ -18,6 +18,7 @@ from .graph.node import Site, new
 from .recording import (
     creation,
     deferred,
+    files,
     indexing,
     jointly,
     reductions,
@@ -501,8 +502,8 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 BY_NUMPY = (
-    "argpartition", "argsort", "choose", "compress", "cumprod", "cumsum", "dump", "getfield", "nonzero",
-    "repeat", "searchsorted", "take", "tofile", "trace",
+    "argpartition", "argsort", "choose", "compress", "cumprod", "cumsum", "getfield", "nonzero",
+    "repeat", "searchsorted", "take", "trace",
 )  # fmt: skip
 """Methods that NumPy runs on the data."""
 
@@ -533,6 +534,8 @@ def _add_methods() -> None:
         setattr(ndarray, name, reductions.method(name, record))
     for name in BY_NUMPY:
         setattr(ndarray, name, _by_numpy(name, ()))
+    for name in ("dump", "tofile"):
+        setattr(ndarray, name, getattr(files, name))
     for name in WRITING:
         setattr(ndarray, name, _by_numpy(name, (0,)))
     for name, ufunc in (

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..comm.world import current_world
+from ..recording import files
 from ..recording.classed import class_giver, in_class_of
 from ..recording.fallback import Given
 from ..recording.spread import place_of
@@ -41,7 +42,7 @@ TRIVIAL = (
     "busday_offset", "is_busday", "datetime_as_string", "datetime_data", "format_float_positional",
     "format_float_scientific", "genfromtxt", "get_include", "get_printoptions", "getbufsize", "geterr",
     "geterrcall", "info", "isdtype", "issubdtype", "iterable", "load", "loadtxt", "nested_iters", "printoptions",
-    "promote_types", "save", "savetxt", "savez", "savez_compressed", "set_printoptions", "setbufsize",
+    "promote_types", "set_printoptions", "setbufsize",
     "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint",
     "polymul", "polysub", "roots", "bmat", "asmatrix",
 )  # fmt: skip
@@ -85,6 +86,9 @@ def publish_the_rest() -> None:
         publish(name, Namespace(name, nothing_of_its_own), "data")
     Namespace("lib.stride_tricks", nothing_of_its_own)
     Namespace("lib.scimath", nothing_of_its_own)
+    Namespace("lib.format", lambda: {"write_array": files.write_array})
+    for name in ("save", "savez", "savez_compressed", "savetxt"):
+        publish(name, getattr(files, name), "data", getattr(np, name))
     publish("testing", Namespace("testing", _calling), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")

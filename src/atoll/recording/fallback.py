@@ -235,19 +235,19 @@ def by_numpy(
 
 def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Note on the trail which function of NumPy's ranks compute together, and of what."""
-    world = world_of(_arrays_among((args, options.values())))
+    world = world_of(arrays_among((args, options.values())))
     if world is not None:
         name = getattr(function, "__name__", type(function).__name__)
         in_step(world, name, *args, *([options] if options else []))
 
 
-def _arrays_among(values: Iterable[Any]) -> Iterator[Any]:
+def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
     """The arrays among arguments, those in lists and tuples included."""
     for value in values:
         if isinstance(value, Handle):
             yield value
         elif isinstance(value, list | tuple | ValuesView):
-            yield from _arrays_among(value)
+            yield from arrays_among(value)
 
 
 implementations: dict[Any, Callable[..., Any]] = {}
