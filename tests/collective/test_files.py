@@ -90,7 +90,6 @@ def test_what_fails_fails_on_all_and_leaves_the_old_file(rank, size, tmp_path):
     assert [one.name for one in Path(tmp_path).iterdir()] == ["text"]
     with pytest.raises(OSError, match="space"), open("/dev/full", "wb") as full:
         np.save(full, a)
-        assert size == 1, "NumPy leaves it to the end of the block to notice"
 
 
 @pytest.mark.ranks(2, distributes=False)
