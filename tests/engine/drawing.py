@@ -185,7 +185,7 @@ class Drawing:
             fits = all(self.sane(trial[k]) for k in self.arrays) and self.sane(value)
             if isinstance(error, (NameError, SyntaxError, DeprecationWarning)):
                 fits = False
-            if error is not None and any(not numpy.array_equal(before[k], self.names[k], equal_nan=True) for k in self.arrays):
+            if error is not None and any(not numpy.array_equal(before[k], self.names[k], equal_nan=before[k].dtype.kind != "V") for k in self.arrays):
                 fits = False  # NumPy itself gave up half-way
             if not fits:
                 for k in self.arrays:

@@ -5,7 +5,8 @@ program's own; under ``mpiexec``, on real ones. The words: with ``kernels``, ker
 ``further``, lines of ``further.py`` are drawn as well; with ``forgetful``, memos forget at random, limits are
 tiny, and each rank collects its garbage at times of its own (``forgetful.py``); with ``looping``, lines come again and
 again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``); with
-``apart``, besides, some ranks look where others do not (``apart.py``); with ``tight``, limits are small (``tight.py``).
+``apart``, besides, some ranks look where others do not (``apart.py``); with ``mixing``, arrays of one shape are
+assigned under masks, through views and by fields (``mixing.py``); with ``tight``, limits are small (``tight.py``).
 What fails is cut down by leaving lines out, and printed.
 """
 
@@ -22,7 +23,7 @@ from atoll import evaluate
 from atoll.comm import simulated
 
 from ..plan import reference
-from . import apart, checking, forgetful, further, layouts, looping, tight, wider
+from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider
 from .text import replay
 
 
@@ -111,6 +112,7 @@ def main():
     kind = further.Further if "further" in sys.argv else wider.Wider
     kind = looping.Looping if "looping" in sys.argv else kind
     kind = apart.Apart if "apart" in sys.argv else kind
+    kind = mixing.Mixing if "mixing" in sys.argv else kind
     wrong = 0
     for seed in range(start, stop):
         ranks = random.Random(seed).randint(least, most)

@@ -115,3 +115,54 @@ def test_a_choice_that_fails_reaches_nobody(monkeypatch):
         assert np.stats().choices_failed > before
         with np.config(debug=True), pytest.raises(IndexError, match="a mistake in choosing"):
             program(60)
+
+
+def reversed_mask(m, a, k):
+    a[a[::-1] > 3] = 0
+
+
+def shifted_mask(m, a, k):
+    a[1:][(a[::-1] > a)[1:]] = k
+
+
+def masked_output(m, a, k):
+    m.add(a, 1, out=a, where=m.roll(a, 1) > 3)
+
+
+def two_names(m, a, k):
+    b = a.reshape(-1)
+    b[::-1][a.ravel() > 2] -= 1
+
+
+def rows(m, a, k):
+    a[1:][a[:-1] > 3] = k
+
+
+@pytest.mark.ranks(1, 2)
+@pytest.mark.parametrize("way", [reversed_mask, shifted_mask, masked_output, two_names, rows])
+def test_a_mask_is_made_before_what_it_is_read_from_is_written(way):
+    for shape in ((60,), (12, 5)):
+        start = (numpy.arange(60) % 7).reshape(shape) * 1.0
+        ours, theirs = np.array(start), start.copy()
+        for k in range(1, 4):
+            for m, a in ((np, ours), (numpy, theirs)):
+                a += 1
+                way(m, a, k)
+        numpy.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.ranks(1, 2)
+def test_a_value_that_a_reduction_reads_past_keeps_what_it_is_made_of():
+    found = []
+    for m in (np, numpy):
+        a, b = m.array(numpy.arange(144.0).reshape(9, 16)), m.array(numpy.ones((9, 16)))
+        a = a - b
+        a.flags.writeable = False
+        a = a.copy()
+        a[b == 0] = 1
+        a.flags.writeable = False
+        a = a.copy()
+        total = float(a.sum())
+        found.append((total, numpy.asarray(a)))
+    assert found[0][0] == found[1][0]
+    numpy.testing.assert_array_equal(found[0][1], found[1][1])

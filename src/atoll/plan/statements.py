@@ -418,7 +418,8 @@ class Reads:
 
 def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and what it reads."""
-    trace.order = unshape_reductions(trace.order, trace.roots, trace.scalar_of)
+    met = trace.order
+    trace.order = unshape_reductions(met, trace.roots, trace.scalar_of)
     stored, by_numpy = choose_stored(trace)
     if any(
         arg.place is not None
@@ -428,7 +429,7 @@ def make_statements(trace: Trace) -> list[Statement]:
     ):
         _store_for_ranks(trace, stored, by_numpy)
     statements: list[Statement] = []
-    _keep_sources(trace, stored)
+    _keep_sources(trace, met, stored)
     chosen = [node for node in trace.order if id(node) in stored]
     for node in chosen:
         if id(node) in by_numpy:
@@ -454,10 +455,13 @@ def make_statements(trace: Trace) -> list[Statement]:
     return statements
 
 
-def _keep_sources(trace: Trace, stored: Chosen) -> None:
-    """What a value needs that stays pending, stays alive: its sources must not be overwritten."""
+def _keep_sources(trace: Trace, met: list[Node], stored: Chosen) -> None:
+    """What a value needs that stays pending, stays alive: its sources must not be overwritten.
+
+    That is true also of values that were ``met`` and are not in the way any more, since a reduction reads past them.
+    """
     kept = set(trace.alive)
-    for node in reversed(trace.order):
+    for node in reversed(met):
         if id(node) in kept and id(node) not in stored:
             kept.update(id(arg) for arg in node.args if type(arg) is Node)
     trace.alive = frozenset(kept)
@@ -505,7 +509,10 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                     broadcast_map(arg, region.ndim, region.shape, identity(region.shape)),
                     inside=True,
                 )
-        entangled = id(base) in reads.found and not reads_safely(value, region, base, stored, set())
+        safe: set[tuple[int, bool]] = set()
+        entangled = id(base) in reads.found and not all(
+            reads_safely(arg, region, base, stored, safe) for arg in node.args[1:]
+        )
         if entangled and boxable and not scattered and region.size * 2 > base.geometry.size:
             statement.remark = reasons.NEW_ENTANGLED
             continue

@@ -1,20 +1,23 @@
 """Run them: ``python -m tests.engine.users [name ...]``, or under ``atoll run -n 3 -m``.
 
-NumPy's answer and atoll's are compared on every rank, with ``config.small`` at 0, at 50 and as it is by default.
+NumPy's answer and atoll's are compared on every rank, with ``config.small`` at 0, at 50 and as it is by default. With the word
+``large``, programs that take a size take one above all thresholds.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
+from functools import partial
 
 import numpy
 
 import atoll
 
-from . import PROGRAMS, data, nature
+from . import PROGRAMS, data, lessons, nature
 
-__all__ = ["data", "nature"]
+__all__ = ["data", "lessons", "nature"]
 
 
 def same(got, expected):
@@ -47,12 +50,14 @@ def wrong(program, small):
 
 
 def main():
-    names = sys.argv[1:]
+    large = "large" in sys.argv
+    names = [name for name in sys.argv[1:] if name != "large"]
     bad = 0
     for program in PROGRAMS:
-        for small in (0, 50, 30_000):
-            if not names or program.__name__ in names:
-                found = wrong(program, small)
+        size = inspect.signature(program).parameters.get("n")
+        for small in (30_000,) if large else (0, 50, 30_000):
+            if (not names or program.__name__ in names) and (size or not large):
+                found = wrong(partial(program, n=7 * size.default) if large else program, small)
                 bad += found is not None
                 if found:
                     print(
