@@ -443,11 +443,11 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
         else:
             program = statistics.chosen(lambda: _extended(family, found, roots, sample))
         if program is not None:
-            _keep(_programs.moved, _MOVED_KEPT, found.key, program)
+            _keep(_programs.moved, _MOVED_KEPT, found.key, program, "plans_dropped")
             return program
     program = make_program(found, roots, make_launch)
     statistics.add("plans_made")
-    _keep(_programs.kept, _PROGRAMS_KEPT, found.key, program)
+    _keep(_programs.kept, _PROGRAMS_KEPT, found.key, program, "plans_dropped")
     if family is None and moving:
         from .plan.moving import Family
 
@@ -472,9 +472,12 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
     return Sample(geometries_of(leaves, order), places, scattered)
 
 
-def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any) -> None:
+def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any, drops: str = "") -> None:
+    """Keep a thing, and forget the oldest if there are too many, which is counted under a name."""
     if len(kept) >= most:
         kept.popitem(last=False)
+        if drops:
+            statistics.add(drops)
     kept[key] = thing
 
 

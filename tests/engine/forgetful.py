@@ -26,7 +26,7 @@ from atoll.plan import shares
 from atoll.recording import cells, reductions
 
 MEMOS = {
-    geometry: ["_bases", "_orders"],
+    geometry: ["_bases", "_orders", "_forms"],
     node: ["_codes"],
     elementwise: ["_loops", "_shapes", "_results", "_by_dtypes"],
     placement: ["_views", "_crossing", "_broadcast"],
@@ -46,6 +46,8 @@ LIMITS = {
     "_FITS_KEPT": 2,
     "_OFTEN": 2,
     "MOST_CUTS": 5,
+    "KERNELS_KEPT": 3,
+    "_SHELF": 2,
 }
 CHANCE = 0.15
 

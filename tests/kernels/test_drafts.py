@@ -36,8 +36,7 @@ EXPRESSIONS = {
 @pytest.fixture(autouse=True)
 def afresh(monkeypatch):
     """No kernel and no plan is known, and everything is recorded."""
-    monkeypatch.setattr(compiling.compiler, "_kernels", {})
-    monkeypatch.setattr(compiling.compiler, "_engine", None)
+    monkeypatch.setattr(compiling, "compiler", compiling.Compiler())
     _programs.__init__()
     with config(small=0, kernel_cache="off"):
         yield
@@ -111,8 +110,7 @@ def test_a_finished_kernel_on_disk_is_taken_at_once(monkeypatch, tmp_path):
         monkeypatch.setattr(compiling, "DRAFT_WORK", 0)
         numpy.array(x * 3 + 1)
         monkeypatch.undo()
-        monkeypatch.setattr(compiling.compiler, "_kernels", {})
-        monkeypatch.setattr(compiling.compiler, "_engine", None)
+        monkeypatch.setattr(compiling, "compiler", compiling.Compiler())
         _programs.__init__()
         found = numpy.array(x * 3 + 1)
         assert [kernel.draft for kernel in kernels()] == [False]

@@ -11,6 +11,8 @@ from ..kernels.flags import report
 from ..run.parts import State
 from ..run.program import Program
 
+_FORMS = 64
+
 
 class Bound:
     """The values of some nodes as a function of arrays that are given at each call.
@@ -32,6 +34,8 @@ class Bound:
         form = tuple([value.array.strides for value in given])
         made = self.programs.get(form)
         if made is None:
+            if len(self.programs) >= _FORMS:
+                self.programs.clear()
             made = self.programs[form] = self._make(given)
         program, sources, places, scalars = made
         values: list[Value | None] = [

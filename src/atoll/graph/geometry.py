@@ -142,6 +142,8 @@ class Geometry:
             tuple([(s > 0) - (s < 0) for s in self.strides]),
         )
         known = _forms.get(form)
+        if known is None and len(_forms) >= _REMEMBERED:
+            _forms.clear()  # numbers are not given twice
         self.form: int = _forms.setdefault(form, next(_form_numbers)) if known is None else known
 
     def __repr__(self) -> str:
@@ -493,6 +495,8 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
             order.insert(place, order.pop(i))
     slow_first = tuple(reversed(order))
     result = None if slow_first == tuple(range(ndim)) else slow_first
+    if len(_orders) >= _REMEMBERED:
+        _orders.clear()
     _orders[key] = result
     return result
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -26,21 +27,50 @@ DRAFT_WORK = 1 << 25
 """Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
 LEAST_WORK = 1 << 15
 """What a call counts for at least."""
+KERNELS_KEPT = 1024
+"""How many kernels are known beside those that plans hold; the oldest are forgotten."""
 _QUICK, _BEST = 0, 3
+_SHELF = 32
 _DRAFT = "_draft"
 
 
+class _Shelf:
+    """The engine in whose memory the code of some kernels lies. It goes with the last of them."""
+
+    __slots__ = ("__weakref__", "_engine", "taken")
+
+    def __init__(self, here: Machine) -> None:
+        import llvmlite.binding as llvm
+
+        empty = llvm.parse_assembly(f'target triple = "{here.triple}"')
+        self._engine = llvm.create_mcjit_compiler(empty, _target(here))
+        self.taken = 0
+
+    def add(self, name: str, code: bytes) -> int:
+        """The address of ``name`` in an object file, which is taken into the process."""
+        import llvmlite.binding as llvm
+
+        # The engine copies the sections; neither the object nor a module stays.
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        self.taken += 1
+        address: int = self._engine.get_function_address(name)
+        assert address, f"there is no function {name} in its own module"
+        return address
+
+
 class Compiler:
-    """Makes kernels, each once, and holds the engine that their code lives in.
+    """Makes kernels, each once, as long as they are known, and functions of other modules, which stay.
 
     They are for the machine of the settings, or for another that this processor can stand for.
     """
 
     def __init__(self, other: Machine | None = None) -> None:
         self._other = other
-        self._kernels: dict[KernelSpec | str, Kernel] = {}
+        self._kernels: OrderedDict[KernelSpec | str, Kernel] = OrderedDict()
         self._lock = threading.Lock()
-        self._engine: Any = None
+        self._newest: _Shelf | None = None
+        self._functions: _Shelf | None = None
 
     @property
     def machine(self) -> Machine:
@@ -59,7 +89,11 @@ class Compiler:
                 found = self._kernels.get(key)
                 if found is None:
                     draft = work <= DRAFT_WORK and self.machine.x86
-                    found = self._kernels[key] = self._make(spec, draft)
+                    found = self._make(spec, draft)
+                    if len(self._kernels) >= KERNELS_KEPT:
+                        self._kernels.popitem(last=False)
+                        statistics.add("kernels_dropped")
+                    self._kernels[key] = found
         if found.draft and work > DRAFT_WORK:
             self.finish(found)
         return found
@@ -67,30 +101,39 @@ class Compiler:
     def _make(self, spec: KernelSpec, draft: bool) -> Kernel:
         name = name_of(spec)
         statistics.add("kernels_compiled")
-        if draft:
-            code = cache.load(self._key_on_disk(name))
-            if code is None:
-                name += _DRAFT
-                code = self._code(name, lambda: build(spec, name, self.machine), _QUICK)
-                return Kernel(spec, self._linked(name, code), draft=True)
-            return Kernel(spec, self._linked(name, code))
-        code = self._code(name, lambda: build(spec, name, self.machine), _BEST)
-        return Kernel(spec, self._linked(name, code))
+        code = cache.load(self._key_on_disk(name)) if draft else None
+        if code is not None:
+            draft = False
+        elif draft:
+            name += _DRAFT
+        kernel = Kernel(spec, draft)
+        self._put(kernel, name, code or self._made(spec, name, _QUICK if draft else _BEST))
+        return kernel
+
+    def _made(self, spec: KernelSpec, name: str, effort: int) -> bytes:
+        return self._code(name, lambda: build(spec, name, self.machine), effort)
 
     def finish(self, kernel: Kernel) -> None:
         """Make the best code for a kernel that is a draft."""
         with self._lock:
             if kernel.draft:
-                name, spec = name_of(kernel.spec), kernel.spec
-                code = self._code(name, lambda: build(spec, name, self.machine), _BEST)
-                kernel.address = self._linked(name, code)
+                name = name_of(kernel.spec)
+                self._put(kernel, name, self._made(kernel.spec, name, _BEST))
                 kernel.draft = False
+
+    def _put(self, kernel: Kernel, name: str, code: bytes) -> None:
+        """Take the code of a kernel into the process, for as long as somebody has the kernel."""
+        if self._newest is None or self._newest.taken >= _SHELF:
+            self._newest = _Shelf(self.machine)
+        kernel.take(self._newest.add(name, code), self._newest)
 
     def function(self, name: str, text: str) -> int:
         """The address of the function ``name`` of a module; two modules must not have it."""
         with self._lock:
             statistics.add("kernels_compiled")
-            return self._linked(name, self._code(name, lambda: text, _BEST))
+            if self._functions is None:
+                self._functions = _Shelf(self.machine)
+            return self._functions.add(name, self._code(name, lambda: text, _BEST))
 
     def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
         """The object file of a module whose function is called ``name``, from disk or made now."""
@@ -103,21 +146,6 @@ class Compiler:
 
     def _key_on_disk(self, name: str) -> str:
         return cache.key_of(name, self.machine, *_versions())
-
-    def _linked(self, name: str, code: bytes) -> int:
-        """The address of ``name`` in an object file, which is taken into the process."""
-        import llvmlite.binding as llvm
-
-        if self._engine is None:
-            here = self.machine
-            empty = llvm.parse_assembly(f'target triple = "{here.triple}"')
-            self._engine = llvm.create_mcjit_compiler(empty, _target(here))
-        # The engine copies the sections; neither the object nor a module stays.
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
-        address: int = self._engine.get_function_address(name)
-        assert address, f"there is no function {name} in its own module"
-        return address
 
 
 def is_compiled(spec: KernelSpec) -> bool:

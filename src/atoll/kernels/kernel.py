@@ -15,6 +15,8 @@ from .block import Layout
 from .builder import SETTLED
 from .spec import KernelSpec
 
+_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
 
 class Block:
     """The arguments of a kernel, bound once and changed in place.
@@ -43,17 +45,25 @@ class Block:
 class Kernel:
     """Machine code for a specification, at ``address``: ``void (block, first_chunk, last_chunk)``.
 
-    A ``draft`` was compiled in haste, and has ``done`` some work: see :mod:`.compile`.
+    ``alone`` calls it in this thread. The code stays in memory as long as the kernel does. A ``draft`` was
+    compiled in haste, and has ``done`` some work: see :mod:`.compile`.
     """
 
     spec: KernelSpec
-    address: int
     draft: bool = False
     done: int = 0
+    address: int = field(default=0, init=False)
+    alone: Any = field(default=None, init=False)
     layout: Layout = field(init=False)
+    _held: tuple[object, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         self.layout = Layout.of(self.spec)
+
+    def take(self, address: int, holder: object) -> None:
+        """Have code at an address, in memory that ``holder`` keeps. Threads may be in the code before it, so that stays, too."""
+        self._held = (*self._held, holder)
+        self.alone, self.address = _FUNCTION(address), address
 
     def block(self) -> Block:
         """A fresh block of arguments, all zero."""

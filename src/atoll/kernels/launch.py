@@ -74,6 +74,7 @@ class KernelStep:
         "block",
         "chunks",
         "draft",
+        "kernel",
         "launch",
         "patches",
         "pointer",
@@ -100,10 +101,10 @@ class KernelStep:
         self._bind(words, patches, _scalars_of(launch, layout), [fold for fold, _ in parts])
 
     def _take(self, kernel: Kernel) -> None:
-        """Run this kernel, which may be a draft."""
+        """Run this kernel, which may be a draft, and keep it."""
+        self.kernel = kernel
         self.draft = kernel if kernel.draft else None
-        self.address = kernel.address
-        self.alone = _function_at(kernel.address)
+        self.address, self.alone = kernel.address, kernel.alone
 
     def _worked(self, kernel: Kernel) -> None:
         """Note that a draft is about to work; take the finished kernel once there is one."""
@@ -264,18 +265,6 @@ class KernelSteps:
                     step.block[0] = 0
                     if raised != SETTLED:
                         state.flags.append((raised, step.launch))
-
-
-_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-_functions: dict[int, Any] = {}
-
-
-def _function_at(address: int) -> Any:
-    """Compiled code as a function of a block and a range of chunks, for the calling thread."""
-    found = _functions.get(address)
-    if found is None:
-        found = _functions[address] = _FUNCTION(address)
-    return found
 
 
 def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:

@@ -63,6 +63,9 @@ def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:
         found = _by_dtypes.get(same)
         if found is None:
             found = _by_dtypes[same] = tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
+        for memo in (_loops, _by_dtypes):  # structured dtypes are without number
+            if len(memo) > 65536:
+                memo.clear()
         _loops[key] = found
     return found
 

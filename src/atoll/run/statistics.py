@@ -40,9 +40,13 @@ class Statistics:
     peak_bytes: int = 0
     """The most memory that buffers held at one time."""
     kernels_compiled: int = 0
+    kernels_dropped: int = 0
+    """Kernels forgotten since there were too many; their memory goes with the last plan that has them."""
     kernels_run: int = 0
     plans_made: int = 0
     """Plans worked out: for an expression that was not met before, or in another way."""
+    plans_dropped: int = 0
+    """Plans forgotten since there were too many."""
     plans_reused: int = 0
     """Evaluations whose plan was known."""
     plans_moved: int = 0
