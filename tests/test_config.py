@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atoll
-from atoll.config import Config, Settings, available_cores, from_environment
+from atoll.config import Config, Settings, available_cores, from_environment, warn_of_unknown
 from atoll.errors import AtollError, ConfigError
 
 
@@ -106,10 +106,37 @@ def test_unknown_names_are_refused(config: Config) -> None:
         config.smal = 1
     with pytest.raises(ConfigError, match="no setting 'smal'"), config(smal=1):
         raise AssertionError("the block must not run")
-    with pytest.raises(ConfigError, match="environment variable ATOLL_SMAL: there is no setting"):
-        from_environment({"ATOLL_SMAL": "1"})
     with pytest.raises(AttributeError, match="no setting 'smal'"):
         config.smal  # noqa: B018 (reading it is the point)
+
+
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [
+        ("ATOLL_SMAL", r"did you mean ATOLL_SMALL\?"),
+        ("ATOLL_NUM_THREAD", r"did you mean ATOLL_NUM_THREADS\?"),
+        ("ATOLL_", "there are ATOLL_NUM_THREADS, ATOLL_THREADS, ATOLL_SMALL"),
+        ("ATOLL_\udcff", "there are"),
+    ],
+)
+def test_unknown_variables_are_a_warning_that_names_what_is_near(variable: str, hint: str) -> None:
+    environ = {variable: "1", "ATOLL_SMALL": "0", "ATOLL_RUN_X": "1"}
+    assert from_environment(environ) == Settings(small=0)
+    with pytest.warns(RuntimeWarning, match=f"{variable} is no setting of atoll's.*{hint}") as seen:
+        warn_of_unknown(environ, 1)
+    assert (len(seen), seen[0].filename) == (1, __file__)
+
+
+def test_an_unknown_variable_does_not_keep_atoll_from_being_imported() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import atoll\nprint(atoll.config.small)"],
+        env={**os.environ, "ATOLL_SMAL": "1", "ATOLL_SMALL": "5"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "5\n"
+    assert done.stderr.startswith("<string>:1: RuntimeWarning: the environment variable ATOLL_SMAL")
 
 
 def test_the_same_variable_twice_by_its_two_names() -> None:

@@ -9,6 +9,7 @@ rank has its own.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -145,6 +146,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
 }
 _NAMES = tuple(f.name for f in fields(Settings))
+_VARIABLES = {"ATOLL_NUM_THREADS": "threads", **{f"ATOLL_{name.upper()}": name for name in _NAMES}}
 _OPTIONAL = ("threads", "everywhere")
 _SMALL_ONES = 8
 """How many times ``small`` elements are computed everywhere, unless said otherwise."""
@@ -166,15 +168,29 @@ def checked(name: str, value: Any, source: str) -> Any:
 
 
 def from_environment(environ: Mapping[str, str]) -> Settings:
-    """The settings that the ``ATOLL_...`` variables of ``environ`` ask for."""
-    aliases = {"ATOLL_NUM_THREADS": "threads"}
+    """The settings that the ``ATOLL_...`` variables of ``environ`` ask for; those that are none ask for nothing."""
     changes: dict[str, Any] = {}
-    for variable, text in sorted(environ.items()):
-        if not variable.startswith("ATOLL_") or variable.startswith("ATOLL_RUN_"):
-            continue
-        name = aliases.get(variable, variable[6:].lower())
-        changes[name] = checked(name, text, f"environment variable {variable}")
+    for variable, name in _VARIABLES.items():
+        if variable in environ:
+            changes[name] = checked(name, environ[variable], f"environment variable {variable}")
     return replace(Settings(), **changes)
+
+
+def warn_of_unknown(environ: Mapping[str, str], stacklevel: int) -> None:
+    """Warn of ``ATOLL_...`` variables that are no settings: perhaps one is misspelt, perhaps it is another program's."""
+    foreign = [name for name in environ if name.startswith("ATOLL_") and name not in _VARIABLES]
+    for variable in sorted(foreign):
+        if variable.startswith("ATOLL_RUN_"):
+            continue
+        from difflib import get_close_matches
+
+        near = get_close_matches(variable[6:], [name[6:] for name in _VARIABLES], 1)
+        hint = f"did you mean ATOLL_{near[0]}?" if near else f"there are {', '.join(_VARIABLES)}"
+        warnings.warn(
+            f"the environment variable {variable} is no setting of atoll's, and is ignored; {hint}",
+            RuntimeWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 class Config:

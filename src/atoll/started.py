@@ -4,7 +4,9 @@ It is the first import of ``atoll/__init__.py``, because what it sets in the env
 read by what comes after it: the settings, NumPy's libraries, and MPI.
 """
 
-from .startup import begin
+from .startup import begin, warn_of_settings
 
 began = begin()
 """Whether this process is one of several ranks, and was prepared as such here."""
+
+warn_of_settings()

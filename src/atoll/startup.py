@@ -57,6 +57,9 @@ LONGEST_TEXT = 12_000
 BEGUN = "ATOLL_RUN_BEGUN"
 """The environment variable that holds the process for which ``atoll run`` has done it all."""
 
+MARK = "ATOLL_RUN_MARK"
+"""The environment variable that holds what begins the records of a job, and the name under which it is listened for."""
+
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -77,6 +80,7 @@ class Ender:
     def __init__(self, rank: int, size: int | None, mark: str | None = None) -> None:
         self.rank, self.size, self.mark = rank, size, mark
         self.process = os.getpid()
+        launcher.failing.append(self.failed_at_exit)
         self.ending = False
         self.code = 0
         """The exit code of a forked child that has got as far as its end."""
@@ -105,6 +109,14 @@ class Ender:
                 text += shortened(traceback_text(error))
         kind = "consequence" if type(error).__name__ == "RankFailedError" else "exception"
         self.end(Report(kind, text, 1))
+
+    def failed_at_exit(self, error: BaseException) -> None:
+        """End all ranks because of an error in atoll's own exit functions: no line of the program is in its traceback."""
+        if isinstance(error, KeyboardInterrupt):
+            self.end(Report("interrupt", "", 130), at_exit=True)
+        ours = type(error).__module__ == "atoll.errors"
+        text = f"{type(error).__name__}: {error}\n" if ours else traceback_text(error)
+        self.end(Report("exception", shortened(text), 1), at_exit=True)
 
     def exited(self, code: object) -> None:
         """End all ranks if ``code``, the argument of ``sys.exit``, says that this one failed."""
@@ -509,6 +521,15 @@ def one_line_for_problems() -> None:
         os._exit(2)
 
     sys.excepthook = hook
+
+
+def warn_of_settings() -> None:
+    """Warn whoever imports atoll of settings in the environment that are none: once, where there are ranks."""
+    from .config import warn_of_unknown
+
+    launch = launcher.detect()
+    if (launch is None or launch.rank == 0) and not is_own_command():
+        warn_of_unknown(os.environ, 4)
 
 
 def begin() -> bool:

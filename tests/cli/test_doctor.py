@@ -28,7 +28,7 @@ def test_the_facts_are_there() -> None:
 
 def test_a_launcher_that_fails_is_broken(tmp_path: Path) -> None:
     launcher = tmp_path / "mpiexec"
-    launcher.write_text("#!/bin/sh\necho 'Version: 1.0'; echo 'no such host' >&2; exit 4\n")
+    launcher.write_text("#!/bin/sh\necho 'HYDRA Version: 1.0'; echo 'no such host' >&2; exit 4\n")
     launcher.chmod(0o755)
     outcome = atoll("doctor", ATOLL_RUN_MPIEXEC=str(launcher))
     assert outcome.code == 1, outcome

@@ -2,37 +2,49 @@
 
 MPICH removes its file at the orderly end only. Which file it is, the processes themselves
 say, as long as they live: it is in their memory maps. So a job's files are noted while it
-runs, and removed when it has ended; a file that no rank of this job had is never touched.
+runs, and removed when it has ended; a file that no rank of this job had is never touched. Nor is what only looks
+like one of them: it has to be a plain file of this user, in the folder of shared memory itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import stat
 from collections.abc import Iterable
 
-_BEGINNING = "/dev/shm/mpich_shm_"
+FOLDER = "/dev/shm"
+
+_NAME = re.compile(r"mpich_shm_[A-Za-z0-9_.-]+")
 
 FIRST, LATER = 3.0, 1.5
 """Ranks are looked at often in their first seconds, then after half as long again each time."""
 
 
 def shared_files(process: int) -> set[str]:
-    """The files of MPICH that a living process of this user has mapped."""
+    """The names of MPICH's files that a living process has mapped from the folder of shared memory."""
     try:
-        with open(f"/proc/{process}/maps") as maps:
-            paths = {line.rstrip("\n").partition("/")[2] for line in maps if _BEGINNING in line}
+        with open(f"/proc/{process}/maps", errors="surrogateescape") as maps:
+            paths = {line.rstrip("\n").partition("/")[2] for line in maps}
     except OSError:
         return set()
-    found = {"/" + path for path in paths}
-    return {path for path in found if path.startswith(_BEGINNING) and not path.endswith(")")}
+    found = (("/" + path).removeprefix(FOLDER + "/") for path in paths)
+    return {name for name in found if _NAME.fullmatch(name)}
 
 
-def remove(paths: Iterable[str]) -> None:
-    """Remove what is still there."""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+def remove(names: Iterable[str]) -> None:
+    """Remove what is still there of these, and is a plain file of this user in the folder itself."""
+    with contextlib.suppress(OSError):
+        folder = os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            for name in filter(_NAME.fullmatch, names):
+                with contextlib.suppress(OSError):
+                    facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid():
+                        os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
 
 
 class Leftovers:
@@ -40,7 +52,7 @@ class Leftovers:
 
     def __init__(self) -> None:
         self._processes: list[int] = []
-        self._paths: set[str] = set()
+        self._names: set[str] = set()
         self._began = self._next = 0.0
 
     def follow(self, process: int, now: float) -> None:
@@ -57,11 +69,11 @@ class Leftovers:
         self._next = now if elapsed < FIRST else self._began + elapsed * LATER
         for process in self._processes:
             found = shared_files(process)
-            self._paths |= found
+            self._names |= found
             if found:
                 return  # all ranks of a host share one file
 
     def clear(self) -> None:
         """The job has ended."""
-        remove(self._paths)
-        self._paths = set()
+        remove(self._names)
+        self._names = set()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,13 @@ from ..errors import LaunchError
 OVERRIDE = "ATOLL_RUN_MPIEXEC"
 
 INSTALL = 'pip install "atoll[mpi]" brings both (or: pip install mpi4py mpich)'
+
+SIGNS = (
+    ("Open MPI", r"Open ?MPI|Open ?RTE|PRRTE"),
+    ("Intel MPI", r"Intel"),
+    ("Hydra", r"(?i)hydra"),
+)
+"""The families of launchers, and what one of a family says of itself."""
 
 PROBE = """
 import mpi4py
@@ -77,6 +85,10 @@ class Mpiexec:
             elif mark:
                 words += ["-prepend-pattern", f"\x1d{mark}%r\x1d"]
         return [*words, *more, *program]
+
+    def forwarded(self, variable: str) -> list[str]:
+        """The options that bring a variable to ranks of other hosts, too; its value is told to nobody else."""
+        return ["-x", variable] if self.family == "Open MPI" else []
 
     def rank_pattern(self, mark: str) -> re.Pattern[bytes]:
         """What the launcher puts before output; its group is the rank."""
@@ -150,12 +162,13 @@ def describe(path: str) -> Mpiexec:
     except (OSError, subprocess.SubprocessError) as problem:
         raise LaunchError(f"the launcher {path} cannot be run: {problem}") from None
     text = asked.stdout + asked.stderr
-    for family, sign in (
-        ("Open MPI", "Open MPI"),
-        ("Open MPI", "Open RTE"),
-        ("Intel MPI", "Intel"),
-    ):
-        if sign in text:
-            return Mpiexec(path, family, text.strip().partition("\n")[0])
-    version = re.search(r"Version:\s*(\S+)", text)
-    return Mpiexec(path, "Hydra", f"Hydra {version[1]}" if version else "")
+    first = text.strip().partition("\n")[0]
+    for family, sign in SIGNS:
+        if re.search(sign, text):
+            version = re.search(r"Version:\s*(\S+)", text) if family == "Hydra" else None
+            return Mpiexec(path, family, f"Hydra {version[1]}" if version else first)
+    raise LaunchError(
+        f"`atoll run` knows the launchers of MPICH, Open MPI and Intel MPI, and {path} is none of them: it calls "
+        f"itself {first!r}. Start the ranks by it: {path} -n 2 {shlex.quote(sys.executable)} script.py; or name "
+        f"another launcher by --mpiexec or {OVERRIDE}"
+    )

@@ -9,8 +9,9 @@ shall come first and find ``sys.argv``, ``sys.path`` and ``__main__`` as if Pyth
 started with it. So three light modules of atoll are loaded by themselves, and everything else here
 is the standard library.
 
-OPTIONS is one word in JSON: ``mark``, which begins every record for ``atoll run``, and
-``all_output``, without which the standard output of ranks other than 0 goes nowhere.
+OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 goes nowhere.
+What begins every record for ``atoll run``, and names the place where it listens, is in the environment, which
+other users cannot read.
 """
 
 import atexit
@@ -48,7 +49,7 @@ def borrow(*names: str) -> list[Any]:
     return modules
 
 
-def tie_to(name: str, rank: int) -> Callable[[bytes], None]:
+def tie_to(name: str, rank: int, whereabouts: Any) -> Callable[[bytes], None]:
     """Connect to ``atoll run``, if it is on this host, for as long as this process lives.
 
     There are two connections. The tie carries nothing and breaks when this process dies. Linux closes the files
@@ -60,6 +61,8 @@ def tie_to(name: str, rank: int) -> Callable[[bytes], None]:
     tie, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
     with tie, other, contextlib.suppress(OSError):
         tie.connect(name)
+        if whereabouts.peer(tie) is None:
+            raise PermissionError
         tie.send(b"%d" % rank)
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = 1 << 20 if limit == resource.RLIM_INFINITY else limit
@@ -192,24 +195,20 @@ def main() -> None:
     if launch is None:
         startup.write_error("atoll: started by `atoll run`, but no MPI launcher is to be seen\n")
         os._exit(2)
-    launcher.listeners.append(tie_to(startup.tie_name(options["mark"]), launch.rank))
+    mark = os.environ.pop(startup.MARK, None)
+    if mark is not None:
+        launcher.listeners.append(tie_to(startup.tie_name(mark), launch.rank, whereabouts))
     atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last
-    whereabouts.be_found(options["mark"], launch.rank)
+    whereabouts.be_found(mark or whereabouts.job_of_parent(), launch.rank)
     startup.share_cores(launch.local_size or launch.size or 1)
     launcher.claim()
     os.environ[startup.BEGUN] = str(os.getpid())
-    ender = startup.Ender(launch.rank, launch.size, options["mark"])
+    ender = startup.Ender(launch.rank, launch.size, mark)
     atexit.register(ender.leave_child)
     startup.watch_bare_exits(ender)
-    startup.write_record(
-        options["mark"],
-        {
-            "kind": "start",
-            "rank": launch.rank,
-            "process": os.getpid(),
-            "host": socket.gethostname(),
-        },
-    )
+    if mark is not None:
+        place = {"process": os.getpid(), "host": socket.gethostname()}
+        startup.write_record(mark, {"kind": "start", "rank": launch.rank, **place})
     faulthandler.enable()
     prepare_streams(launch.rank, options["all_output"])
     try:

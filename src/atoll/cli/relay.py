@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import selectors
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .. import startup
 from ..comm import launcher, whereabouts
+from ..comm.stragglers import Stragglers
 from ..config import config
 from . import remarks
 from .leftovers import Leftovers
-from .mpiexec import Mpiexec
 from .streams import ByRank, Extract, Stage, fed, flushed
 from .verdict import Verdict
 
@@ -31,6 +31,9 @@ Reader = Callable[[str], list[remarks.Death] | None]
 
 GRACE = 4.0
 """Seconds that the ranks get to end after a signal before they are killed."""
+
+ABSENT = 1.0
+"""Seconds in which a rank that is gone may still be heard of: what it has said, and what the launcher says of it."""
 
 QUIET = 0.1
 """Seconds after which held bytes are let go, and the step at which the clock is looked at."""
@@ -42,44 +45,49 @@ FORWARDED = (*ENDING[:-1], signal.SIGUSR1, signal.SIGUSR2)
 class Relay:
     """Runs one job to its end."""
 
-    def __init__(self, mpiexec: Mpiexec, size: int, mark: str, all_output: bool) -> None:
+    def __init__(
+        self, family: str, size: int, mark: str, by_rank: re.Pattern[bytes] | None
+    ) -> None:
         self._verdict = Verdict(size)
         self._size = size
         self._starting: dict[int, float] = {}
         self._next_word = min(config.wait_report, config.wait_abort)
         whereabouts.look_into(mark)
         self._stages = {
-            1: self._for_output(mpiexec, mark, all_output),
-            2: self._for_errors(mpiexec, mark, all_output),
+            1: self._for_output(family, by_rank),
+            2: self._for_errors(family, mark, by_rank),
         }
         self._signals: list[int] = []
         self._ended_by = 0
         self._mark = mark
         self._ties: dict[int, tuple[socket.socket, int]] = {}
+        self._processes: dict[int, int] = {}
+        self._stragglers: Stragglers | None = None
+        self._absent_since = float("inf")
         self._voices: dict[int, tuple[socket.socket, int]] = {}
         self._closed: set[int] = set()
         self._leftovers = Leftovers()
         self._deadline = float("inf")
         self._report_at = float("inf")
 
-    def _for_output(self, mpiexec: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+    def _for_output(self, family: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
         """The way of standard output, on which Hydra remarks."""
         stages: list[Stage] = []
-        if mpiexec.family != "Open MPI":
+        if family != "Open MPI":
             stages += self._remarks((remarks.HYDRA_BLOCK, remarks.hydra_block))
             stages += self._remarks((remarks.HYDRA_LINE, remarks.hydra_line))
-        if all_output:
-            stages.append(ByRank(mpiexec.rank_pattern(mark), list))
+        if by_rank is not None:
+            stages.append(ByRank(by_rank, list))
         return stages
 
-    def _for_errors(self, mpiexec: Mpiexec, mark: str, all_output: bool) -> list[Stage]:
+    def _for_errors(self, family: str, mark: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
         """The way of standard error, on which ranks report and Open MPI remarks."""
 
         def of_a_rank() -> list[Stage]:
             records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
             return [records, *self._remarks((remarks.MPICH_LINE, remarks.mpich_line))]
 
-        if mpiexec.family == "Open MPI":
+        if family == "Open MPI":
             stages = [
                 Extract(*remarks.OPEN_MPI_ZERO, lambda found: found[:-1]),
                 *self._remarks((remarks.OPEN_MPI_BLOCK, remarks.open_mpi_block)),
@@ -87,8 +95,8 @@ class Relay:
         else:
             line = (remarks.HYDRA_LINE, remarks.hydra_line)
             stages = self._remarks(line, (remarks.HYDRA_PROXY_LINE, remarks.hydra_line))
-        if all_output:
-            return [*stages, ByRank(mpiexec.rank_pattern(mark), of_a_rank)]
+        if by_rank is not None:
+            return [*stages, ByRank(by_rank, of_a_rank)]
         return [*of_a_rank(), *stages]
 
     def _remarks(self, *kinds: tuple[tuple[bytes, bytes], Reader]) -> list[Stage]:
@@ -113,6 +121,28 @@ class Relay:
             process_group=0,
             preexec_fn=_end_with_parent(),
         )
+        try:
+            self._stay_with(process, terminal, wake, listener)
+        except BaseException:
+            _kill(process)  # nobody would look after the ranks
+            raise
+        returned = process.wait()
+        for connection, rank in self._voices.values():
+            connection.setblocking(False)
+            while self._hear(connection, rank):
+                pass
+        self._leftovers.clear()
+        self._say(self._verdict.reports())
+        return self._conclude(returned)
+
+    def _stay_with(
+        self,
+        process: subprocess.Popen[bytes],
+        terminal: bool,
+        wake: int,
+        listener: socket.socket | None,
+    ) -> None:
+        """Pass on what comes, until nothing more can."""
         assert process.stdout is not None
         assert process.stderr is not None
         streams = {process.stdout.fileno(): 1, process.stderr.fileno(): 2}
@@ -140,30 +170,30 @@ class Relay:
                         selector.unregister(descriptor)
                         streams.pop(descriptor, None)
                 self._attend(process, idle=not ready)
-        returned = process.wait()
-        for connection, rank in self._voices.values():
-            connection.setblocking(False)
-            while self._hear(connection, rank):
-                pass
-        self._leftovers.clear()
-        self._print(2, self._verdict.reports().encode())
-        return self._conclude(returned)
 
     def _tie(self, listener: socket.socket, selector: selectors.BaseSelector) -> bool:
         """Take a connection of a rank of this host: a tie, or what the rank says."""
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return True
         connection.settimeout(1.0)
         try:
-            number, colon, signs = connection.recv(64).partition(b":")
+            process = whereabouts.peer(connection)
+            number, colon, signs = (b"" if process is None else connection.recv(64)).partition(b":")
             rank = int(number)
         except (OSError, ValueError):
+            process = None
+        if process is None or not 0 <= rank < self._size:
+            connection.close()
             return True
         if colon:
             self._voices[connection.fileno()] = (connection, rank)
             self._heed(rank, signs)
         else:
             self._ties[connection.fileno()] = (connection, rank)
-            self._leftovers.follow(_peer(connection), time.monotonic())
+            self._processes[rank] = process
+            self._leftovers.follow(process, time.monotonic())
         selector.register(connection, selectors.EVENT_READ)
         return True
 
@@ -206,6 +236,10 @@ class Relay:
             return False
         return True
 
+    def _say(self, text: str) -> None:
+        """Words of atoll's own; what UTF-8 has no bytes for is told by its number."""
+        self._print(2, text.encode("utf-8", "backslashreplace"))
+
     def _take_input(self, process: subprocess.Popen[bytes]) -> bool:
         """Take what was typed, for rank 0; False at its end. A job in the background waits."""
         assert process.stdin is not None
@@ -226,6 +260,7 @@ class Relay:
         """Everything that is not data: signals, the clock, reports whose time has come."""
         now = time.monotonic()
         self._attend_start(now)
+        self._attend_end(now)
         self._leftovers.look(now, surely=bool(self._verdict.waiting))
         while self._signals:
             self._forward(process, self._signals.pop(0), now)
@@ -234,7 +269,7 @@ class Relay:
             self._deadline = now + GRACE
         if self._verdict.waiting:
             if now > self._report_at:
-                self._print(2, self._verdict.reports().encode())
+                self._say(self._verdict.reports())
                 self._report_at = float("inf")
             elif self._report_at == float("inf"):
                 self._report_at = now + startup.PAUSE
@@ -248,22 +283,56 @@ class Relay:
         """MPI's start waits in C for ranks that do not come, so nobody but this process can say it."""
         waiting = sorted(self._starting.keys() - self._verdict.together)
         since = min((self._starting[rank] for rank in waiting), default=now)
-        if not self._verdict.together and now - since < self._next_word:
-            return
         if self._verdict.together or self._verdict.waiting:
             self._next_word = float("inf")  # MPI has started, or something else has gone wrong
+            return
+        absent = sorted(self._ended() - self._starting.keys()) if waiting else []
+        self._absent_since = min(self._absent_since, now) if absent else float("inf")
+        if now - self._absent_since > ABSENT:
+            ended = startup.rank_words(absent, None)
+            words = (
+                f"waited for MPI to start, and {ended} came to the end without taking part in it"
+            )
+            self._end_wait(waiting, words, now)
+            return
+        if now - since < self._next_word:
             return
         others = (rank for _, rank in self._ties.values() if rank not in self._starting)
         where = whereabouts.told(sorted(others))
         if now - since >= config.wait_abort:
             limit = f"{config.wait_abort:.3g} s (ATOLL_WAIT_ABORT)"
-            self._verdict.waited(waiting, f"waited {limit} for MPI to start{where}")
-            self._deadline = now
+            self._end_wait(waiting, f"waited {limit} for MPI to start{where}", now)
             return
         who = startup.rank_words(waiting, self._size)
-        words = f"atoll: {who} waited {now - since:.0f} s for MPI to start{where}\n"
-        self._print(2, words.encode())
+        self._say(f"atoll: {who} waited {now - since:.0f} s for MPI to start{where}\n")
         self._next_word = min(2 * (now - since), config.wait_abort)
+
+    def _ended(self) -> set[int]:
+        """The ranks of this host that have come to their end; who has become another program has not."""
+        gone = set(self._verdict.gone)
+        return {rank for rank in gone if whereabouts.has_ended(self._processes[rank])}
+
+    def _attend_end(self, now: float) -> None:
+        """Ranks that go on after others have ended: those that MPI ties together end with them."""
+        ended = self._ended() | self._verdict.orderly
+        left = self._processes.keys() - ended
+        if not ended or not left or self._verdict.reported or self._deadline < float("inf"):
+            self._stragglers = None
+            return
+        self._stragglers = self._stragglers or Stragglers()
+        said = self._stragglers.look(left, ends=bool(self._verdict.together))
+        if said is None:
+            return
+        words, over = f"came to the end of the program, and {said[0]}", said[1]
+        if over:
+            self._end_wait(sorted(ended), words, now)
+        else:
+            self._say(f"atoll: {startup.rank_words(sorted(ended), self._size)} {words}\n")
+
+    def _end_wait(self, ranks: Sequence[int], words: str, when: float) -> None:
+        """End all because these ranks have waited in vain; they cannot say so themselves."""
+        self._verdict.waited(ranks, words)
+        self._deadline = min(self._deadline, when)
 
     def _forward(self, process: subprocess.Popen[bytes], number: int, now: float) -> None:
         """Send a signal on to the launcher, which tells the ranks; the second one kills."""
@@ -281,13 +350,13 @@ class Relay:
         """Say what has not been said yet, and find the exit code."""
         code = self._verdict.code(returned)
         if not self._ended_by:
-            self._print(2, self._verdict.last_words(returned).encode())
+            self._say(self._verdict.last_words(returned))
             return code
         if code == 0:
             return 0  # the program has taken the signal its own way
         if not self._verdict.reported and self._ended_by != signal.SIGPIPE:
             name = signal.Signals(self._ended_by).name
-            self._print(2, f"atoll: ended by {name}; all ranks ended\n".encode())
+            self._say(f"atoll: ended by {name}; all ranks ended\n")
         return 128 + self._ended_by
 
 
@@ -306,13 +375,6 @@ def listen_for_ranks(mark: str) -> socket.socket | None:
         return None
     listener.listen(1024)
     return listener
-
-
-def _peer(connection: socket.socket) -> int:
-    """The process at the other end of a connection."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    process: int = struct.unpack("3i", credentials)[0]
-    return process
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -190,18 +190,21 @@ def run_ranks(request: Request) -> int:
     """Start the ranks by the launcher, and stay with them."""
     assert request.ranks is not None
     launcher = find(request.mpiexec)
-    mark = secrets.token_hex(8)
-    for_ranks = json.dumps({"mark": mark, "all_output": request.all_output})
+    mark, sign = secrets.token_hex(16), secrets.token_hex(8)
+    for_ranks = json.dumps({"all_output": request.all_output})
+    # A command that is printed is one to be run by itself, without anybody to hear of its ranks.
+    forwarded = [] if request.print_command else launcher.forwarded(startup.MARK)
     command = launcher.command(
         request.ranks,
         [sys.executable, rank.__file__, for_ranks, *request.program],
         hosts=request.hosts,
         hostfile=request.hostfile,
-        mark=mark if request.all_output else None,
-        more=request.mpiexec_options,
+        mark=sign if request.all_output else None,
+        more=[*forwarded, *request.mpiexec_options],
     )
     if request.print_command:
         print(shlex.join(command))
         return 0
-    environment = {**os.environ, **launcher.environment()}
-    return Relay(launcher, request.ranks, mark, request.all_output).run(command, environment)
+    environment = {**os.environ, **launcher.environment(), startup.MARK: mark}
+    by_rank = launcher.rank_pattern(sign) if request.all_output else None
+    return Relay(launcher.family, request.ranks, mark, by_rank).run(command, environment)

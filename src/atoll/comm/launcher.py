@@ -25,6 +25,9 @@ ending: list[bool] = []
 leaving: list[Callable[[str], None]] = []
 """What a rank does at its orderly end, before it leaves the others; it is told how it leaves, in words."""
 
+failing: list[Callable[[BaseException], object]] = []
+"""What ends all ranks because of an error in the last functions of this one, which nobody else would see."""
+
 listeners: list[Callable[[bytes], None]] = []
 """Who is told how far this rank is: ``atoll run``, if it is on this host."""
 

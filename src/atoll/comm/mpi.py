@@ -468,12 +468,18 @@ def adopt(comm: Any) -> MpiCommunicator:
     if not isinstance(found, MpiCommunicator):
         found = MpiCommunicator(comm, _duplicate(comm), Traffic(), made_here=False)
         comm.Set_attr(_adopted, found)
+        if comm == MPI.COMM_WORLD and found.size > 1:
+            _end_together(found)
     return found
 
 
 def world_communicator() -> MpiCommunicator:
     """The communicator of all ranks of the job."""
-    communicator = adopt(MPI.COMM_WORLD)
+    return adopt(MPI.COMM_WORLD)
+
+
+def _end_together(communicator: MpiCommunicator) -> None:
+    """Let no rank of the job leave before all have come to their end, from the moment on in which all can reach all."""
     process = os.getpid()
 
     def leave(how: str = launcher.HOW) -> None:
@@ -482,11 +488,13 @@ def world_communicator() -> MpiCommunicator:
         if alive and not failed:
             try:
                 settle_all()
-            except BaseException:
+                others = [other.watch for other in _communicators if other is not communicator]
+                communicator.watch.leave(others, how)
+            except BaseException as error:
+                for end in launcher.failing:
+                    end(error)
                 traceback.print_exc()
                 communicator.abort(1)
-            others = [other.watch for other in _communicators if other is not communicator]
-            communicator.watch.leave(others, how)
 
     finalize = MPI.Finalize
 
@@ -500,12 +508,11 @@ def world_communicator() -> MpiCommunicator:
         if not MPI.Is_finalized():
             finalize()
 
-    if communicator.size > 1:
-        atexit.register(leave)
-        launcher.leaving.append(partial(leave_at_once, for_good=True))
-        # Who ends MPI itself answers no more, so others would wait at their end for ever.
-        MPI.Finalize = leave_at_once
-    return communicator
+    launcher.tell(launcher.TOGETHER)
+    atexit.register(leave)
+    launcher.leaving.append(partial(leave_at_once, for_good=True))
+    # Who ends MPI itself answers no more, so others would wait at their end for ever.
+    MPI.Finalize = leave_at_once
 
 
 # Forks ----------------------------------------------------------------------------------------

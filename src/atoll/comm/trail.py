@@ -37,6 +37,7 @@ from ..errors import (
     RankFailedError,
     WaitTimeoutError,
 )
+from . import whereabouts
 from .communicator import Array, Communicator
 from .whereabouts import ROOT as ROOT
 
@@ -166,6 +167,7 @@ class Trail:
         "hash",
         "number",
         "parted",
+        "pulse",
         "rank",
         "same",
         "window",
@@ -177,6 +179,8 @@ class Trail:
     def __init__(self, rank: int, tag_limit: int) -> None:
         self.rank = rank
         self.number = 0
+        self.pulse = whereabouts.pulse()
+        """Where those who ask see that this rank makes steps."""
         self.hash = 0
         self.gone = ""
         """How this rank has come to its end, if it has."""
@@ -203,7 +207,7 @@ class Trail:
             raise self._still_parted(what)
         if self.window is not None:
             Trail.close(self)
-        self.number = number = self.number + 1
+        self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK
         self._steps.append((number, rolled, user_site(), what, more))
 
@@ -291,6 +295,12 @@ def _words(site: Site | None, what: str) -> str:
     return f"{what} at {site_text(site)}" if site else what
 
 
+CURE = (
+    "What one rank alone shall do with a whole array, such as writing a file, takes two steps: all ranks compute "
+    "`whole = numpy.asarray(a)`, outside of the condition; inside of it the one rank uses `whole`"
+)
+
+
 def difference(one: Record, other: Record) -> str:
     """Where two ranks have parted, in words; nothing where both are on one way."""
     if one.rank > other.rank:
@@ -308,7 +318,7 @@ def difference(one: Record, other: Record) -> str:
                 f"ranks have parted: as step {number}, rank {one.rank} came to "
                 f"{words}, rank {other.rank} to {other_words}.{told} What "
                 "involves distributed arrays must be reached by all ranks alike, with the same "
-                "shapes and layouts; is it under a condition that differs by rank?"
+                f"shapes and layouts; is it under a condition that differs by rank? {CURE}"
             )
     for gone, here in ((one, other), (other, one)):
         if gone.gone and not here.gone and gone.number < here.number:
@@ -316,7 +326,7 @@ def difference(one: Record, other: Record) -> str:
             return (
                 f"ranks have parted: rank {gone.rank} {gone.gone}, its last step was "
                 f"{gone.last}; rank {here.rank} went on to {missed[1] if missed else here.last}, "
-                "which all ranks must reach"
+                f"which all ranks must reach. {CURE}"
             )
     return ""
 

@@ -12,14 +12,16 @@ Nothing here is sent while nobody waits, and nothing is posted: notes are looked
 from __future__ import annotations
 
 import pickle
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from ..config import config
-from ..errors import DivergenceError
+from ..errors import DivergenceError, WaitTimeoutError
 from . import whereabouts
 from .communicator import Request, describe_all
+from .stragglers import Stragglers
 from .trail import Record, Trail, difference
 
 _FEW = 64
@@ -188,15 +190,28 @@ class Watch:
             for peer in sorted(watch._curious):
                 watch._tell(peer, trail.record(answer=True))
         rank, size = self._communicator.rank, self._communicator.size
-        distance = 1
+        distance, stragglers = 1, Stragglers()
         while distance < size:
             self._tell((rank + distance) % size, distance)
             pause = 1e-5
             while distance not in self._rounds:
                 for watch in (self, *others):
                     watch.listen()
+                if distance == 1 and pause >= 5e-3:  # somebody is next to who has not come
+                    self._look_after(stragglers)
                 time.sleep(pause)
                 pause = min(5e-3, 1.5 * pause)
             distance *= 2
         while self._posted:
             self._sweep()
+
+    def _look_after(self, stragglers: Stragglers) -> None:
+        """Say in time whom this rank waits for at its end; an error when that has taken too long."""
+        rank, members = self._communicator.rank, self._communicator.members
+        said = stragglers.look(member for member in members if member != members[rank])
+        if said is not None:
+            words, over = said
+            words = f"rank {rank} of {len(members)} came to the end of the program, and {words}"
+            if over:
+                raise WaitTimeoutError(words)
+            print(f"atoll: {words}", file=sys.stderr, flush=True)

@@ -7,7 +7,11 @@ accepts. And it lets faulthandler answer a signal: that writes the lines of the 
 piece of memory, without the interpreter's help, whatever the thread does. Whoever has waited for too long
 sends the signal, and reads that memory through ``/proc``.
 
-Nothing of it costs a rank anything while nobody asks. It works on Linux, between processes of one user on one host.
+Beside the lines lies a number that changes with each step that the rank makes with others, its *pulse*: whoever
+has ended sees by it that the others get on.
+
+Nothing else of it costs a rank anything while nobody asks. It works on Linux, between processes of one user on one
+host: what another user has bound, or connects from, is as if it were not there.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """Files below it are atoll's own."""
@@ -33,7 +38,7 @@ ASKED, TOLD = 16, 4
 """Of how many ranks the whereabouts are asked, and told, in one message."""
 
 _LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
-_kept: list[object] = []
+_pulse = memoryview(bytearray(8)).cast("Q")
 _job: list[str] = []
 _processes: dict[int, int] = {}
 
@@ -58,6 +63,7 @@ def look_into(job: str) -> None:
 def be_found(job: str, rank: int) -> None:
     """Let the other ranks of ``job`` on this host ask where this one is, from now on."""
     import faulthandler
+    import mmap
     import socket
 
     asked_by = number()
@@ -66,16 +72,24 @@ def be_found(job: str, rank: int) -> None:
         return
     if signal.getsignal(asked_by) is not signal.SIG_DFL:
         return  # the program has it
+    global _pulse
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(_name(job, rank))
         listener.listen(1024)
         paper = os.memfd_create(PAPER)
+        os.write(paper, bytes(8))
+        _pulse = memoryview(mmap.mmap(paper, 8)).cast("Q")
     except OSError:
         listener.close()
         return
-    _kept.extend((listener, paper))
+    listener.detach()  # until the process ends, which is later than Python does
     faulthandler.register(asked_by, file=paper, all_threads=False)
+
+
+def pulse() -> memoryview:
+    """Where this rank writes a number that changes with its steps, in its one element."""
+    return _pulse
 
 
 def _name(job: str, rank: int) -> str:
@@ -91,12 +105,12 @@ class Whereabouts:
     waits: bool = False
 
 
-def told(ranks: Iterable[int]) -> str:
-    """Where these ranks of the job are, as the rest of a sentence: those first that wait for nobody."""
+def told(ranks: Iterable[int], *, waiting: bool = True) -> str:
+    """Where these ranks of the job are, as the rest of a sentence: those first that wait for nobody, or only those."""
     found = []
     for rank in list(ranks)[:ASKED]:
         where = ask(rank)
-        if where is not None:
+        if where is not None and (waiting or not where.waits):
             found.append(where)
     found.sort(key=lambda where: where.waits)
     return "".join(f"; {where.words}" for where in found[:TOLD])
@@ -109,10 +123,17 @@ def ask(rank: int) -> Whereabouts | None:
         return None
     who = f"rank {rank}"
     state = _state(process)
-    if state in ("", "Z", "X"):
+    if state in _ENDED:
         return Whereabouts(rank, f"{who} (process {process}) has ended")
     if state in ("T", "t"):
         return Whereabouts(rank, f"{who} (process {process}) is stopped, as by the signal SIGSTOP")
+    if not _catches(process):
+        ended = _paper(process) is not None
+        return (
+            Whereabouts(rank, f"{who} (process {process}) runs no Python any more", True)
+            if ended
+            else None
+        )
     frames = _frames(process)
     if frames is None:
         return None
@@ -125,7 +146,6 @@ def ask(rank: int) -> Whereabouts | None:
 def _process(rank: int) -> int | None:
     """The process of a rank: the kernel knows who listens under its name."""
     import socket
-    import struct
 
     if rank not in _processes and _job:
         with socket.socket(socket.AF_UNIX) as connection:
@@ -134,9 +154,41 @@ def _process(rank: int) -> int | None:
                 connection.connect(_name(_job[0], rank))
             except OSError:
                 return None
-            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            _processes[rank] = struct.unpack("3i", credentials)[0]
+            process = peer(connection)
+            if process is not None:
+                _processes[rank] = process
     return _processes.get(rank)
+
+
+def peer(connection: Any) -> int | None:
+    """The process at the other end of a local connection; None where it is another user's."""
+    import socket
+    import struct
+
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    process, user, _ = struct.unpack("3i", credentials)
+    return process if user == os.geteuid() else None
+
+
+def steps(rank: int) -> int | None:
+    """The pulse of a rank of this job; None where it is on another host, or has ended."""
+    process = _process(rank)
+    paper = None if process is None else _paper(process)
+    if paper is None:
+        return None
+    try:
+        with open(paper, "rb") as file:
+            return int.from_bytes(file.read(8), sys.byteorder)
+    except OSError:
+        return None
+
+
+_ENDED = ("", "Z", "X")
+
+
+def has_ended(process: int) -> bool:
+    """Whether a process runs no program any more."""
+    return _state(process) in _ENDED
 
 
 def _state(process: int) -> str:
@@ -156,7 +208,7 @@ def _frames(process: int) -> list[Frame] | None:
     """The main thread's frames, the innermost first; none if it is silent, None if it cannot be asked."""
     asked_by = number()
     paper = _paper(process)
-    if asked_by is None or paper is None or not _catches(process, asked_by):
+    if asked_by is None or paper is None:
         return None
     try:
         start = os.stat(paper).st_size
@@ -206,8 +258,9 @@ def _paper(process: int) -> str | None:
     return None
 
 
-def _catches(process: int, asked_by: int) -> bool:
+def _catches(process: int) -> bool:
     """Whether a process has a handler for the signal, which would end it otherwise."""
+    asked_by = number() or 0
     try:
         with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as file:
             found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", file.read(), re.MULTILINE)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
-from ..errors import LaunchError, WorldError
+from ..errors import CommunicationError, LaunchError, WorldError
 from . import launcher
 from .communicator import Communicator
 from .single import SingleCommunicator
@@ -220,6 +220,8 @@ def _process_communicator() -> Communicator:
         return SingleCommunicator()
     try:
         communicator = _world_of_mpi()
+    except CommunicationError:
+        raise  # MPI works, and says what ails it
     except (ImportError, RuntimeError) as error:
         raise _launch_error(launch, f"mpi4py does not work ({error})", absent=True) from error
     if launch is not None:
@@ -244,9 +246,7 @@ def _world_of_mpi() -> Communicator:
     finally:
         if alone:
             faulthandler.cancel_dump_traceback_later()
-    communicator = world_communicator()
-    launcher.tell(launcher.TOGETHER)
-    return communicator
+    return world_communicator()
 
 
 def _launch_error(launch: launcher.Launch | None, why: str, absent: bool) -> LaunchError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
 
@@ -174,9 +174,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         if count <= 0:
             raise ValueError("number sections must be larger than 0.")
         each, extra = divmod(total, count)
-        ends = [0]
-        for k in range(count):
-            ends.append(ends[-1] + each + (k < extra))
+        ends = list(accumulate([0] + extra * [each + 1] + (count - extra) * [each]))
     before = (slice(None),) * axis
     return [ary[(*before, slice(a, b))] for a, b in pairwise(ends)]
 

@@ -1,0 +1,55 @@
+"""Ranks that have not come to their end, seen by those that have: how long they have been waited for.
+
+Nobody can tell an endless loop from work that takes long. But who computes with others makes steps, which can
+be seen (see ``whereabouts``). So a word is said after ``config.wait_report`` seconds, with the lines, and again each
+time that the wait has doubled. The end comes once no rank has made a step for ``config.wait_abort`` seconds. Ranks of
+other hosts cannot be seen; who waits for one of them waits on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from ..config import config
+from . import whereabouts
+
+LOOKS = 8
+"""How often the steps are looked at within the shorter of both limits."""
+
+
+class Stragglers:
+    """One wait for the ends of others."""
+
+    __slots__ = ("_began", "_next_look", "_next_word", "_since", "_steps")
+
+    def __init__(self) -> None:
+        self._began = self._since = time.monotonic()
+        self._next_look, self._next_word = self._began, self._began + config.wait_report
+        self._steps: list[int | None] = []
+
+    def look(self, ranks: Iterable[int], ends: bool = True) -> tuple[str, bool] | None:
+        """What is to be said now of the wait for these ranks of the job, if anything; whether it is over.
+
+        Unless it ``ends`` never, because nobody needs them.
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return None
+        self._next_look = now + min(config.wait_report, config.wait_abort) / LOOKS
+        waited_for = sorted(ranks)
+        steps = [whereabouts.steps(rank) for rank in waited_for]
+        if steps != self._steps or None in steps:
+            self._since, self._steps = now, steps
+        over = ends and now - self._since >= config.wait_abort
+        if not over and now < self._next_word:
+            return None
+        waited = now - self._began
+        self._next_word = now + waited
+        where = whereabouts.told(waited_for, waiting=False)
+        if over:
+            return (
+                f"waited {config.wait_abort:.3g} s (ATOLL_WAIT_ABORT) for the others{where}",
+                True,
+            )
+        return f"waited {waited:.0f} s for the others{where}", False
