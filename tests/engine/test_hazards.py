@@ -6,6 +6,11 @@ import numpy
 import pytest
 
 import atoll as np
+from atoll.comm import simulated
+from atoll.layout import Layout, Undistributed
+
+from . import checking, mixing, wider
+from .layouts import lying
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -166,3 +171,31 @@ def test_a_value_that_a_reduction_reads_past_keeps_what_it_is_made_of():
         found.append((total, numpy.asarray(a)))
     assert found[0][0] == found[1][0]
     numpy.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.simulated(3)
+def test_a_mask_that_is_laid_out_evenly_when_it_is_counted(rank, size):
+    """What lies on few ranks is moved once it is computed with; then the mask lies otherwise than its array."""
+    few = Layout((5,), (Undistributed(),), grid=(1,), size=size, ranks=[2])
+    numbers = numpy.arange(5.0)
+    a, k = lying(numbers, few), lying(numbers % 2 == 0, few)
+    numpy.testing.assert_array_equal(a[k] + 1, [1, 3, 5])
+
+
+def test_drawn_programs_with_kernels():
+    """A few of those that ``python -m tests.engine.search 0:20000 1 mixing kernels`` draws."""
+    for seed in range(40_000, 40_030):
+        checking.check(wider.draw(seed, 14, exports=True, kind=mixing.Mixing))
+
+
+@pytest.mark.usefixtures("by_numpy")
+def test_drawn_programs_on_simulated_ranks():
+    for seed in range(41_000, 41_012):
+        program = wider.draw(seed, 14, ranks=True, kind=mixing.Mixing)
+        simulated.run(2 + seed % 2, checking.check, program, seed=seed)
+
+
+@pytest.mark.ranks(2)
+def test_drawn_programs_on_ranks(rank):
+    for seed in range(42_000, 42_006):
+        checking.check(wider.draw(seed, 14, ranks=True, kind=mixing.Mixing))

@@ -61,6 +61,8 @@ def compressed(handle: Handle, key: Any) -> Any:
     if home is not mask.place or (home is not None and not (home.is_boxes and home.held_once)):
         return None
     count = _true_elements(key._cell)
+    if key._cell.node.place is not mask.place:  # counting has laid it out evenly
+        return None
     if home is not None and (count < 2 or is_small((count,))):
         return None  # every rank gets all of them
     node = Node(
