@@ -48,6 +48,10 @@ class DivergenceError(CommunicationError):
     """Ranks reached different operations; the message names each side's line."""
 
 
+class ThreadError(CommunicationError):
+    """A second thread of a rank communicates, so that ranks may do so in other orders."""
+
+
 class WorldError(AtollError, ValueError):
     """An operation mixes arrays of different worlds, or names a rank that is not there."""
 

@@ -20,13 +20,14 @@ from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .comm.threads import catch_up, turn
 from .comm.trail import opened, site_number, site_text
 from .comm.world import current_world
 from .config import Settings, config
 from .errors import DeferredValueError, OutOfMemoryError
 from .graph.geometry import Geometry
 from .graph.node import Node, Site
-from .graph.pattern import Patterns
+from .graph.pattern import Pattern, Patterns
 from .kernels import rules, telling
 from .kernels.flags import report
 from .kernels.launch import KernelStep, supported
@@ -51,9 +52,15 @@ make_launch: Any = KernelStep
 
 
 class _Programs(threading.local):
-    """The programs of one thread: a program has memory of its own, which two must not share."""
+    """The programs of the process, or of a simulated rank. Whoever looks for one or runs one holds the lock."""
+
+    __slots__ = ("process",)  # which all threads see; what has no slot is of one thread
+    process: dict[str, Any]
 
     def __init__(self) -> None:
+        if not turn.simulated and hasattr(self, "process"):
+            self.__dict__.update(self.process)
+            return
         self.kept: OrderedDict[Any, Program] = OrderedDict()
         self.moved: OrderedDict[Any, Program] = OrderedDict()
         """Programs that were bound to slices, which may not come again."""
@@ -63,6 +70,13 @@ class _Programs(threading.local):
         """Their ``known`` are programs."""
         self.again: set[int] = set()
         """Numbers of lines whose values were computed again, because nothing had stored them the first time."""
+        if not turn.simulated:
+            self.process = dict(self.__dict__)
+
+    def forget(self) -> None:
+        """Plan everything anew."""
+        for known in (self.kept, self.moved, self.families, self.patterns, self.again):
+            known.clear()
 
 
 _programs = _Programs()
@@ -169,6 +183,8 @@ class Found(NamedTuple):
     order: list[Node]
     alive_leaves: tuple[bool, ...]
     alive_nodes: tuple[bool, ...]
+    uses: tuple[list[int], list[int]] = ([], [])
+    """How often the trace itself refers to each leaf and node."""
 
 
 def look_up(pending: Sequence[Node]) -> Found:
@@ -188,7 +204,11 @@ def look_up(pending: Sequence[Node]) -> Found:
     walk.add_numbers()
     frozen = tuple(key)
     program = _programs.kept.get(frozen) or _programs.moved.get(frozen)
-    return Found(frozen, structure, program, leaves, walk.scalars, order, alive_leaves, alive_nodes)
+    uses = walk.leaf_uses, walk.node_uses
+    scalars = walk.scalars
+    return Found(
+        frozen, structure, program, leaves, scalars, order, alive_leaves, alive_nodes, uses
+    )
 
 
 def fingerprint_of(pending: Sequence[Node]) -> int:
@@ -220,16 +240,21 @@ def evaluate(roots: Sequence[Node]) -> None:
             if node.weight < 0:
                 raise deferred_error(node)
             pending.append(node)
-    if opened.trails:
-        pending = windows.closing(pending)
-    if not pending:
+    if not pending and not opened.trails:
         return
-    recorded = rules.differing()
-    if recorded is None:
-        _compute(pending)
-    else:
-        with rules.under(recorded):
-            _compute(pending)
+    with turn.lock:
+        if opened.trails:
+            pending = windows.closing(pending)
+        else:  # another thread may have computed some of them meanwhile
+            pending = [node for node in pending if node.value is None]
+        if pending:
+            recorded = rules.differing()
+            if recorded is None:
+                _compute(pending)
+            else:
+                with rules.under(recorded):
+                    _compute(pending)
+    catch_up()
 
 
 class _Fit(NamedTuple):
@@ -319,7 +344,7 @@ def _compute(pending: list[Node]) -> None:
         # what is alive beside the trace itself shows in the counts of references
         form = tuple(map(getrefcount, nodes)), pinned, settings.fusion, settings.small
         fit: _Fit | None = pattern.known.get(form)
-        if fit is not None:
+        if fit is not None and not fit.program.running:
             if fit.passing:
                 lines = _programs.again
                 more = [
@@ -345,6 +370,8 @@ def _compute(pending: list[Node]) -> None:
         _compute([*pending, *more])
         return
     leaves, order, program = found.leaves, found.order, found.program
+    if program is not None and program.running:
+        program = make_program(found, pending, make_launch)
     state = State([leaf.value for leaf in leaves], found.scalars, int(program is not None))
     if program is None:
         program = _new_program(found, pending)
@@ -353,7 +380,7 @@ def _compute(pending: list[Node]) -> None:
     passing = _passing(found, pending, program)
     for place in passing:
         order[place].passed = True
-    if pattern is not None:
+    if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
         if len(pattern.known) >= _FITS_KEPT:
             pattern.known.clear()
         ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
@@ -369,6 +396,22 @@ def _compute(pending: list[Node]) -> None:
     kept = [first + place for place in program.kept]
     asked = pending[-1].site
     _run(program, state, nodes, range(first), range(first, len(nodes)), kept, asked)
+
+
+def _counted_alike(counts: tuple[int, ...], pattern: Pattern, found: Found) -> bool:
+    """Whether the same was alive when references were counted as when the trace was walked.
+
+    In between, another thread may have begun, or ceased, to hold some of it.
+    """
+    pairs = (
+        (pattern.leaves, found.uses[0], found.alive_leaves),
+        (pattern.order, found.uses[1], found.alive_nodes),
+    )
+    return all(
+        (counts[place] - _OURS > used) is alive
+        for places, uses, living in pairs
+        for place, used, alive in zip(places, uses, living, strict=True)
+    )
 
 
 def _run(

@@ -58,10 +58,7 @@ def check_moved():
         assert pieces(program) == pieces(planned)
         assert kinds(program) == kinds(planned)
         assert program.fingerprint == planned.fingerprint
-    evaluate._programs.moved.clear()
-    evaluate._programs.families.clear()
-    evaluate._programs.kept.clear()
-    evaluate._programs.patterns = evaluate.Patterns()
+    evaluate._programs.forget()
     return len(moved)
 
 

@@ -37,10 +37,10 @@ EXPRESSIONS = {
 def afresh(monkeypatch):
     """No kernel and no plan is known, and everything is recorded."""
     monkeypatch.setattr(compiling, "compiler", compiling.Compiler())
-    _programs.__init__()
+    _programs.forget()
     with config(small=0, kernel_cache="off"):
         yield
-    _programs.__init__()
+    _programs.forget()
 
 
 def kernels():
@@ -111,7 +111,7 @@ def test_a_finished_kernel_on_disk_is_taken_at_once(monkeypatch, tmp_path):
         numpy.array(x * 3 + 1)
         monkeypatch.undo()
         monkeypatch.setattr(compiling, "compiler", compiling.Compiler())
-        _programs.__init__()
+        _programs.forget()
         found = numpy.array(x * 3 + 1)
         assert [kernel.draft for kernel in kernels()] == [False]
     assert found.tobytes() == expected.tobytes()

@@ -81,7 +81,7 @@ class MpiCommunicator(ObjectsByMpi):
         # The next one is for parcels, which say by themselves to which step they belong.
         self._parcel_tag = self._own_tag - 2
         self.tag_limit = self._parcel_tag - 1
-        self.trail = Trail(self.rank, self.tag_limit)
+        self.trail = Trail(self.rank, self.tag_limit, alone=self.size == 1)
         self.watch = Watch(self)
         self._mpi = own
         self._made_here = made_here

@@ -31,6 +31,7 @@ from .communicator import Array, Communicator, Request, Traffic, check_array
 from .reduction import combine, contribution
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
 from .single import check_rows, deliver
+from .threads import begin_simulated_rank
 from .trail import Trail, settle_all
 from .world import World
 
@@ -164,6 +165,7 @@ class Simulation:
         args: tuple[Any, ...],
     ) -> None:
         rank.thread = threading.get_ident()
+        begin_simulated_rank()
         rank.gate.acquire()
         rank.state = "running"
         failure: BaseException | None = None
@@ -287,7 +289,8 @@ class SimulatedCommunicator(Communicator):
         self.size = len(members)
         self.tag_limit = 1 << 22
         self.traffic = rank.traffic
-        self.trail = rank.trails.setdefault(context, Trail(self.rank, self.tag_limit))
+        fresh = Trail(self.rank, self.tag_limit, alone=True)
+        self.trail = rank.trails.setdefault(context, fresh)
         self._rank = rank
         self._scheduler = simulation.scheduler
         self._context = context

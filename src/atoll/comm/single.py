@@ -60,7 +60,7 @@ class SingleCommunicator(Communicator):
         self.size = 1
         self.tag_limit = 1 << 30
         self.traffic = Traffic()
-        self.trail = Trail(0, self.tag_limit)
+        self.trail = Trail(0, self.tag_limit, alone=True)
         self._sent: dict[int, deque[Array]] = {}
         self._wanted: dict[int, deque[tuple[SingleRequest, Array]]] = {}
 

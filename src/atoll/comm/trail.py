@@ -35,10 +35,12 @@ from ..errors import (
     DeadlockError,
     DivergenceError,
     RankFailedError,
+    ThreadError,
     WaitTimeoutError,
 )
 from . import whereabouts
 from .communicator import Array, Communicator
+from .threads import communicating
 from .whereabouts import ROOT as ROOT
 
 Site = tuple[CodeType, int]
@@ -158,6 +160,7 @@ class Trail:
     """The steps of one rank on one communicator."""
 
     __slots__ = (
+        "_alone",
         "_bits",
         "_steps",
         "as_laid_out",
@@ -176,7 +179,9 @@ class Trail:
     close: ClassVar[Callable[[Trail], None]]
     """Compute what is in the window; see ``ops.windows``, which is above this room."""
 
-    def __init__(self, rank: int, tag_limit: int) -> None:
+    def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
+        self._alone = alone
+        """Whether any thread may communicate: there is nobody else, or the rank is a thread itself."""
         self.rank = rank
         self.number = 0
         self.pulse = whereabouts.pulse()
@@ -205,11 +210,23 @@ class Trail:
         """Something that all ranks must do alike begins here; ``str(more)`` tells such steps of one line apart."""
         if self.parted:
             raise self._still_parted(what)
+        if not self._alone:
+            self._by_one_thread(what)
         if self.window is not None:
             Trail.close(self)
         self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK
         self._steps.append((number, rolled, user_site(), what, more))
+
+    def _by_one_thread(self, what: str) -> None:
+        """Refuse to communicate in a second thread: which of two came first might differ by rank."""
+        other = communicating()
+        if other is not None:
+            raise ThreadError(
+                f"{_words(user_site(), what.rstrip(','))} needs all ranks, in thread {threading.current_thread().name!r} of rank "
+                f"{self.rank}, while thread {other.name!r} has communicated before and is alive; the ranks would not "
+                "know in which order. Do what involves divided arrays in one thread; another may go on once that one has ended"
+            )
 
     def part(self, verdict: str) -> DivergenceError:
         """The error to raise where it is found that the ranks have parted. They stay parted."""

@@ -7,9 +7,8 @@ here on, and the simulated ranks each have their own.
 
 Threads. Context variables do not cross into a thread that the program starts, so such a
 thread begins in the process-wide world, whatever the world of the thread that started it.
-A world's ranks must call it in the same order, so at most one thread of a process may use a
-world at a time. A thread that is to work beside the main one needs a world of its own,
-``mine = atoll.world.split(0)`` before it starts and ``with mine:`` inside it.
+The ranks of a world must call it in the same order, so one thread of a process communicates: another
+one gets a ``ThreadError`` for as long as the first is alive (see ``comm.threads``).
 """
 
 from __future__ import annotations

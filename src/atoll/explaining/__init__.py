@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..comm.threads import turn
 from ..evaluate import look_up, make_program, stored_too
 from ..graph.geometry import shape_text
 from ..graph.node import Node
@@ -44,7 +45,8 @@ def explain(x: Any) -> Explanation:
     node = x._cell.node
     what = _what(x, node)
     if node.value is None:
-        return _explain_pending(node, what)
+        with turn.lock:
+            return _explain_pending(node, what)
     program: Program | None = node.value.program
     if program is None:
         return _without_program(what, "data")

@@ -165,6 +165,11 @@ class Patterns:
         self._by_roots: dict[Any, list[Pattern]] = {}
         self._count = 0
 
+    def clear(self) -> None:
+        """Forget all."""
+        self._by_roots.clear()
+        self._count = 0
+
     def find(self, roots: Sequence[Node]) -> tuple[Pattern, Match] | None:
         """The pattern of a trace, and how the trace matches it."""
         if len(roots) == 1:
@@ -190,8 +195,7 @@ class Patterns:
         if len(set(roots)) < len(roots):
             return None
         if self._count >= self._MOST:
-            self._by_roots.clear()
-            self._count = 0
+            self.clear()
         candidates = self._by_roots.setdefault(_looks(roots), [])
         pattern = Pattern(roots, leaves, order)
         candidates.insert(0, pattern)

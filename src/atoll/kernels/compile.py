@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..comm.threads import process_lock
 from ..run import statistics
 from . import cache
 from .kernel import Kernel
@@ -68,7 +68,7 @@ class Compiler:
     def __init__(self, other: Machine | None = None) -> None:
         self._other = other
         self._kernels: OrderedDict[KernelSpec | str, Kernel] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = process_lock
         self._newest: _Shelf | None = None
         self._functions: _Shelf | None = None
 

@@ -43,6 +43,7 @@ from time import perf_counter, sleep
 from typing import Any, Protocol
 
 from ..comm import launcher
+from ..comm.threads import process_lock
 from ..config import available_cores
 from . import cache, waiting
 
@@ -195,7 +196,9 @@ class NativeTeam:
         return flags
 
     def _grow(self, threads: int) -> None:
-        with self._lock:
+        if not self._lock.acquire(False):  # somebody else is at it, or this thread in a finaliser
+            return
+        try:
             while self._size < min(threads, self._limit):
                 thread = threading.Thread(
                     target=self._worker,
@@ -210,6 +213,8 @@ class NativeTeam:
                     return
                 self._threads.append(thread)
                 self._resize(self._size + 1)
+        finally:
+            self._lock.release()
 
     def stop(self) -> None:
         with self._lock:
@@ -311,12 +316,11 @@ class PortableTeam:
 
 
 _team: Team | None = None
-_start_lock = threading.Lock()
 
 
 def _start() -> Team:
     global _team
-    with _start_lock:
+    with process_lock:
         if _team is None:
             _team = NativeTeam() if NativeTeam.supported() else PortableTeam()
             atexit.register(_team.close)
@@ -362,8 +366,6 @@ def stop() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _start_lock
-    _start_lock = threading.Lock()
     if _team is not None:
         _team.forget()
 

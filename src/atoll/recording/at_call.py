@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..comm.threads import turn
 from ..comm.trail import Site, site_from
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, settled, view_of
@@ -33,7 +34,7 @@ class Met(Protocol):
 
 def at_call(ufunc: np.ufunc, found: Met, one: Any, two: Any, frame: FrameType) -> Any:
     """The result by NumPy, where recording such an operation at this line has gained nothing; else ``None``."""
-    line = line_at(lines[found.form[5]], site_from(frame))
+    line = line_at(lines.get(found.form[5], {}), site_from(frame))
     if line is None:
         return None
     first = _memory_of(one)
@@ -58,7 +59,7 @@ def at_call_in_place(
     ufunc: np.ufunc, found: Met, target: Handle, other: Any, site: Site | None
 ) -> bool:
     """Let NumPy do ``target += other`` where recording it at this line has gained nothing; whether it did."""
-    line = line_at(lines[found.form[5]], site)
+    line = line_at(lines.get(found.form[5], {}), site)
     if line is None:
         return False
     cell = target._cell
@@ -66,11 +67,12 @@ def at_call_in_place(
     if second is None or _memory_of(target) is None:
         line.recorded()
         return False
-    if not cell.is_unshared():
-        return False
-    value = cell.own()
-    value.program = None
-    ufunc(value.array, second, out=value.array)
+    with turn.lock:
+        if cell.node.value is None or not cell.is_unshared():
+            return False
+        value = cell.own()
+        value.program = None
+        ufunc(value.array, second, out=value.array)
     return True
 
 

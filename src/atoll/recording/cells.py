@@ -15,10 +15,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..comm.threads import leave, turn
 from ..comm.trail import is_same, site_number
 from ..comm.world import World, current_world
 from ..evaluate import evaluate, fingerprint_of
@@ -92,7 +94,8 @@ def too_heavy(node: Node) -> bool:
             return True
     if node.weight <= WEIGHT_LIMIT:
         return False
-    _weigh_again(node)
+    with turn.lock:
+        _weigh_again(node)
     return node.weight > WEIGHT_LIMIT
 
 
@@ -141,6 +144,11 @@ def cut(nodes: Sequence[Node]) -> None:
 
     What is recorded afterwards begins from values then, whatever was pending before.
     """
+    with turn.lock:
+        _cut(nodes)
+
+
+def _cut(nodes: Sequence[Node]) -> None:
     first = nodes[0]
     known = _cuts_of(first).get(site_number(first.site))
     if known is not None and known.waist is not None:
@@ -313,11 +321,11 @@ class Cell:
         return node.value
 
     def own(self) -> Value:
-        """The value in memory that no other node shares, so that it may be written to."""
+        """The value in memory that no other node shares, so that it may be written to. The lock is held."""
         value = self.settle()
-        node, tiles = self.node, value.tiles
-        # self.node, the local variable, and getrefcount's own argument make three
-        if not value.pinned and sys.getrefcount(node) > 3:
+        tiles = value.tiles
+        if not value.pinned and not self.is_unshared():
+            node = self.node
             self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
             self.node.holders = node.holders  # who shares it may be known to this rank alone
             if hasattr(node, "asked"):
@@ -330,8 +338,11 @@ class Cell:
 
     def is_unshared(self) -> bool:
         """Whether this cell alone refers to its value."""
-        # self.node and getrefcount's own argument make two
-        return sys.getrefcount(self.node) <= 2
+        return sys.getrefcount(self.node) <= _BY_ITSELF
+
+    def references(self) -> int:
+        """How many there are to its value, with those that counting takes."""
+        return sys.getrefcount(self.node)
 
     def is_used_by_pieces(self) -> bool:
         """Whether short views have been recorded so often that it is better to compute, or copy, all of it."""
@@ -345,8 +356,17 @@ class Cell:
         """Whether a loop is at an assignment again that is still pending."""
         return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0
 
+    def pin(self) -> None:
+        """The memory keeps its address, and assignments land in it at once, until :meth:`unpin`."""
+        with turn.lock:
+            self.own().pinned = True
+            self.pins += 1
+
     def unpin(self) -> None:
-        """One export less."""
+        """One export less. Finalisers call this, on any thread."""
+        leave(self._unpinned)
+
+    def _unpinned(self) -> None:
         self.pins -= 1
         if self.pins == 0 and self.node.value is not None:
             self.node.value.pinned = False
@@ -371,17 +391,19 @@ class Cell:
 
     def export(self, view: Geometry) -> np.ndarray[Any, Any]:
         """A NumPy array over this memory; the cell stays pinned while it, or a view of it, lives."""
-        value = self.own()
+        with turn.lock:
+            value = self.own()
+            if self.node.place is None:
+                array = view_of(value.array, view)
+                value.pinned = True
+                self.pins += 1
         if self.node.place is not None:  # the value of all ranks, not what is here of it
             return self.gathered(view)
-        array = view_of(value.array, view)
         exported = np.asarray(_Export(array))
         if exported.dtype != array.dtype:
             exported = exported.view(array.dtype)
         if not (self.writeable and view.writeable):
             exported.flags.writeable = False
-        self.pins += 1
-        value.pinned = True
         holder = exported
         while isinstance(holder.base, np.ndarray):
             holder = holder.base
@@ -392,44 +414,45 @@ class Cell:
 
     def write(self, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> None:
         """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``."""
-        if self.pins:
-            if self.node.place is None:
-                self._write_now(region, value, mask)
-            else:
-                self._write_share_now(region, value, mask, site)
-            return
-        node = self.node
-        if node.place is not None:
-            node.place.world.communicator.trail.settle()
-        place = site_number(site)
-        if node.value is not None:
-            self.sites = {place}
-        else:
-            sites = self.sites
-            if sites is None:
+        with turn.lock:
+            if self.pins:
+                if self.node.place is None:
+                    self._write_now(region, value, mask)
+                else:
+                    self._write_share_now(region, value, mask, site)
+                return
+            node = self.node
+            if node.place is not None:
+                node.place.world.communicator.trail.settle()
+            place = site_number(site)
+            if node.value is not None:
                 self.sites = {place}
-            elif place in sites and node.weight >= 0:  # the loop has come round
-                del node
-                self.settle()
-                self.sites = {place}
-                if type(value) is Node and value.weight > NEAR_LIMIT:
-                    _weigh_again(value)
             else:
-                sites.add(place)
-        if (
-            mask is None
-            and region.is_base
-            and type(value) is Node
-            and value.geometry is self.geometry
-            and value.place is self.node.place
-        ):
-            self.node = value
-        else:
-            self.node = update(self.node, region, value, mask, site)
-        self.node.holders += 1
-        if self.node.weight > NEAR_LIMIT and too_heavy(self.node):
-            cut((self.node,))
-            self.sites = None
+                sites = self.sites
+                if sites is None:
+                    self.sites = {place}
+                elif place in sites and node.weight >= 0:  # the loop has come round
+                    del node
+                    self.settle()
+                    self.sites = {place}
+                    if type(value) is Node and value.weight > NEAR_LIMIT:
+                        _weigh_again(value)
+                else:
+                    sites.add(place)
+            if (
+                mask is None
+                and region.is_base
+                and type(value) is Node
+                and value.geometry is self.geometry
+                and value.place is self.node.place
+            ):
+                self.node = value
+            else:
+                self.node = update(self.node, region, value, mask, site)
+            self.node.holders += 1
+            if self.node.weight > NEAR_LIMIT and too_heavy(self.node):
+                cut((self.node,))
+                self.sites = None
 
     def _write_now(self, region: Geometry, value: Any, mask: Node | None) -> None:
         needed = [n for n in (value, mask) if type(n) is Node]
@@ -452,6 +475,16 @@ class Cell:
         place = new.place
         inside = place.layout.inside(place.world.rank)
         np.copyto(old.value.array[inside], new.value.array[inside])
+
+
+def _references() -> int:
+    """What :meth:`Cell.references` says of a node that nobody else refers to, in this version of Python."""
+    cell: Cell = object.__new__(Cell)
+    cell.node = Node("source", (), strided((1,), np.dtype(float), (8,)))
+    return cell.references()
+
+
+_BY_ITSELF = _references()
 
 
 def boxed(cell: Cell, node: Node) -> Cell:
@@ -485,6 +518,21 @@ class _Export:
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
         self.__array_interface__ = dict(array.__array_interface__)
+
+
+class _Pinned:
+    """Pins a cell for a while."""
+
+    __slots__ = ("cell",)
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+
+    def __enter__(self) -> None:
+        self.cell.pin()
+
+    def __exit__(self, *failure: object) -> None:
+        self.cell.unpin()
 
 
 class Handle:
@@ -530,9 +578,8 @@ class Handle:
         if small is not None:
             return small
         value = self._cell.settle()
-        node = self._cell.node
         geometry = self._geometry
-        if node.place is not None:
+        if self._cell.node.place is not None:
             return self._cell.gathered(geometry)
         array = view_of(value.array, geometry)
         if not geometry.writeable and array.flags.writeable:
@@ -574,7 +621,14 @@ class Handle:
         """Let NumPy write into the memory at once: ``function(array)``."""
         if self._np is None and self._cell.node.weight < 0:
             return Handle.call_later(function, (self,), {}, (0,))
-        array = self._array_to_write()
-        result = function(array)
-        self._written(array)
+        with self._held():
+            array = self._array_to_write()
+            result = function(array)
+            self._written(array)
         return result
+
+    def _held(self) -> AbstractContextManager[Any]:
+        """Keep the memory where it is while NumPy writes into it: other threads write into the same, then."""
+        if self._np is not None or self._cell.node.place is not None:
+            return nullcontext()
+        return _Pinned(self._cell)

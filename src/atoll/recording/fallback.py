@@ -11,6 +11,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
+from contextlib import ExitStack
 from functools import lru_cache
 from types import FrameType
 from typing import Any
@@ -37,7 +38,7 @@ class Given:
     With ``classes``, arrays of users' classes go as those of twins, and come back in their class.
     """
 
-    __slots__ = ("classes", "handles", "large", "others", "parents", "written")
+    __slots__ = ("classes", "handles", "large", "others", "parents", "pins", "written")
 
     def __init__(self, *, classes: bool = False) -> None:
         self.classes = classes
@@ -46,9 +47,12 @@ class Given:
         self.written: list[tuple[Array, Handle]] = []
         self.others: list[Array] = []
         self.large = False
+        self.pins = ExitStack()
 
     def array(self, handle: Handle, *, write: bool = False) -> Any:
         """The memory of one handle."""
+        if write:
+            self.pins.enter_context(handle._held())
         array = handle._array_to_write() if write else handle._array()
         if handle._np is None:
             if isinstance(handle, Handle.scalar_type):
@@ -224,12 +228,15 @@ def by_numpy(
     come_first()
     owner = getattr(function, "__self__", function)
     given = Given(classes=not isinstance(owner, np.ufunc))
-    plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
-    plain_options = {k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()}
-    if name and given.large:
-        warn(name)
-    result = function(*plain_args, **plain_options)
-    given.done()
+    with given.pins:
+        plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
+        plain_options = {
+            k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()
+        }
+        if name and given.large:
+            warn(name)
+        result = function(*plain_args, **plain_options)
+        given.done()
     return given.take(result)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.threads import turn
 from ..comm.trail import site_from, user_site
 from ..graph.geometry import Geometry
 from ..graph.node import Node, node_of, view_of
@@ -70,10 +71,11 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
         second = other
     else:
         return False
-    if not cell.is_unshared():
-        return False
-    memory = view_of(cell.own().array, geometry)
-    ufunc(memory, second, out=memory)
+    with turn.lock:
+        if cell.node.value is None or not cell.is_unshared():
+            return False
+        memory = view_of(cell.own().array, geometry)
+        ufunc(memory, second, out=memory)
     return True
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.threads import turn
 from ..comm.trail import bcast, site_from, user_site
 from ..graph.geometry import MODEST, SHORT, Geometry
 from ..graph.node import new, view_of
@@ -138,17 +139,18 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
         return False
     array = there.array
     if _names_element(key, geometry.ndim):
-        if not cell.is_unshared():
-            return False
-        array[key] = value
+        region, where = array, key
     else:
         if not BASIC.issuperset(map(type, key if type(key) is tuple else (key,))):
             return False
-        region = array[key]
-        if not (region.size <= SHORT or geometry.short) or not cell.is_unshared():
+        region, where = array[key], ...
+        if not (region.size <= SHORT or geometry.short):
             return False
-        region[...] = value
-    there.count = -1
+    with turn.lock:
+        if cell.node.value is not there or not cell.is_unshared():
+            return False
+        region[where] = value
+        there.count = -1
     return True
 
 
@@ -219,9 +221,10 @@ def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
     cell = handle._cell
     if cell.node.place is not None:
         return handle._geometry.is_base and bool(pieces.put_picked(cell, short, value))
-    if not (cell.is_unshared() or cell.is_used_by_pieces()):
-        return False
-    view_of(cell.own().array, handle._geometry)[short] = value
+    with turn.lock:
+        if not (cell.is_unshared() or cell.is_used_by_pieces()):
+            return False
+        view_of(cell.own().array, handle._geometry)[short] = value
     return True
 
 
@@ -335,28 +338,29 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
         return False
     if not is_at_hand(cell, region.size):
         return False
-    turn = cell.node.value is None
-    if turn:
+    round_again = cell.node.value is None
+    if round_again:
         if not cell.comes_round(user_site()):
             return False
         cell.settle()
     if array:
-        value = _few(value, turn)
+        value = _few(value, round_again)
         if value is None or (value.ndim and not region.ndim):
             return False  # an element: NumPy says what it takes
-    if not (turn or cell.is_unshared() or cell.is_used_by_pieces()):
-        # what is pending needs the old value, and may be computed before it has to be copied
-        return False
-    view_of(cell.own().array, region)[...] = value
+    with turn.lock:
+        if not (round_again or cell.is_unshared() or cell.is_used_by_pieces()):
+            # what is pending needs the old value, and may be computed before it has to be copied
+            return False
+        view_of(cell.own().array, region)[...] = value
     return True
 
 
-def _few(handle: Any, turn: bool) -> Any:
-    """The elements of a short array, computed if this is the ``turn`` of a loop; else ``None``."""
+def _few(handle: Any, round_again: bool) -> Any:
+    """The elements of a short array, computed if a loop has come round again; else ``None``."""
     if handle._np is not None:
         return handle._np
     found = present(handle)
-    if found is None and turn and handle._geometry.short:
+    if found is None and round_again and handle._geometry.short:
         node = handle._cell.node
         if node.place is None and node.weight >= 0:
             found = handle._array()

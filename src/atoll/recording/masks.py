@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.threads import turn
 from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import dense
@@ -108,7 +109,8 @@ def put_masked(handle: Handle, key: Any, value: Any) -> bool:
             return False
         if value._geometry.ndim == 0:
             return assign(handle._cell, geometry, value, mask)
-        whole = _whole(value._cell.node, mask, {})
+        with turn.lock:
+            whole = _whole(value._cell.node, mask, {})
         if whole is None or whole.geometry.shape != geometry.shape:
             return False
         cell = type(handle._cell)(whole)

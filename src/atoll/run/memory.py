@@ -31,13 +31,13 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..config import config
+from ..config import Settings, config
 from ..errors import OutOfMemoryError
 from . import statistics
 
@@ -104,7 +104,7 @@ def _lease_ended(lease: _Lease) -> None:
     if lease.nbytes < _LARGE and len(ended) < _WAITING:
         return
     lock = pool._lock
-    while ended and pool._open and lock.acquire(False):
+    while ended and pool._open and not pool._busy and lock.acquire(False):
         try:
             pool._put_away()
         finally:
@@ -158,7 +158,10 @@ class Pool:
     def __init__(self, limit: int | None = None) -> None:
         self.limit = available_memory() if limit is None else limit
         self._open = True
-        self._lock = Lock()
+        self._lock = RLock()
+        self._busy = False
+        """Whether the thread that has the lock is at work: a finaliser, or a signal handler, that interrupts it and
+        needs memory gets fresh memory."""
         self._ended: deque[_Lease] = deque()
         self._leases: dict[int, _Lease] = {}  # of the buffers in use, by address
         self._free: dict[int, list[_Block]] = {}  # by capacity; the last one was left last
@@ -190,21 +193,25 @@ class Pool:
         ended = self._ended
         block = None
         with self._lock:
-            if ended:
-                latest, settings = ended.pop(), config.settings()
-                keeps = settings.cache_depth and capacity <= settings.cache_bytes
-                if latest.nbytes == nbytes and self._used <= self.limit and keeps:
-                    block = latest.block  # one goes, one comes
-                else:
-                    ended.append(latest)
-                if ended:
-                    self._put_away()
-            if block is None:
-                blocks = self._free.get(capacity)
-                if blocks and self._used + nbytes <= self.limit:
-                    block = blocks.pop()
-                    self._cached -= capacity
-                    self._used += nbytes
+            interrupted, self._busy = self._busy, True
+            try:
+                if ended and not interrupted:
+                    latest, settings = ended.pop(), config.settings()
+                    keeps = settings.cache_depth and capacity <= settings.cache_bytes
+                    if latest.nbytes == nbytes and self._used <= self.limit and keeps:
+                        block = latest.block  # one goes, one comes
+                    else:
+                        ended.append(latest)
+                    if ended:
+                        self._put_away()
+                if block is None:
+                    blocks = self._free.get(capacity)
+                    if blocks and self._used + nbytes <= self.limit and not interrupted:
+                        block = blocks.pop()
+                        self._cached -= capacity
+                        self._used += nbytes
+            finally:
+                self._busy = interrupted
         if block is None:
             block = self._fresh(nbytes, capacity, what)
             statistics.allocated("created", self._used)
@@ -268,6 +275,13 @@ class Pool:
     def _put_away(self) -> None:
         """Keep the blocks of buffers that have ended, within the limits. The lock is held."""
         settings = config.settings()
+        busy, self._busy = self._busy, True
+        try:
+            self._keep(settings)
+        finally:
+            self._busy = busy
+
+    def _keep(self, settings: Settings) -> None:
         while self._ended:
             lease = self._ended.popleft()
             block = lease.block
@@ -289,6 +303,8 @@ class Pool:
         """Destroy what was left longest ago, until at most ``nbytes`` are kept. The lock is held."""
         while self._cached > nbytes:
             kept = [blocks for blocks in self._free.values() if blocks]
+            if not kept:  # what was interrupted has yet to put it there
+                return
             self._destroy_oldest(min(kept, key=lambda blocks: blocks[0].left))
 
     def _destroy_oldest(self, blocks: list[_Block]) -> None:
@@ -297,9 +313,6 @@ class Pool:
         if not blocks:  # a size that is gone leaves no entry
             del self._free[block.capacity]
         statistics.add("destroyed")
-
-    def _after_fork_in_child(self) -> None:
-        self._lock = Lock()
 
     def _close(self) -> None:
         """The interpreter ends: arrays that die from now on leave their memory to the system."""
@@ -337,4 +350,5 @@ pool = Pool()
 
 atexit.register(pool._close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=pool._after_fork_in_child)
+    hold, let_go = pool._lock.acquire, pool._lock.release
+    os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comm.communicator import Communicator
+from ..comm.threads import turn
 from ..comm.trail import opened, site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
@@ -319,6 +320,7 @@ class Program:
         "leaves",
         "outputs",
         "quick",
+        "running",
         "sites",
         "size",
         "steps",
@@ -340,6 +342,8 @@ class Program:
         self._empty = (None,) * (size - leaves)
         self.steps = steps
         self._ran = False
+        self.running = False
+        """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
         self.quick: Sequence[Step] | None = None
         """The steps as they are run from the second time on."""
         self.outputs = outputs
@@ -379,10 +383,13 @@ class Program:
         """
         state.registers.extend(self._empty)
         try:
-            for step in self.quick or self._steps():
-                state.step = step
-                step.run(state)
+            with turn.lock:
+                self.running = True
+                for step in self.quick or self._steps():
+                    state.step = step
+                    step.run(state)
         finally:
+            self.running = False
             statistics.counters().ran(state.kernels, state.reused, state.messages, state.moved)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
@@ -400,7 +407,9 @@ class Program:
         A step may have written over memory that belonged to a leaf. Whatever needs the old
         version was done before, so with these values the trace can be computed again.
         """
-        failed = state.step
+        failed = getattr(state, "step", None)
+        if failed is None:
+            return []
         failed = getattr(failed, "steps", (failed,))[0]
         before = set(map(id, self.steps[: self.steps.index(failed)]))
         found = []

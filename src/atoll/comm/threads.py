@@ -1,0 +1,81 @@
+"""Threads of one process: one at a time changes what arrays hold, and the others wait for it.
+
+``turn.lock`` is held by whoever evaluates, assigns, or follows the operands of a pending node. Its rules:
+
+* It is re-entrant: a finaliser, a signal handler or a handler of warnings that runs meanwhile in the same thread may
+  use arrays.
+* It is not held while NumPy's functions or functions of the user run on data. Memory that they write into is pinned.
+* Recording an operation needs no lock: it reads the node of a cell once, and makes a new node.
+* Finalisers never wait for it. What they have to do is left to whoever holds it: see :func:`leave`.
+* A fork waits for it, so that a child never begins in the middle of somebody else's work.
+
+Simulated ranks are threads that take turns, and wait for each other in the middle of an evaluation; each has a lock and
+caches of its own. On several ranks the order of messages follows from the order of evaluations, so one thread of a
+rank communicates: see :meth:`.Trail.step`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, ClassVar
+
+
+class _Turn(threading.local):
+    lock: ClassVar[Any] = threading.RLock()
+    """That of the process, or of a simulated rank."""
+    simulated = False
+    """Whether this thread is a simulated rank."""
+
+
+turn = _Turn()
+process_lock: Any = _Turn.lock
+"""The same for what all simulated ranks share, such as compiled code."""
+_left: deque[Callable[[], None]] = deque()
+
+
+def begin_simulated_rank() -> None:
+    """This thread becomes a simulated rank, which waits for no other thread's lock."""
+    turn.__dict__["lock"] = threading.RLock()
+    turn.simulated = True
+
+
+def leave(task: Callable[[], None]) -> None:
+    """Do something under the lock, now or as soon as the thread that holds it lets go. Never waits."""
+    _left.append(task)
+    catch_up()
+
+
+def catch_up() -> None:
+    """Do what was left to whoever holds the lock."""
+    while _left and turn.lock.acquire(False):
+        try:
+            with suppress(IndexError):  # another thread was quicker
+                _left.popleft()()
+        finally:
+            turn.lock.release()
+
+
+class _Communicating:
+    thread: ClassVar[threading.Thread | None] = None
+
+
+def communicating() -> threading.Thread | None:
+    """The other thread that communicates for this process, as long as it is alive; else that is this thread from now on."""
+    mine, known = threading.current_thread(), _Communicating.thread
+    if known is mine:
+        return None
+    with turn.lock:
+        known = _Communicating.thread
+        if known is not None and known is not mine and known.is_alive():
+            return known
+        _Communicating.thread = mine
+        return None
+
+
+if hasattr(os, "register_at_fork"):
+    hold, let_go = process_lock.acquire, process_lock.release
+    os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
