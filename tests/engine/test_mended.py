@@ -191,3 +191,21 @@ def test_what_equals_an_axis_is_none(name, wrong):
         getattr(a, name)(axis=1)
         with pytest.raises(TypeError):
             getattr(a, name)(axis=wrong)
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_elements_that_share_memory_are_written_in_numpys_order(step):
+    """Of elements in one place the last one stays, on any number of threads; what was recorded before sees the old ones."""
+    shape = (7, 104, 609)
+    values = np.random.default_rng(3).integers(0, 1 << 15, shape).astype(np.int16)
+
+    def program(m):
+        x = m.array(values)
+        view = m.lib.stride_tricks.as_strided(x, shape, (step, *values.strides[1:]))
+        before = view + 1
+        m.invert(x, out=view)
+        view[2:] = m.array(values)[2:]
+        return before, x, view + 0
+
+    for found, wanted in zip(program(atoll), program(np)):
+        np.testing.assert_array_equal(found, wanted)

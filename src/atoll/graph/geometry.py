@@ -92,6 +92,7 @@ class Geometry:
         "ndim",
         "number",
         "offset",
+        "overlapping",
         "shadow",
         "shape",
         "short",
@@ -120,6 +121,8 @@ class Geometry:
         """Whether this is all of its base, unchanged."""
         self.c_contiguous: bool = shadow.flags.c_contiguous
         self.writeable: bool = shadow.flags.writeable
+        self.overlapping: bool = base is not None and not self.c_contiguous and _overlaps(shadow)
+        """Whether elements of this view may share memory with one another, as those of ``as_strided`` do."""
         self.number = next(_numbers)
         self.through: Any = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
@@ -239,6 +242,7 @@ class Geometry:
         made.is_base = False
         made.c_contiguous = self.c_contiguous
         made.writeable = self.writeable
+        made.overlapping = self.overlapping
         made.number = next(_numbers)
         made.through = None
         made._memo = {}
@@ -294,6 +298,17 @@ class Geometry:
             and self.base.c_contiguous
             and self.dtype == self.base.dtype
         )
+
+
+def _overlaps(array: np.ndarray[Any, Any]) -> bool:
+    """Whether one element of an array may begin before another one ends, as far as strides tell."""
+    end = array.itemsize
+    steps = [(abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1]
+    for step, n in sorted(steps):
+        if step < end:
+            return True
+        end += step * (n - 1)
+    return False
 
 
 def choice_of(view: Geometry) -> tuple[tuple[Any, ...], list[int]] | None:

@@ -413,9 +413,12 @@ class Cell:
         return exported
 
     def write(self, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> None:
-        """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``."""
+        """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``.
+
+        Of elements that share memory the last one stays, in NumPy's order, so NumPy writes them.
+        """
         with turn.lock:
-            if self.pins:
+            if self.pins or region.overlapping:
                 if self.node.place is None:
                     self._write_now(region, value, mask)
                 else:
@@ -459,7 +462,7 @@ class Cell:
         evaluate(needed)
         array = _whole(value) if type(value) is Node else value
         where: Any = True if mask is None else _whole(mask)
-        target = view_of(self.settle().array, region)
+        target = view_of(self.own().array, region)
         np.copyto(target, array, casting="unsafe", where=where)
 
     def _write_share_now(
