@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from operator import getitem
-from types import GenericAlias
+from types import FunctionType, GenericAlias
 from typing import Any
 
 import numpy as np
@@ -545,9 +545,13 @@ def _add_methods() -> None:
     ):  # fmt: skip
         setattr(ndarray, f"__i{name}__", in_place_operator(ufunc))
     for name in dir(np.ndarray):
-        own = ndarray.__dict__.get(name)
-        if callable(own) and not name.startswith("__") and not own.__doc__:
-            own.__doc__ = getattr(np.ndarray, name).__doc__
+        own, numpys = getattr(ndarray, name, None), getattr(np.ndarray, name)
+        if not isinstance(own, FunctionType):
+            continue
+        if not name.startswith("__") and not own.__doc__:
+            own.__doc__ = numpys.__doc__
+        if getattr(numpys, "__text_signature__", None):  # from NumPy 2.4 on
+            own.__wrapped__ = numpys  # type: ignore[attr-defined]
 
 
 def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | None) -> Any:

@@ -139,3 +139,25 @@ def test_views_by_strides_are_views_of_ours():
         a = atoll.arange(1000.0) * 2
         as_strided(a, (10, 10), (8, 8))[0] = 7
         assert a[:12].tolist() == [7.0] * 10 + [20.0, 22.0]
+
+
+def test_removed_names_say_what_to_use_instead():
+    with pytest.raises(
+        AttributeError, match=r"`np.float_` was removed .* Use `np.float64` instead"
+    ):
+        _ = atoll.float_
+    with pytest.raises(AttributeError, match="deprecated alias for the builtin"):
+        _ = atoll.object
+
+
+def test_signatures_are_numpys():
+    for name in ("sum", "reshape", "astype", "take", "__array__", "view"):
+        ours = inspect.signature(getattr(atoll.ndarray, name))
+        try:
+            assert ours == inspect.signature(getattr(numpy.ndarray, name))
+        except ValueError:  # NumPy's methods have none before 2.4
+            assert "self" in ours.parameters
+    for name in ("dot", "arange", "copyto"):
+        for text in ("__signature__", "__text_signature__"):
+            theirs = getattr(getattr(numpy, name), text, None)
+            assert getattr(getattr(atoll, name), text, None) == theirs

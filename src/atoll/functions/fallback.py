@@ -112,9 +112,12 @@ _SPECIAL = {"__config__", "__array_api_version__", "__array_namespace_info__"}
 def late(name: str) -> Any:
     """A module of NumPy's that it imports when somebody asks for it, as we do."""
     private = name.startswith("__") and name not in _SPECIAL
-    if kinds.get(name) != "same" and (private or not hasattr(np, name)):
+    if private and kinds.get(name) != "same":
         raise AttributeError(f"module 'atoll' has no attribute {name!r}")
-    return getattr(np, name)
+    try:
+        return getattr(np, name)
+    except AttributeError as error:  # which may say what to use instead
+        raise AttributeError(str(error).replace("module 'numpy'", "module 'atoll'")) from None
 
 
 publish_the_rest()

@@ -59,7 +59,8 @@ class Namespace(ModuleType):
         if _is_function(value) and not name.startswith("_"):
             given, value = value, numpy_function(value, f"{self._label}.{name}")
             implementations.setdefault(given, value)
-        self.__dict__[name] = value
+        if name in original.__dict__:  # what NumPy answers anew each time may come with a warning
+            self.__dict__[name] = value
         return value
 
     def __dir__(self) -> list[str]:

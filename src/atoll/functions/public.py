@@ -69,6 +69,17 @@ def _of_a_user(value: Any) -> bool:
     return is_subclass(value) and place_of(value) is None
 
 
+def look_like(original: Any, function: Any, name: str) -> None:
+    """Give a function the name, the text and the signature of NumPy's."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = original.__doc__
+    function.__wrapped__ = original
+    for text in ("__signature__", "__text_signature__"):
+        found = getattr(original, text, None)
+        if found is not None:
+            setattr(function, text, found)
+
+
 def declare(
     function: Callable[..., Any],
     original: Any,
@@ -117,9 +128,7 @@ def declare(
         ):  # it looked at values that are not there yet: NumPy can wait
             return by_numpy(original, args, options)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = original.__doc__
-    call.__wrapped__ = original  # type: ignore[attr-defined]
+    look_like(original, call, name)
     publish(name, call, "native", original)
     return call
 
@@ -149,9 +158,7 @@ def numpy_function(
     def function(*args: Any, **options: Any) -> Any:
         return by_numpy(original, args, options, writes=writes, name=warning)
 
-    function.__name__ = function.__qualname__ = name.rpartition(".")[2]
-    function.__doc__ = original.__doc__
-    function.__wrapped__ = original  # type: ignore[attr-defined]
+    look_like(original, function, name.rpartition(".")[2])
     return function
 
 
