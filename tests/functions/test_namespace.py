@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
 import subprocess
 import sys
 import warnings
@@ -161,3 +162,27 @@ def test_signatures_are_numpys():
         for text in ("__signature__", "__text_signature__"):
             theirs = getattr(getattr(numpy, name), text, None)
             assert getattr(getattr(atoll, name), text, None) == theirs
+
+
+@pytest.mark.parametrize("room", ["", "linalg", "fft", "random", "lib.stride_tricks", "strings"])
+def test_functions_can_be_pickled(room):
+    """By their names, as NumPy's: a pool of processes is given them."""
+    module = importlib.import_module(f"atoll.{room}".rstrip("."))
+    for name in dir(module):
+        value = getattr(module, name)
+        if getattr(value, "__wrapped__", None) and not name.startswith("_"):
+            assert pickle.loads(pickle.dumps(value)) is value, name
+
+
+def test_classes_have_a_say_in_what_is_made_like_them():
+    class Own(atoll.ndarray):
+        def __array_function__(self, func, types, args, kwargs):
+            return super().__array_function__(func, types, args, kwargs).view(Own)
+
+    like = atoll.array(1).view(Own)
+    for make in (atoll.array, atoll.ones, atoll.arange, atoll.asfortranarray, atoll.identity):
+        assert type(make(3, like=like)) is Own
+        assert type(make(3, like=atoll.array(1))) is atoll.ndarray
+        with pytest.raises(TypeError, match="`like` argument must be"):
+            make(3, like=1)
+    assert type(atoll.frombuffer(b"8 bytes.", like=like)) is Own

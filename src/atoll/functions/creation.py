@@ -22,7 +22,7 @@ from ..recording.making import from_numpy, is_small, of_array, plain
 from ..recording.scalar import Scalar
 from ..recording.small import GENERAL, at_once
 from ..recording.spread import place_of
-from .public import array_of, is_large, native, on_data, publish
+from .public import array_of, declare, is_large, native, on_data
 
 _NATIVE_KINDS = "biufc"
 
@@ -39,12 +39,9 @@ def zeros(
     order: Any = "C",
     *,
     device: Any = None,
-    like: Any = None,
     layout: Any = None,
 ) -> Any:
     _check(device)
-    if like is not None and not isinstance(like, Handle):
-        return np.zeros(shape, dtype, order, like=like)
     return creation.zeros(
         shape if type(shape) is int else plain(shape),
         float if dtype is None else dtype,
@@ -60,12 +57,9 @@ def ones(
     order: Any = "C",
     *,
     device: Any = None,
-    like: Any = None,
     layout: Any = None,
 ) -> Any:
     _check(device)
-    if like is not None and not isinstance(like, Handle):
-        return np.ones(shape, dtype, order, like=like)
     return creation.filled(
         shape if type(shape) is int else plain(shape),
         1,
@@ -82,12 +76,9 @@ def empty(
     order: Any = "C",
     *,
     device: Any = None,
-    like: Any = None,
     layout: Any = None,
 ) -> Any:
     _check(device)
-    if like is not None and not isinstance(like, Handle):
-        return np.empty(shape, dtype, order, like=like)
     return creation.empty(
         shape if type(shape) is int else plain(shape),
         float if dtype is None else dtype,
@@ -104,12 +95,9 @@ def full(
     order: Any = "C",
     *,
     device: Any = None,
-    like: Any = None,
     layout: Any = None,
 ) -> Any:
     _check(device)
-    if like is not None and not isinstance(like, Handle):
-        return np.full(shape, fill_value, dtype, order, like=like)
     if dtype is None:
         dtype = getattr(fill_value, "dtype", None) or np.array(plain(fill_value)).dtype
     made = creation.shape_of(plain(shape))
@@ -213,16 +201,14 @@ def full_like(
 
 
 @native
-def arange(
-    *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
-) -> Any:
+def arange(*args: Any, dtype: Any = None, device: Any = None, **named: Any) -> Any:
     _check(device)
     if len(args) == 0 and "stop" not in named and "start" in named:
         numpy_arange: Any = np.arange
         numpy_arange(start=0)  # NumPy's words
-    if not 1 <= len(args) + len(named) <= 4 or (like is not None and not isinstance(like, Handle)):
+    if not 1 <= len(args) + len(named) <= 4:
         theirs: Any = np.arange
-        return theirs(*args, dtype=dtype, **named, **({} if like is None else {"like": like}))
+        return theirs(*args, dtype=dtype, **named)
     given = dict(zip(("start", "stop", "step", "dtype"), args))
     dtype = given.pop("dtype", dtype)
     made = None
@@ -237,17 +223,13 @@ def arange(
 @native
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
-    ndmax: Any = None, like: Any = None,
+    ndmax: Any = None,
 ) -> Any:  # fmt: skip
     if type(copy) is not bool and isinstance(copy, (str, np._CopyMode)):
         np.array((), copy=copy)  # type: ignore[arg-type]  # NumPy's words
         copy = None if copy is np._CopyMode.IF_NEEDED else bool(copy)
-    if ndmax is not None and like is None:  # how deep NumPy looks into what it is given
+    if ndmax is not None:  # how deep NumPy looks into what it is given
         object = np.array(plain(object), dtype, ndmin=ndmin, ndmax=ndmax)
-    if like is not None and not isinstance(like, Handle):
-        return np.array(
-            plain(object), dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, like=like
-        )
     if subok and isinstance(object, ndarray) and type(object) is not ndarray:
         result = shaping.like(object, _asarray(object, dtype, order, copy))
     else:
@@ -265,11 +247,8 @@ def asarray(
     *,
     device: Any = None,
     copy: Any = None,
-    like: Any = None,
 ) -> Any:
     _check(device)
-    if like is not None and not isinstance(like, Handle):
-        return np.asarray(plain(a), dtype, order, like=like)
     return _asarray(a, dtype, order, copy)
 
 
@@ -281,11 +260,8 @@ def asanyarray(
     *,
     device: Any = None,
     copy: Any = None,
-    like: Any = None,
 ) -> Any:
     _check(device)
-    if like is not None and not isinstance(like, Handle):
-        return np.asanyarray(plain(a), dtype, order, like=like)
     result = _asarray(a, dtype, order, copy)
     return (
         shaping.like(a, result)
@@ -295,14 +271,14 @@ def asanyarray(
 
 
 @native
-def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    result = asarray(a, dtype, "C", like=like)
+def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
+    result = asarray(a, dtype, "C")
     return shaping.reshape(result, (1,)) if result.ndim == 0 else result
 
 
 @native
-def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    result = asarray(a, dtype, "F", like=like)
+def asfortranarray(a: Any, dtype: Any = None) -> Any:
+    result = asarray(a, dtype, "F")
     return shaping.reshape(result, (1,)) if result.ndim == 0 else result
 
 
@@ -375,19 +351,16 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     return of_array(np.from_dlpack(x, device=device, copy=copy))
 
 
-def frombuffer(buffer: Any, *args: Any, like: Any = None, **options: Any) -> Any:
+def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
     """An array over the memory of a buffer."""
     if isinstance(buffer, Handle):
         buffer = np.asarray(buffer)
-    if like is not None and not isinstance(like, Handle):
-        options["like"] = like
     made: Any = np.frombuffer(buffer, *args, **options)
     return of_array(made) if type(made) is np.ndarray else made
 
 
 for _shown in (from_dlpack, frombuffer):
-    _shown.__doc__ = getattr(np, _shown.__name__).__doc__
-    publish(_shown.__name__, _shown, "data")
+    declare(_shown, getattr(np, _shown.__name__), _shown.__name__, short=False)
 
 
 on_data(

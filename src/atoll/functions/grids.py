@@ -26,15 +26,9 @@ def eye(
     order: Any = "C",
     *,
     device: Any = None,
-    like: Any = None,
 ) -> Any:
     rows, columns = index(N), index(N) if M is None else index(M)
-    if (
-        is_small((rows, columns))
-        or not is_native(np.dtype(dtype))
-        or like is not None
-        or order != "C"
-    ):
+    if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or order != "C":
         return from_numpy(np.eye(rows, columns, k, dtype, order))
     k = index(k)
     result = creation.filled((rows, columns), 0, dtype)
@@ -49,8 +43,8 @@ def eye(
 
 
 @native
-def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    return eye(n, dtype=float if dtype is None else dtype, like=like)
+def identity(n: Any, dtype: Any = None) -> Any:
+    return eye(n, dtype=float if dtype is None else dtype)
 
 
 def _along(n: int, axis: int, ndim: int, first: int = 0) -> Any:
@@ -60,15 +54,9 @@ def _along(n: int, axis: int, ndim: int, first: int = 0) -> Any:
 
 
 @native
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:
     rows, columns = index(N), index(N) if M is None else index(M)
-    if (
-        is_small((rows, columns))
-        or not is_native(np.dtype(dtype))
-        or like is not None
-        or rows < 0
-        or columns < 0
-    ):
+    if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or rows < 0 or columns < 0:
         return from_numpy(np.tri(rows, columns, k, dtype))
     below = general(np.greater_equal, _along(rows, 0, 2), _along(columns, 1, 2, -k))
     return creation.astype(below, dtype, copy=False)
@@ -126,9 +114,7 @@ def from_or_each(made: Any) -> Any:
 
 
 @native
-def fromfunction(
-    function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **options: Any
-) -> Any:
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **options: Any) -> Any:
     shape = creation.shape_of(plain(shape))
     kind = np.dtype(dtype)
     if is_small(shape) or kind.char not in "bhilqBHILQfd":

@@ -11,7 +11,7 @@ from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.making import plain
 from ..recording.scalar import Scalar
-from .public import array_of, declare, is_large, native, on_data, publish
+from .public import array_of, declare, is_large, look_like, native, on_data, publish
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -94,8 +94,7 @@ def _sharing(exact: bool) -> Any:
                 return False
         return bool(by_numpy(compare, (a, b, max_work), {}))
 
-    function.__doc__ = compare.__doc__
-    function.__name__ = compare.__name__
+    look_like(compare, function, compare.__name__)
     return function
 
 

@@ -64,7 +64,8 @@ class Namespace(ModuleType):
         return value
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(self._load()), *self.__dict__})
+        names = [name for name in dir(self._load()) if not name.startswith("__")]
+        return sorted({*names, *self.__dict__})
 
 
 def nothing_of_its_own() -> Mapping[str, Any]:

@@ -70,14 +70,23 @@ def _of_a_user(value: Any) -> bool:
 
 
 def look_like(original: Any, function: Any, name: str) -> None:
-    """Give a function the name, the text and the signature of NumPy's."""
-    function.__name__ = function.__qualname__ = name
+    """Give a function the name, the text and the signature of NumPy's, and a place in atoll's modules."""
+    module, _, function.__name__ = f"atoll.{name}".rpartition(".")
+    function.__module__, function.__qualname__ = module, function.__name__
     function.__doc__ = original.__doc__
     function.__wrapped__ = original
     for text in ("__signature__", "__text_signature__"):
         found = getattr(original, text, None)
         if found is not None:
             setattr(function, text, found)
+
+
+def _alike(function: Any, original: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Make an array with ``like=``: a class of its own has a say, by NumPy's dispatch."""
+    like = options.pop("like")
+    if like is None or type(like) in (ndarray, np.ndarray):
+        return function(*args, **options)
+    return original(*args, **options, like=like)
 
 
 def declare(
@@ -100,6 +109,8 @@ def declare(
     bare = name not in CREATING
 
     def call(*args: Any, **options: Any) -> Any:
+        if "like" in options:
+            return _alike(call, original, args, options)
         if known is not None and len(args) == 2 and not options:
             a, b = args
             if type(a) is ndarray is type(b) and a._np is None is b._np:
@@ -156,9 +167,11 @@ def numpy_function(
     warning = f"numpy.{name}" if warns else ""
 
     def function(*args: Any, **options: Any) -> Any:
+        if "like" in options:
+            return _alike(function, original, args, options)
         return by_numpy(original, args, options, writes=writes, name=warning)
 
-    look_like(original, function, name.rpartition(".")[2])
+    look_like(original, function, name)
     return function
 
 

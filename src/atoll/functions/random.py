@@ -16,7 +16,7 @@ from ..recording.fallback import by_numpy
 from ..recording.late import drawing
 from ..recording.small import GENERAL, at_once
 from .namespaces import Namespace
-from .public import is_large, publish
+from .public import is_large, look_like, publish
 
 _IN_PLACE = {"shuffle"}
 _ORDERED = {"permutation", "shuffle", "choice"}
@@ -124,7 +124,6 @@ def _shared_entropy() -> int | None:
 
 def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
     """One of the functions that draw from NumPy's own generator."""
-    original = getattr(type(state), name)
     public = getattr(np.random, name)
 
     def draw(*args: Any, **options: Any) -> Any:
@@ -137,8 +136,7 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
             result = at_once(public, args, options, bare=True)
         return by_numpy(public, args, options) if result is GENERAL else result
 
-    draw.__name__ = draw.__qualname__ = name
-    draw.__doc__ = original.__doc__
+    look_like(public, draw, f"random.{name}")
     return draw
 
 
