@@ -147,8 +147,6 @@ def test_removed_names_say_what_to_use_instead():
         AttributeError, match=r"`np.float_` was removed .* Use `np.float64` instead"
     ):
         _ = atoll.float_
-    with pytest.raises(AttributeError, match="deprecated alias for the builtin"):
-        _ = atoll.object
 
 
 def test_signatures_are_numpys():
