@@ -174,3 +174,29 @@ def test_as_in_numpy(operand):
         if found != expected:
             wrong[call] = found, expected
     assert not wrong, f"{operand}: {list(wrong)}, {wrong}"
+
+
+COPIES = [
+    "x.ravel('K')", "x.ravel('A')", "x.flatten('K')", "x.flatten('A')", "x.copy('K')", "x.copy('A')", "np.array(x)",
+    "np.zeros_like(x)", "np.frombuffer(x.tobytes('A'))", "np.frombuffer(x.tobytes('F'))",
+]  # fmt: skip
+REPEATED = {
+    "below": lambda np, x: np.broadcast_to(x[0], x.shape),
+    "beside": lambda np, x: np.broadcast_to(x[..., :1], x.shape),
+    "below, turned": lambda np, x: np.broadcast_to(x[0], x.shape).T,
+    "of one": lambda np, x: np.broadcast_to(x[:1, ..., :1], x.shape),
+    "not": lambda np, x: x[..., 1:2],
+}
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.parametrize("operand", OPERANDS)
+def test_copies_in_the_order_of_views_that_repeat(operand):
+    for name, repeat in REPEATED.items():
+        ours, theirs = (repeat(np, OPERANDS[operand](np)) for np in (atoll, numpy))
+        for call in COPIES:
+            found = eval(call, {"np": atoll, "x": ours})
+            expected = eval(call, {"np": numpy, "x": theirs})
+            shown = [[s for s, n in zip(a.strides, a.shape) if n > 1] for a in (found, expected)]
+            assert shown[0] == shown[1], (name, call)
+            assert (numpy.asarray(found) == expected).all(), (name, call)

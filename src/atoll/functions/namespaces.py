@@ -57,8 +57,9 @@ class Namespace(ModuleType):
         if value is None:
             value = getattr(original, name)
         if _is_function(value) and not name.startswith("_"):
-            given, value = value, numpy_function(value, f"{self._label}.{name}")
-            implementations.setdefault(given, value)
+            given, value = value, implementations.get(value)
+            if value is None:
+                value = implementations[given] = numpy_function(given, f"{self._label}.{name}")
         if name in original.__dict__:  # what NumPy answers anew each time may come with a warning
             self.__dict__[name] = value
         return value

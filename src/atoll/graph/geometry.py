@@ -517,3 +517,13 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
 
 
 _orders: dict[Any, tuple[int, ...] | None] = {}
+
+
+def copied_order(view: Geometry) -> tuple[int, ...] | None:
+    """The memory order that NumPy gives a copy (order 'K'): by the sizes of strides alone, so what repeats is fastest."""
+    if view.c_contiguous:
+        return None
+    if view.shadow.flags.f_contiguous:
+        return tuple(reversed(range(view.ndim)))
+    order = tuple(sorted(range(view.ndim), key=lambda k: -abs(view.strides[k])))
+    return None if order == tuple(range(view.ndim)) else order

@@ -127,9 +127,11 @@ class Given:
             return from_numpy(result if type(result) is np.ndarray else result.view(np.ndarray))
         if any(np.may_share_memory(result, other) for other in self.others):
             return of_array(result)
+        shared = False
         for array, handle in self.handles:
             if not np.may_share_memory(array, result):
                 continue
+            shared = True
             if handle._np is not None:
                 return of_small(result)
             cell = handle._cell
@@ -137,7 +139,10 @@ class Given:
             if memory is not None and result.size and cell.node.place is None:
                 offset = result.__array_interface__["data"][0] - memory.address
                 return of_view(cell, cell.geometry.at(result, offset))
-        return from_numpy(result.copy(order="K"))
+        made = from_numpy(result.copy(order="K"))
+        if shared:
+            made.flags.writeable = False  # what is written into a copy would be lost
+        return made
 
 
 def user_frame() -> FrameType | None:

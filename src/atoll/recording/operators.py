@@ -90,7 +90,13 @@ class Operators(Handle):
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements as bytes."""
-        return self._array().tobytes(order)
+        array, flags = self._array(), self._shape_of_view().shadow.flags
+        if str(order).upper() in (
+            "A",
+            "K",
+        ):  # what is brought together lies otherwise than the view that was asked for
+            order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+        return array.tobytes(order)
 
     # -- protocols
 

@@ -21,7 +21,7 @@ from ..config import config
 from ..graph.geometry import Geometry, kept_order, shape_text
 from ..layout import Layout
 from ..ops.elementwise import is_native
-from ..run.across import base_indices
+from ..run.across import base_indices, is_readable
 from ..run.collective import (
     Section,
     agree,
@@ -425,7 +425,7 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     world: World = place.world
     value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)
     shape = getattr(value, "shape", ())
-    if not is_native(value.dtype) or not region.size or not region.shape:
+    if not (is_native(value.dtype) and region.size and region.shape and is_readable(region)):
         return False
     if value.dtype.kind == "c" and region.dtype.kind != "c":
         return False  # with NumPy's warning
@@ -446,7 +446,10 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
 def _put_part(cell: Cell, region: Geometry, value: Any) -> bool:
     """Write the real or the imaginary parts of a whole array that lies on several ranks."""
     whole = cell.geometry
-    halves = whole.dtype.kind == "c" and region.dtype.itemsize * 2 == whole.dtype.itemsize
+    half = region.dtype.itemsize
+    halves = (
+        whole.dtype.kind == "c" and half * 2 == whole.dtype.itemsize and not region.offset % half
+    )
     alike = region.shape == whole.shape and region.strides == whole.strides
     world: World = cell.node.place.world
     value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)

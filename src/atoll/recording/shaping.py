@@ -15,7 +15,7 @@ import numpy as np
 
 from ..comm.trail import user_site
 from ..evaluate import evaluate
-from ..graph.geometry import Geometry, dense, kept_order
+from ..graph.geometry import Geometry, copied_order, dense, kept_order
 from ..graph.node import Node, new, source
 from ..ops.elementwise import result_geometry
 from .cells import Cell, Handle, boxed
@@ -63,7 +63,7 @@ def _dense_for(geometry: Geometry, order: str) -> Geometry:
         return dense(shape, dtype)
     if order in "FA":
         return dense(shape, dtype, None if len(shape) < 2 else tuple(reversed(range(len(shape)))))
-    return dense(shape, dtype, kept_order(shape, (geometry,)))
+    return dense(shape, dtype, copied_order(geometry))
 
 
 def copied(handle: Handle, order: Any = "C") -> Any:
@@ -205,7 +205,9 @@ def flatten(handle: Handle, order: Any = "C") -> Any:
     if order == "C" and handle._geometry.c_contiguous:
         return copied(reshape(handle, (-1,)))
     if order == "K":
-        return ravel(copied(handle, "K"), "K")
+        axes = order_of(handle)
+        turned = handle if axes is None else transpose(handle, axes)
+        return reshape(copied(turned), (-1,))
     return reshape(copied(handle, order), (-1,), order)
 
 
@@ -246,7 +248,7 @@ def _ravel_as_it_lies(handle: Handle) -> Any:
     turned = view(handle, ("transpose", axes), lambda s: s.transpose(axes))
     if turned._geometry.c_contiguous:
         return reshape(turned, (-1,))
-    return reshape(copied(turned), (-1,))
+    return flatten(handle, "K")
 
 
 def set_shape(handle: Handle, shape: Any) -> None:

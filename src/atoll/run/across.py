@@ -39,10 +39,10 @@ def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]
     """
     base = view.base
     item = base.dtype.itemsize
-    shape = np.broadcast_shapes(*[part.shape for part in region]) if region else ()
+    shape = np.broadcast_shapes(*[part.shape for part in region]) if region else (1,)
     places: Array = np.full(shape, view.offset // item, np.int64)
     for part, stride in zip(region, view.strides, strict=True):
-        places += part * (stride // item)
+        places = places + part * (stride // item)
     order = sorted(range(base.ndim), key=lambda k: -base.strides[k])
     found = np.unravel_index(places, [base.shape[k] for k in order])
     indices: list[Array] = [places] * base.ndim
@@ -54,17 +54,17 @@ def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]
 def is_readable(view: Geometry) -> bool:
     """Whether a view has elements of its base, or the same part of each of them."""
     item = view.base.dtype.itemsize
-    if view.dtype == view.base.dtype or view.strides == view.base.strides:
-        return True
-    return item % view.dtype.itemsize == 0 and all(stride % item == 0 for stride in view.strides)
+    inside = view.offset % item + view.dtype.itemsize <= item
+    return inside and all(n == 1 or s % item == 0 for n, s in zip(view.shape, view.strides))
 
 
 def _part_of(block: Array, view: Geometry) -> Array:
     """The part of each element of a base that a view shows: a copy, of one element too."""
-    each = view.base.dtype.itemsize // view.dtype.itemsize
-    parts = np.ascontiguousarray(block).reshape(-1).view(view.dtype).reshape(*block.shape, each)
-    place = view.offset % view.base.dtype.itemsize // view.dtype.itemsize
-    return parts[..., place].copy()
+    item = view.base.dtype.itemsize
+    parts = np.ascontiguousarray(block).reshape(-1).view(np.uint8).reshape(*block.shape, item)
+    place = view.offset % item
+    part = np.ascontiguousarray(parts[..., place : place + view.dtype.itemsize])
+    return part.view(view.dtype).reshape(block.shape)
 
 
 def read_across(section: Section, view: Geometry, target: Layout) -> Section:
@@ -79,7 +79,7 @@ def read_across(section: Section, view: Geometry, target: Layout) -> Section:
     shape = tuple(map(len, lines))
 
     def places(low: int, high: int) -> Array:
-        chosen = np.unravel_index(np.arange(low, high), shape)
+        chosen = np.unravel_index(np.arange(low, high), shape or (1,))
         found = base_indices(view, tuple([line[part] for line, part in zip(lines, chosen)]))
         return np.ravel_multi_index(found, base.shape)
 
@@ -118,8 +118,8 @@ class ReadAcross:
         assert value is not None
         block = value.array[self.layout.inside(self.communicator.rank)]
         section = Section(block, self.layout.unpadded(), self.communicator)
-        made = read_across(section, self.view, self.target)
-        state.registers[self.register] = Value(np.ascontiguousarray(made.block))
+        block = read_across(section, self.view, self.target).block
+        state.registers[self.register] = Value(np.ascontiguousarray(block).reshape(block.shape))
 
 
 class CompressAcross:
