@@ -41,7 +41,7 @@ def done(np: Any, view: str, line: str) -> Any:
     try:
         exec(line, names)
     except ValueError as error:
-        return str(error)
+        return "read-only" in str(error)
     found = [numpy.asarray(names[name]) for name in "rvBC"]
     return [(one.shape, one.dtype, one.tobytes()) for one in found]
 
