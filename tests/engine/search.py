@@ -1,7 +1,7 @@
 """Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [word ...]``.
 
 With a number of ranks, or two that it lies between (``2-16``), on simulated ranks that take turns in an order of the
-program's own; under ``mpiexec``, on real ones. The words: with ``kernels``, kernels run the loops, and not NumPy; with
+program's own; under ``mpiexec``, on real ones. On one, plans that have moved are compared with those made anew (``plan/proof.py``). The words: with ``kernels``, kernels run the loops, and not NumPy; with
 ``further``, lines of ``further.py`` are drawn as well; with ``forgetful``, memos forget at random, limits are
 tiny, and each rank collects its garbage at times of its own (``forgetful.py``); with ``looping``, lines come again and
 again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``); with
@@ -22,7 +22,7 @@ import atoll
 from atoll import evaluate
 from atoll.comm import simulated
 
-from ..plan import reference
+from ..plan import proof, reference
 from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider
 from .text import replay
 
@@ -55,8 +55,11 @@ def run(program, ranks):
             simulated.run(
                 ranks, checking.check, program, small, seed=program.seed, rendezvous=waiting
             )
-        else:
+        elif "kernels" in sys.argv:
             checking.check(program, small)
+        else:
+            with atoll.config(debug=True), proof.proving():
+                checking.check(program, small)
     except Late:
         return "hangs:\n" + program.text() + traceback.format_exc()[-3000:]
     except Exception as error:

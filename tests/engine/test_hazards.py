@@ -9,7 +9,8 @@ import atoll as np
 from atoll.comm import simulated
 from atoll.layout import Layout, Undistributed
 
-from . import checking, mixing, wider
+from ..plan.proof import proving
+from . import checking, looping, mixing, wider
 from .layouts import lying
 
 pytestmark = pytest.mark.timeout(120)
@@ -91,6 +92,17 @@ def test_a_moved_plan_reads_what_it_has_stored(lows):
     with np.config(small=0):
         for ours, theirs in zip(levels(np, lows, 2.0), levels(numpy, lows, 2.0), strict=True):
             numpy.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.usefixtures("by_numpy")
+def test_a_moved_plan_is_what_would_be_planned():
+    """Overlap, extents of one, order of strides, what is in place: whatever depends on slices decides alike."""
+    with np.config(small=0, debug=True), proving() as moved:
+        levels(np, (2, 2, 1, 1, 3), 2.0)
+        for seed in range(43_000, 43_006):
+            checking.check(wider.draw(seed, 14, kind=looping.Looping))
+            checking.check(wider.draw(seed, 14, kind=mixing.Mixing))
+    assert len(moved) > 10
 
 
 def test_a_choice_that_fails_reaches_nobody(monkeypatch):
@@ -180,6 +192,15 @@ def test_a_mask_that_is_laid_out_evenly_when_it_is_counted(rank, size):
     numbers = numpy.arange(5.0)
     a, k = lying(numbers, few), lying(numbers % 2 == 0, few)
     numpy.testing.assert_array_equal(a[k] + 1, [1, 3, 5])
+
+
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("value", [-3, 300, [1, -3]], ids=str)
+def test_numbers_that_do_not_fit_are_refused_under_a_mask(rank, size, value):
+    apart = Layout((6,), ("c",), size=size)
+    a = lying(numpy.zeros(6, "u1"), apart)
+    with pytest.raises(OverflowError):
+        a[np.array([True, True, False, False, False, False])] = value
 
 
 def test_drawn_programs_with_kernels():

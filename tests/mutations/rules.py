@@ -19,6 +19,7 @@ class Mutation:
 
 
 KNOWN = "tests/engine/test_known_traps.py"
+HAZARDS = "tests/engine/test_hazards.py"
 
 TRAPS = [
     Mutation(
@@ -164,6 +165,26 @@ RULES = [
         "rule 13: what ranks have in hand does not depend on who has looked at it",
         (("recording/making.py", "        if current_world().size == 1 and (geometry.size > SHORT or not cell.is_used_by_pieces()):", "        if geometry.size > SHORT or not cell.is_used_by_pieces():"),),
         ("tests/engine/test_everywhere.py",),
+    ),
+    Mutation(
+        "what a guarded part reads is loaded before the same loop stores it",
+        (("kernels/levels.py", "body[n].op == \"load\" and any(n < k and self._meet(n, k) for k in early)", "False"), ("kernels/levels.py", "any(a > b and self._meet(a, b)", "any(a > b and a < 0")),
+        (f"{HAZARDS}::test_what_a_group_stores_is_read_under_a_mask",),
+    ),
+    Mutation(
+        "what a loop has stored is found by comparing",
+        (("plan/body.py", "        if id(node) in self._stored:\n", "        if id(node) in self._stored and hash(outer) == hash(self._stored[id(node)][0]):\n"), ("plan/body.py", " or len(node.args) > 2:\n", ":\n")),
+        (f"{HAZARDS}::test_a_moved_plan_is_what_would_be_planned", f"{HAZARDS}::test_a_moved_plan_reads_what_it_has_stored"),
+    ),
+    Mutation(
+        "a mask is made before what it is read from is written",
+        (("plan/statements.py", "            reads_safely(arg, region, base, stored, safe) for arg in node.args[1:]\n", "            reads_safely(arg, region, base, stored, safe) for arg in node.args[1:2]\n"),),
+        (f"{HAZARDS}::test_a_mask_is_made_before_what_it_is_read_from_is_written",),
+    ),
+    Mutation(
+        "what stays pending keeps what it is made of",
+        (("plan/statements.py", "    for node in reversed(met):\n", "    for node in reversed(trace.order):\n"),),
+        (f"{HAZARDS}::test_a_value_that_a_reduction_reads_past_keeps_what_it_is_made_of",),
     ),
 ]
 

@@ -327,7 +327,9 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
     in_step(world, f"{ufunc.__name__}.at" if ufunc else "an assignment", handle, key, value)
     if not isinstance(value, (Handle, np.ndarray, list, tuple, np.generic, int, float, complex)):
         return False
-    value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)
+    if not isinstance(value, (Handle, np.ndarray)):  # NumPy says what does not fit
+        own = ufunc is None and not isinstance(value, np.generic)
+        value = np.asarray(value, handle.dtype if own else None)
     if not is_native(value.dtype) or handle._cell.node.place is None:
         return False
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key

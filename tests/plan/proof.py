@@ -1,0 +1,60 @@
+"""Programs that have moved to other slices, compared with what the planner makes of the same slices, number by number.
+
+That is no matter of what they compute: whatever a plan has assumed of the slices that it was made for shows here, for
+``ReferenceLaunch`` keeps all numbers of a launch.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from atoll.plan.moving import Template
+
+from . import reference
+
+
+def said(program):
+    """What the steps of a program do, and with which memory."""
+    return [
+        (type(step).__name__, *numbers(step.launch))
+        if isinstance(step, reference.ReferenceLaunch)
+        else type(step).__name__
+        for step in program.steps
+    ]
+
+
+def numbers(launch):
+    """All that a launch is told."""
+    memories = [(m.register, m.offset, m.strides, m.dtype, m.access) for m in launch.memories]
+    literals = [(dtype, literal) for _, dtype, literal in launch.scalars]
+    return (
+        launch.extents,
+        launch.chunk,
+        launch.chunks,
+        launch.origins,
+        memories,
+        literals,
+        launch.spec,
+    )
+
+
+@contextmanager
+def proving():
+    """Compare every program that moves; gives a list with a line for each."""
+    plain, moved = Template.bound, []
+
+    def bound(self, sample, order):
+        program = plain(self, sample, order)
+        if program is not None:
+            planned = self.described(sample, reference.ReferenceLaunch)
+            assert said(program) == said(planned), (
+                "a program that has moved is not the one planned anew"
+            )
+            moved.append(len(program.steps))
+        return program
+
+    Template.bound = bound
+    try:
+        yield moved
+    finally:
+        Template.bound = plain
