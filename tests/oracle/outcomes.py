@@ -70,6 +70,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _write(report.outcome, name_of(report.nodeid))
 
 
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Note that pytest has come to its end: one that is killed has no time to."""
+    if exitstatus in (0, 1, 5):
+        _write("finished", "")
+
+
 if RANK >= 0:
 
     @pytest.fixture

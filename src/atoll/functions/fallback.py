@@ -45,6 +45,7 @@ TRIVIAL = (
     "promote_types", "set_printoptions", "setbufsize",
     "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint",
     "polymul", "polysub", "roots", "bmat", "asmatrix",
+    "in1d", "trapz",  # of NumPy before 2.4
 )  # fmt: skip
 """Functions that work on no large arrays, or whose time goes elsewhere: no warning is due."""
 
