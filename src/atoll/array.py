@@ -74,9 +74,9 @@ class ndarray(Operators, Distributed):
         """Called on every new array of a subclass, with the array it comes from."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        if return_scalar and type(self) is ndarray:
-            return array[()] if type(array) is np.ndarray else array
         result = creation.asarray(array)
+        if return_scalar and type(self) is ndarray and not result.shape:
+            return result[()]
         return result if type(self) is ndarray else shaping.in_class(type(self), result, self)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -93,6 +93,9 @@ class ndarray(Operators, Distributed):
         return by_numpy(func, args, kwargs, name=missing)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version is not None:
+            numpys: Any = np.empty(0)
+            numpys.__array_namespace__(api_version=api_version)  # NumPy's words
         return namespace[0]
 
     # -- what it is

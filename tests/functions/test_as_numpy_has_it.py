@@ -235,3 +235,24 @@ def test_the_arrays_of_a_list_change_places_as_they_are() -> None:
     shuffled = list(arrays)
     atoll.random.default_rng(2).shuffle(shuffled)
     assert sorted(map(id, shuffled)) == sorted(map(id, arrays))
+
+
+def test_wrapping_makes_numbers_where_they_are_asked_for():
+    a = atoll.arange(3)
+    assert type(a.__array_wrap__(atoll.array(3, dtype="i1"), None, True)) is numpy.int8
+    assert type(a.__array_wrap__(numpy.array([3]), None, True)) is atoll.ndarray
+    assert type(a.__array_wrap__(atoll.array(3))) is atoll.ndarray
+
+
+def test_versions_of_the_array_api_that_numpy_does_not_know():
+    assert atoll.arange(3).__array_namespace__(api_version="2022.12") is atoll
+    with pytest.raises(ValueError, match=r"Version .1999.12. of the Array API Standard"):
+        atoll.arange(3).__array_namespace__(api_version="1999.12")
+
+
+def test_lines_between_arrays_of_a_class_are_of_the_class():
+    class Length(atoll.ndarray):
+        __array_priority__ = 10
+
+    a, b = (atoll.array(k).view(Length) for k in (1.0, 5.0))
+    assert type(atoll.linspace(a, b)) is type(atoll.linspace(1, b)) is Length

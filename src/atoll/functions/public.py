@@ -57,7 +57,7 @@ _BY_CLASS = frozenset((
     "angle", "append", "astype", "average", "broadcast_arrays", "broadcast_to", "compress",
     "corrcoef", "count_nonzero", "cov", "diag", "diff", "dot", "ediff1d", "extract",
     "expand_dims", "fix", "flip", "fliplr", "flipud", "gradient", "i0", "imag", "inner",
-    "isclose", "isposinf", "isneginf", "isreal", "iscomplex", "matrix_transpose", "median",
+    "isclose", "isposinf", "isneginf", "isreal", "iscomplex", "linspace", "matrix_transpose", "median",
     "meshgrid", "moveaxis", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
     "nansum", "nanvar", "ptp", "roll", "rollaxis", "rot90", "squeeze", "swapaxes", "take",
     "take_along_axis", "tile", "trace", "trapezoid", "trim_zeros", "unstack",
