@@ -275,3 +275,17 @@ def test_who_holds_an_old_value_changes_nothing_of_what_is_done():
         turn(theirs, k)
     for ours in run(3, lambda: kept(atoll.world.rank)):
         assert numpy.array_equal(ours, theirs)
+
+
+@pytest.mark.simulated(3)
+def test_what_a_rank_has_met_alone_decides_nothing(rank, size):
+    with atoll.config(small=100):
+        a = atoll.arange(216.0).reshape(12, 18) + 1
+        alone = atoll.ones((12, 18), layout=atoll.Layout((12, 18), "nn", size=size))
+        atoll.sync()
+        if atoll.world.rank == size - 1:
+            float(atoll.dot(alone[0], alone[1]))
+        for k in range(8):
+            assert float(atoll.dot(a[k], a[k + 1])) == float(
+                numpy.dot(numpy.arange(1.0, 19) + 18 * k, numpy.arange(19.0, 37) + 18 * k)
+            )
