@@ -39,7 +39,6 @@ from .recording.making import from_numpy, of_array, of_small
 from .recording.operators import Operators
 from .recording.printing import text_of
 from .recording.reductions import NOTHING
-from .recording.scalar import Scalar
 
 _Array = np.ndarray
 
@@ -85,7 +84,7 @@ class ndarray(Operators, Distributed):
         ours = implementations.get(func)
         if ours is not None:
             return ours(*args, **kwargs)
-        if not all(issubclass(kind, (Handle, np.ndarray)) or kind is Scalar for kind in types):
+        if not all(issubclass(kind, (Handle, np.ndarray)) for kind in types):
             return NotImplemented
         name = getattr(func, "__name__", "")
         # modules of NumPy's, such as numpy.fft, work on the data by design
@@ -127,6 +126,16 @@ class ndarray(Operators, Distributed):
     @strides.setter
     def strides(self, strides: Any) -> None:
         shaping.set_strides(self, strides)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
 
     @property
     def flags(self) -> Flags:

@@ -240,6 +240,8 @@ def evaluate(roots: Sequence[Node]) -> None:
             if node.weight < 0:
                 raise deferred_error(node)
             pending.append(node)
+    if windows.looks.shown is not None and pending:
+        windows.looks.shown(pending)
     if not pending and not opened.trails:
         return
     with turn.lock:

@@ -10,7 +10,6 @@ import pytest
 
 import atoll
 from atoll.config import config
-from atoll.recording.scalar import Scalar
 
 GROUPS = {
     "medians and averages": (
@@ -168,7 +167,7 @@ def kind_of(value: Any) -> Any:
         return type(value).__name__, value.tag, value.shape
     if type(value) in (numpy.ndarray, atoll.ndarray):
         return "array", value.shape
-    if isinstance(value, (numpy.generic, Scalar)):
+    if isinstance(value, numpy.generic):
         return "number"
     return type(value).__name__
 

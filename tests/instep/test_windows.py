@@ -47,82 +47,82 @@ def test_who_looks_at_a_sum_may_change(rank, size):
     seen = []
     for step, right in enumerate(expected(8)):
         old = smoothed(a)
-        error = np.sqrt(((a - old) ** 2).sum())
+        error = np.sqrt(((a - old) ** 2).sum(keepdims=True))
         if rank == step % size or step == 5:
             assert str(error)
-            assert float(error) == pytest.approx(right)
+            assert error.item() == pytest.approx(right)
         seen.append(error)
-    assert [float(error) for error in seen] == pytest.approx(expected(8))
+    assert [error.item() for error in seen] == pytest.approx(expected(8))
 
 
 def extremes(rank, a):
-    low, high = a.min(), a.max()
+    low, high = a.min(keepdims=True), a.max(keepdims=True)
     if rank == 0:
-        assert float(low) <= float(high)
+        assert low.item() <= high.item()
 
 
 def another_line(rank, a):
-    total = a.sum()
+    total = a.sum(keepdims=True)
     if rank == 0:
-        assert float(total) > 0
-    high = a.max()
+        assert total.item() > 0
+    high = a.max(keepdims=True)
     if rank == 1:
-        assert float(high) == 1.0
+        assert high.item() == 1.0
 
 
 def in_a_loop(rank, a):
     found = []
     for row in range(4):
-        found.append(a[row].sum())
+        found.append(a[row].sum(keepdims=True))
         if rank == row:
-            assert float(found[-1]) >= 0
-    assert float(sum(found)) > 0
+            assert found[-1].item() >= 0
+    assert sum(found).item() > 0
 
 
 def along_an_axis(rank, a):
     with np.config(small=8):
         columns = np.sum(a, axis=0)
-    position = a.argmax()
+    position = a.argmax(keepdims=True)
     if rank == 0:
         assert str(columns)
-    assert int(position) == 0
+    assert position.item() == 0
 
 
 def before_a_sort(rank, a):
-    total = a.sum()
+    total = a.sum(keepdims=True)
     if rank == 0:
         str(total)
     b = np.sort(a, axis=0)
-    mean = a.mean()
+    mean = a.mean(keepdims=True)
     if rank == 1:
         str(mean)
     b[3, 1] = 7
-    norm = np.linalg.norm(b)
+    norm = np.linalg.norm(b, keepdims=True)
     if rank == 0:
         assert norm > 7
     assert b[3, 1] == 7
 
 
 def statistics(rank, a):
-    spread, deviation = np.ptp(a), a.std()
+    spread, deviation = np.ptp(a, keepdims=True), a.std(keepdims=True)
     if rank == 0:
         assert spread == 1.0
     assert deviation > 0
 
 
 def other_communication(rank, a):
-    total = a.sum()
+    total = a.sum(keepdims=True)
     if rank == 0:
-        assert float(total) > 0
+        assert total.item() > 0
     np.world.barrier()
-    highest = a.max()
+    highest = a.max(keepdims=True)
     if rank == 0:
         assert highest == 1.0
     with np.world.split(0):
-        inner = np.ones(10).sum()
+        inner = np.ones(10).sum(keepdims=True)
         if rank == 0:
             assert inner == 10
-    count = np.count_nonzero(a > 0.5)
+    count = np.count_nonzero(a > 0.5, keepdims=True)
     if rank == 0:
         assert count > 0
     np.sync()
@@ -134,12 +134,12 @@ def before_much_work(rank, a):
     for _ in range(250):
         heavy = np.sin(heavy) + 1
     a[1:] = heavy[1:]
-    total = a.sum()
+    total = a.sum(keepdims=True)
     if rank == 0:
-        assert float(total) > 0
+        assert total.item() > 0
     for _ in range(100):
         a = np.cos(a) + 1
-    assert float(a.max()) > 0
+    assert a.max() > 0
 
 
 PROGRAMS = [
@@ -156,7 +156,7 @@ def test_looks_of_one_rank(program, rank):
     for _ in range(3):
         smoothed(a)
         program(rank, a)
-    assert float(a.sum()) > 3
+    assert a.sum() > 3
 
 
 @pytest.mark.ranks(2, 3)
@@ -172,7 +172,9 @@ def test_looks_at_what_every_rank_has(rank):
         weights = columns * 2 + own
         if rank == 1:
             assert str(weights)
-        assert float((a * weights).sum()) == pytest.approx(2 * 4 + 4 + 4 * 4 - 4, abs=20)
+        assert ((a * weights).sum(keepdims=True)).item() == pytest.approx(
+            2 * 4 + 4 + 4 * 4 - 4, abs=20
+        )
 
 
 @pytest.mark.ranks(2, distributes=True)
@@ -180,12 +182,12 @@ def test_looks_at_what_every_rank_has(rank):
 def test_a_part_that_lies_on_ranks_is_still_for_all(rank):
     with np.world.split(0, rank):
         a = start()
-        total = a.sum()
+        total = a.sum(keepdims=True)
 
         def part():
             if rank == 0:
                 str(a * 2)
-            return float((a * 3).max() + total)
+            return ((a * 3).max(keepdims=True) + total).item()
 
         with pytest.raises(DivergenceError, match=r"test_windows.py:\d+.*test_windows.py:\d+"):
             part()
@@ -200,9 +202,9 @@ def test_a_window_costs_no_message_and_no_kernel(rank, size):
         before = np.stats()
         for _ in range(6):
             old = smoothed(a)
-            error = np.sqrt(((a - old) ** 2).sum())
+            error = ((a - old) ** 2).sum(keepdims=True)
             if looks:
-                float(error)
+                error.item()
         np.sync()
         after = np.stats()
         return after.messages - before.messages, after.kernels_run - before.kernels_run
@@ -226,25 +228,28 @@ def test_reductions_of_one_line_are_joined_by_one_message(rank, size):
             after = communicator.traffic - before[0], np.stats().messages - before[1]
         return found, after[0].collectives, after[1]
 
+    kept = {"keepdims": True}
+
     def alike():
-        total, square, high, where = np.sum(a), np.sum(a * a), np.max(a), np.argmin(a)
-        return float(total), float(square), float(high), int(where)
+        total, square = np.sum(a, keepdims=True), np.sum(a * a, keepdims=True)
+        high, where = np.max(a, keepdims=True), np.argmin(a, keepdims=True)
+        return total.item(), square.item(), high.item(), where.item()
 
     def apart():
-        total, count, low = np.sum(a), np.sum(b), np.min(b)
-        return float(total), int(count), int(low)
+        total, count, low = np.sum(a, **kept), np.sum(b, **kept), np.min(b, **kept)
+        return total.item(), count.item(), low.item()
 
     def on_lines():
-        total = np.sum(a)
-        count = np.sum(b)
-        return float(total), int(count)
+        total = np.sum(a, keepdims=True)
+        count = np.sum(b, keepdims=True)
+        return total.item(), count.item()
 
     def dependent():
-        mean, high = np.mean(a), np.max(b)
-        return float(np.sum((a - mean) ** 2)) > 0, int(high)
+        mean, high = np.mean(a, keepdims=True), np.max(b, keepdims=True)
+        return np.sum((a - mean) ** 2, keepdims=True).item() > 0, high.item()
 
     whole = numpy.arange(600.0)
-    squares = float((whole * whole).sum())
+    squares = (whole * whole).sum()
     assert counted(alike)[0] == (whole.sum(), pytest.approx(squares), 599.0, 0)
     assert counted(apart) == ((whole.sum(), 899 * 450, 0), 1, 0)
     assert counted(on_lines) == ((whole.sum(), 899 * 450), 2, 0)
@@ -258,7 +263,7 @@ def test_windows_are_the_same_on_all_ranks():
             a = start()
             for step in range(5):
                 old = smoothed(a)
-                error = ((a - old) ** 2).sum()
+                error = ((a - old) ** 2).sum(keepdims=True)
                 if step % 3 == rank:
                     str(error)
             np.sync()
@@ -269,14 +274,37 @@ def test_windows_are_the_same_on_all_ranks():
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.ranks(2, distributes=True)
+@pytest.mark.simulated(2, 3)
+@pytest.mark.parametrize(
+    "number",
+    [lambda a: a.sum(), lambda a: a @ a, lambda a: a.std(), lambda a: a.argmax(), lambda a: a[3]],
+    ids=["sum", "dot", "std", "argmax", "element"],
+)
+def test_a_number_is_for_all_ranks(number, rank):
+    with np.world.split(0, rank):
+        a = np.arange(400.0) + 1
+        total = number(a)
+        if rank == 0:
+            assert total >= 0  # a number that is there may be printed by one rank
+
+        def one_sided():
+            if rank == 0:
+                str(number(a * 2))
+            return a.max()
+
+        with pytest.raises(DivergenceError, match=r"test_windows.py:\d+.*test_windows.py:\d+"):
+            one_sided()
+
+
 LAST = """
 import atoll as np
 np.config.small = 0
 a = np.ones(1000)
 a[3:7] = 5
-total = (a * 2).sum()
+total = (a * 2).sum(keepdims=True)
 if np.world.rank == {rank}:
-    assert str(total) == "2032.0", str(total)
+    assert str(total) == "[2032.]", str(total)
 """
 
 
@@ -298,4 +326,4 @@ def test_a_loop_that_nobody_looks_into_is_computed_turn_by_turn(rank):
         runs.append(np.stats().kernels_run)
     turns = [after - before for before, after in pairwise(runs[3:])]
     assert min(turns) > 0
-    assert float(a.sum()) > 3
+    assert a.sum() > 3

@@ -18,7 +18,7 @@ import numpy as np
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, source
 from ..ops.elementwise import Loop, loops_of
-from ..recording.deferred import Call
+from ..recording.deferred import Call, Hole
 from .nodes import Data, DistributedRecv, DistributedSend, Input, Receive, array_over
 
 Row = tuple[Any, ...]
@@ -156,8 +156,8 @@ def _comparable(value: Any) -> Any:
         return tuple([_comparable(v) for v in value])
     if isinstance(value, dict):
         return tuple([(k, _comparable(v)) for k, v in value.items()])
-    if hasattr(value, "number") and hasattr(value, "scalar"):  # the place of an array in a call
-        return ("array", value.number, value.scalar)
+    if isinstance(value, Hole):
+        return ("array", value.number)
     return value
 
 

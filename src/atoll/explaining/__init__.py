@@ -8,14 +8,17 @@ each explains its own share.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ..comm.threads import turn
 from ..evaluate import look_up, make_program, stored_too
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.words import view_text
-from ..ops.windows import together
+from ..ops.windows import dropped, looks, together
 from ..recording.cells import Handle
 from ..run.program import Program
 from .facts import Access as Access
@@ -30,12 +33,20 @@ from .reading import Planned, Reader
 
 
 def explain(x: Any) -> Explanation:
-    """How the value of an array, or of a number that is still to be computed, comes about.
+    """How the value of an array comes about.
 
     For a pending value it is what looking at it would do; for one that was computed, what was
-    done. The explanation prints as text, and has fields: what is stored, and why; which values
+    done. A number, as ``x.sum()`` returns it, is computed at the call: ``explain(x.sum)`` says how. Any function
+    without arguments is called so, up to its first look at a value. The explanation prints as text, and has fields: what is stored, and why; which values
     share their loops, and why others do not; each kernel; memory; messages.
     """
+    if isinstance(x, np.generic):
+        raise TypeError(
+            f"explain: a {type(x).__name__} is a number, computed at the call; explain the function that "
+            "returns it, explain(x.sum) or explain(lambda: x.sum())"
+        )
+    if not isinstance(x, Handle) and callable(x):
+        return _explain_call(x)
     if not isinstance(x, Handle):
         raise TypeError(f"explain: a {type(x).__name__} is not an array of atoll's")
     small = x._np
@@ -46,7 +57,7 @@ def explain(x: Any) -> Explanation:
     what = _what(x, node)
     if node.value is None:
         with turn.lock:
-            return _explain_pending(node, what)
+            return _explain_pending([node], what)
     program: Program | None = node.value.program
     if program is None:
         return _without_program(what, "data")
@@ -70,8 +81,34 @@ def _without_program(what: str, state: str) -> Explanation:
     return Explanation(what, state, "", 0, (), (), (), 0, 0, 1)
 
 
-def _explain_pending(node: Node, what: str) -> Explanation:
-    roots = together([node])
+class _Explained(BaseException):
+    """Ends a call at its first look."""
+
+
+def _explain_call(function: Callable[[], Any]) -> Explanation:
+    found = _without_program("a call that looks at nothing", "small")
+
+    def stop(wanted: list[Node]) -> None:
+        nonlocal found
+        looks.shown = None
+        geometry = wanted[0].geometry
+        with turn.lock:
+            found = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
+        dropped(wanted)
+        raise _Explained
+
+    looks.shown = stop
+    try:
+        function()
+    except _Explained:
+        pass
+    finally:
+        looks.shown = None
+    return found
+
+
+def _explain_pending(nodes: list[Node], what: str) -> Explanation:
+    roots = together(nodes)
     roots = [*roots, *stored_too(roots)]
     found = look_up(roots)
     if found.program is not None:

@@ -19,7 +19,6 @@ from ..recording.creation import asarray as _asarray
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.making import from_numpy, is_small, of_array, plain
-from ..recording.scalar import Scalar
 from ..recording.small import GENERAL, at_once
 from ..recording.spread import place_of
 from .public import array_of, declare, is_large, native, on_data
@@ -106,7 +105,7 @@ def full(
         or not np.isscalar(fill_value)
         or np.dtype(dtype).kind not in _NATIVE_KINDS
     ):
-        if not is_large(fill_value) or isinstance(fill_value, Scalar):
+        if not is_large(fill_value):
             return from_numpy(np.full(made, plain(fill_value), dtype, order))
         result = creation.empty(made, dtype, order)
         result[...] = fill_value

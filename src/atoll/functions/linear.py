@@ -12,12 +12,11 @@ from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.late import contraction, products
 from ..recording.making import is_small, plain
-from ..recording.reductions import known_product_sum
 from ..recording.small import GENERAL, at_once
-from .public import array_of, is_large, native, native_if_known, on_data
+from .public import array_of, is_large, native, on_data
 
 
-@native_if_known(known_product_sum)
+@native
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     first = _flattened(a)
     return selecting.dot(first, first if b is a else _flattened(b), out)

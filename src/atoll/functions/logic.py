@@ -10,7 +10,6 @@ from ..recording.cells import Handle
 from ..recording.elementwise import general
 from ..recording.fallback import by_numpy
 from ..recording.making import plain
-from ..recording.scalar import Scalar
 from .public import array_of, declare, is_large, look_like, native, on_data, publish
 
 _DOUBLE = np.dtype(np.float64)
@@ -25,16 +24,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     x, y = [v if isinstance(v, (int, float, complex)) else array_of(v) for v in (a, b)]
     if any(getattr(v, "dtype", _DOUBLE).kind not in "fc" for v in (x, y)):
         return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
-    bound = general(np.add, atol, general(np.multiply, rtol, general(np.absolute, y)))
-    near = general(np.less_equal, general(np.absolute, general(np.subtract, x, y)), bound)
-    result = general(
-        np.logical_or,
-        general(np.logical_and, near, general(np.isfinite, y)),
-        general(np.equal, x, y),
-    )
+    # by operators, so that Python's numbers stay as weak as they are
+    near = abs(x - y) <= atol + rtol * abs(y)
+    result = near & general(np.isfinite, y) | (x == y)
     if equal_nan:
-        both = general(np.logical_and, general(np.isnan, x), general(np.isnan, y))
-        result = general(np.logical_or, result, both)
+        result |= general(np.isnan, x) & general(np.isnan, y)
     return result
 
 
@@ -58,7 +52,7 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 
 def _dtyped(value: Any) -> Any:
     """Something of the same dtype, for questions about that."""
-    if isinstance(value, Handle) and not isinstance(value, Scalar):
+    if isinstance(value, Handle):
         return value.dtype if value.ndim else np.empty((), value.dtype)  # type: ignore[attr-defined]
     return plain(value)
 
@@ -110,7 +104,7 @@ def isfortran(a: Any) -> bool:
 
 @native
 def isscalar(element: Any) -> bool:
-    return isinstance(element, Scalar) or np.isscalar(element)
+    return np.isscalar(element)
 
 
 def _by_composition(name: str, *ufuncs: np.ufunc) -> None:

@@ -95,12 +95,10 @@ def declare(
     name: str,
     *,
     short: bool = True,
-    known: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Make ``function`` public in place of NumPy's ``original``, with its text and signature.
 
-    ``short`` says that NumPy may do it at once where all arrays are small. ``known`` is asked first, where two
-    large arrays are all that is given; it says ``None`` where it does not know.
+    ``short`` says that NumPy may do it at once where all arrays are small.
 
     NumPy's own subclasses (masked arrays, matrices) stay what they are: NumPy runs the function.
     """
@@ -111,12 +109,6 @@ def declare(
     def call(*args: Any, **options: Any) -> Any:
         if "like" in options:
             return _alike(call, original, args, options)
-        if known is not None and len(args) == 2 and not options:
-            a, b = args
-            if type(a) is ndarray is type(b) and a._np is None is b._np:
-                result = known(a, b)
-                if result is not None:
-                    return result
         if short:
             result = at_once(original, args, options, bare=bare)
             if result is not GENERAL:
@@ -148,16 +140,6 @@ def native(function: Function) -> Function:
     """Declare a function under its own name, which is NumPy's (``round_`` stands for ``round``)."""
     name = function.__name__.rstrip("_")
     return declare(function, getattr(np, name), name)  # type: ignore[return-value]
-
-
-def native_if_known(known: Callable[..., Any]) -> Callable[[Function], Function]:
-    """The same, for a function of two arrays; ``known`` is asked first."""
-
-    def declared(function: Function) -> Function:
-        name = function.__name__
-        return declare(function, getattr(np, name), name, known=known)  # type: ignore[return-value]
-
-    return declared
 
 
 def numpy_function(

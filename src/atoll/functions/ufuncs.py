@@ -16,7 +16,6 @@ from ..recording.fallback import Given, by_numpy, implementations
 from ..recording.flat import flatiter
 from ..recording.making import of_small
 from ..recording.reductions import NOTHING, reduce
-from ..recording.scalar import Scalar
 from ..recording.small import GENERAL, at_once
 from .public import publish
 
@@ -66,8 +65,6 @@ class ufunc:
                 if type(x) is kind:
                     small = x._np
                     return self._forward(x) if small is None else of_small(self._numpy(small))
-                if type(x) is Scalar:
-                    return self._forward(x)
                 if type(x) in FAST_SCALARS:
                     return self._numpy(x)
         result = at_once(self._numpy, inputs, options, bare=True)

@@ -42,12 +42,13 @@ Loops = tuple[Loop, ...]
 _loops: dict[Any, Loops] = {}
 _shapes: dict[Any, tuple[int, ...]] = {}
 _results: dict[Any, Geometry] = {}
-_NATIVE = "?bhilqBHILQefdFD"
+NATIVE = "?bhilqBHILQefdFD"
+"""The dtypes that kernels can hold."""
 
 
 def is_native(dtype: np.dtype[Any]) -> bool:
     """Whether kernels can hold this dtype."""
-    return dtype.char in _NATIVE and dtype.isnative
+    return dtype.char in NATIVE and dtype.isnative
 
 
 def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:

@@ -1,10 +1,12 @@
 """Windows: when ranks compute a value that all of them will have, wherever each looks at it.
 
-``error = a.sum()`` gives every rank the whole value, so a program may well look at it on one rank
-only: ``if rank == 0: print(error)``. The messages of the sum need all ranks. So the sum opens a
+``total = a.sum(0)`` gives every rank the whole value, so a program may well look at it on one rank
+only: ``if rank == 0: print(total)``. The messages of the sum need all ranks. So the sum opens a
 *window*, and the next operation that involves an array on these ranks closes it: computes
 what is in it, before anything else. Who looks at the value earlier computes just the same, earlier.
 Either way each rank does the same things in the same order.
+
+A sum over all elements is a number, and all ranks compute it when they come to it.
 
 Reductions of one line share a window: they are computed together, in common loops where arrays lie
 alike, and joined by one message. Another line begins another one: in between, some rank may
@@ -16,6 +18,7 @@ takes with it what else is pending, as far as the ranks agree that it is.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -63,6 +66,16 @@ class Evaluation:
     """What is too heavy, with all that is pending on the ranks of a world. Collective."""
     evened: ClassVar[Callable[[Node], bool]]
     """Lay the operands of a node out evenly, if they are lopsided results; whether that was done. Collective."""
+
+
+class _Looks(threading.local):
+    """The looks of one thread."""
+
+    shown: Callable[[list[Node]], None] | None = None
+    """Who is told what would be computed, and ends the call there."""
+
+
+looks = _Looks()
 
 
 def _close(trail: Trail) -> None:
@@ -123,15 +136,10 @@ def weigh(node: Node) -> None:
     )
 
 
-def _asked(roots: Sequence[Node]) -> tuple[list[Trail], bool]:
-    """The windows that these values depend on, and whether they are just numbers made of one.
-
-    What is in a window comes first. Numbers that are made of it alone may follow in the same program,
-    since they change nothing of what is communicated.
-    """
+def _asked(roots: Sequence[Node]) -> list[Trail]:
+    """The windows that these values depend on."""
     held = {id(node): trail for trail in opened.trails for node in trail.window.nodes}
     found: dict[Trail, None] = {}
-    numbers = True
     seen: set[int] = set()
     stack = list(roots)
     while stack:
@@ -139,58 +147,38 @@ def _asked(roots: Sequence[Node]) -> tuple[list[Trail], bool]:
         trail = held.get(id(node))
         if node.place is not None:
             trail = node.place.world.communicator.trail
-            numbers = False
         if trail is not None:
             if trail.window is not None:
                 found[trail] = None
             continue
-        numbers = numbers and not node.geometry.shape
         for arg in node.args:
             if type(arg) is Node and arg.value is None and id(arg) not in seen:
                 seen.add(id(arg))
                 stack.append(arg)
-    in_order = [trail for trail in opened.trails if trail in found]
-    return in_order, numbers and len(in_order) == 1
+    return [trail for trail in opened.trails if trail in found]
 
 
-def together(roots: Sequence[Node]) -> list[Node]:
+def together(roots: list[Node]) -> list[Node]:
     """What one program would compute, were these values looked at now."""
-    asked, numbers = _asked(roots)
-    if not numbers:
-        return list(roots)
-    held = [node for node in asked[0].window.nodes if node.value is None]
-    return list(dict.fromkeys([*held, *roots]))
+    for trail in opened.trails:
+        held = trail.window.nodes
+        if all(root in held for root in roots):
+            return [node for node in held if node.value is None]
+    return roots
 
 
-def _made_of(node: Node) -> Node | None:
-    """The only pending operand of a number that every rank has; ``None`` where it is none, or has others."""
-    if node.place is not None or node.geometry.shape:
-        return None
-    found = None
-    for arg in node.args:
-        if type(arg) is Node and arg.value is None:
-            if found is not None:
-                return None
-            found = arg
-    return found
+def dropped(roots: Sequence[Node]) -> None:
+    """Take values that nobody will see out of the windows that they opened."""
+    for trail in list(opened.trails):
+        window = trail.window
+        window.nodes = [node for node in window.nodes if node not in roots]
+        if not window.nodes:
+            taken(trail)
 
 
 def closing(roots: Sequence[Node]) -> list[Node]:
     """What to compute where these values are looked at; closes the windows that they depend on."""
-    trails = opened.trails
-    if len(trails) == len(roots) == 1:  # mostly it is a number made of one in the window
-        (trail,) = trails
-        held, root = trail.window.nodes, roots[0]
-        node: Node | None = root
-        while node is not None and node not in held:
-            node = _made_of(node)
-        if node is not None:
-            found = taken(trail)
-            return found if root in found else [*found, root]
-    asked, numbers = _asked(roots)
-    if numbers:
-        return list(dict.fromkeys([*taken(asked[0]), *roots]))
-    for trail in asked:
+    for trail in _asked(roots):
         _close(trail)
     return [node for node in roots if node.value is None]
 

@@ -19,6 +19,7 @@ from .elementwise import apply, assign, operand_of
 from .fallback import by_numpy
 from .flat import flatiter
 from .in_place import check_casts
+from .making import plain
 from .spread import chosen_by
 
 _BOOL = np.dtype(np.bool_)
@@ -131,7 +132,6 @@ def _can_take(out: Any) -> bool:
     return (
         isinstance(out, Handle)
         and out._np is None
-        and not isinstance(out, Handle.scalar_type)
         and out._cell.writeable
         and out._geometry.writeable
         and is_native(out._geometry.dtype)
@@ -158,7 +158,7 @@ def assigned_to(out: Any, result: Any, mask: Any = None) -> Any:
     if isinstance(out, flatiter):
         target = out._handle()
     if target._np is not None or not assign(target._cell, target._geometry, result, mask):
-        array = result._array()
+        array = plain(result)
         target._mutate(lambda memory: np.copyto(memory, array, casting="same_kind"))
     return out
 
@@ -173,11 +173,7 @@ def _of_class(inputs: tuple[Any, ...], result: Any, ufunc: Any = None) -> Any:
     base = Handle.array_type
     parent: Any = None
     for value in inputs:
-        if (
-            type(value) is base
-            or not isinstance(value, base)
-            or isinstance(value, Handle.scalar_type)
-        ):
+        if type(value) is base or not isinstance(value, base):
             continue
         if parent is None or value.__array_priority__ > parent.__array_priority__:
             parent = value
@@ -194,7 +190,7 @@ def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
         return result
     if context is not None and context[0] is None:
         context = None
-    return parent.__array_wrap__(result, context, isinstance(result, Handle.scalar_type))
+    return parent.__array_wrap__(result, context, False)
 
 
 methods: dict[str, Callable[..., Any]] = {}
@@ -242,8 +238,6 @@ def folded(array: Any, result: Any) -> Any:
 def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     a, b = args
     if not (isinstance(a, Handle) and isinstance(b, Handle)) or options:
-        return NotImplemented
-    if isinstance(a, Handle.scalar_type) or isinstance(b, Handle.scalar_type):
         return NotImplemented
     spread = shaping.reshape(a, a.shape + (1,) * b.ndim)  # type: ignore[attr-defined]
     return call(ufunc, (spread, b), {})

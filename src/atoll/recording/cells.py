@@ -381,7 +381,7 @@ class Cell:
         else:
             node = read(self.node, view)
             evaluate((node,))
-            whole = _whole(node)
+            whole = whole_of(node)
             order = kept_order(whole.shape, (view,))
             if order is not None:
                 whole = np.ascontiguousarray(whole.transpose(order)).transpose(np.argsort(order))
@@ -460,8 +460,8 @@ class Cell:
     def _write_now(self, region: Geometry, value: Any, mask: Node | None) -> None:
         needed = [n for n in (value, mask) if type(n) is Node]
         evaluate(needed)
-        array = _whole(value) if type(value) is Node else value
-        where: Any = True if mask is None else _whole(mask)
+        array = whole_of(value) if type(value) is Node else value
+        where: Any = True if mask is None else whole_of(mask)
         target = view_of(self.own().array, region)
         np.copyto(target, array, casting="unsafe", where=where)
 
@@ -507,7 +507,7 @@ def boxed(cell: Cell, node: Node) -> Cell:
     return cell
 
 
-def _whole(node: Node) -> np.ndarray[Any, Any]:
+def whole_of(node: Node) -> np.ndarray[Any, Any]:
     """All of an evaluated value, brought here from the ranks that it lies on. Collective there."""
     if node.place is not None:
         return gather(node)
@@ -546,7 +546,6 @@ class Handle:
     """Whether what is made from an array of a subclass is of that class."""
     array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
-    scalar_type: ClassVar[Any]
     any_deferred: ClassVar[Callable[..., bool]]
     """Whether an array that waits for a value is among these."""
     make_recorded: ClassVar[Callable[[Handle], None]]

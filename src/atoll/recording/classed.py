@@ -69,8 +69,6 @@ def _each(change: Callable[[Any], Any], result: Any) -> Any:
 
 
 def _kept(giver: Any, one: Any, numbers: bool) -> Any:
-    if type(one) is Handle.scalar_type:
-        return in_class(type(giver), of_view(one._cell, one._geometry), giver) if numbers else one
     if isinstance(one, np.generic):
         return in_class(type(giver), of_small(np.asarray(one)), giver) if numbers else one
     if type(one) is not Handle.array_type:

@@ -205,11 +205,7 @@ def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None 
     """An array of ours: the same one if it is one, over the same memory if it is NumPy's."""
     if isinstance(value, Handle):
         handle = value
-        if isinstance(value, Handle.scalar_type):
-            handle = of_view(value._cell, value._geometry)
-            if copy is None:
-                copy = True
-        elif type(value) is not Handle.array_type:
+        if type(value) is not Handle.array_type:
             handle = in_base_class(value)
         return _converted(handle, dtype, order, copy)
     inner = getattr(type(value), "_handle", None)

@@ -142,14 +142,13 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     by_numpy(setitem, (handle, key, value), {}, writes=(0,))
 
 
-class _Hole:
+class Hole:
     """Stands for an array in the arguments of a call."""
 
-    __slots__ = ("number", "scalar")
+    __slots__ = ("number",)
 
-    def __init__(self, number: int, scalar: bool) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.scalar = scalar
 
 
 class Call:
@@ -185,9 +184,8 @@ class Call:
 
         def fill(value: Any) -> Any:
             kind = type(value)
-            if kind is _Hole:
-                array = held[value.number]
-                return array[()] if value.scalar else array
+            if kind is Hole:
+                return held[value.number]
             if kind is tuple or kind is list:
                 return kind([fill(v) for v in value])
             if kind is dict:
@@ -236,7 +234,7 @@ def deferred_call(
             nodes.append(captured_operand(value._node()))
             if write:
                 targets[len(nodes) - 1] = value
-            return _Hole(len(nodes) - 1, isinstance(value, Handle.scalar_type))
+            return Hole(len(nodes) - 1)
         if kind is tuple or kind is list:
             return kind([dig(v, write) for v in value])
         if kind is dict:

@@ -20,16 +20,15 @@ from ..evaluate import evaluate
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
 from ..kernels.rules import calm, free, state
-from ..ops.elementwise import Loop, call, cast, is_native, loops_of, read, result_geometry
+from ..ops.elementwise import NATIVE, Loop, call, cast, is_native, loops_of, read, result_geometry
 from ..ops.light import lines
 from .at_call import at_call
 from .cells import LIGHT_LIMIT, Cell, Handle, cut, too_heavy
 from .fallback import by_numpy
 from .making import is_small, of_node, of_protocol, of_small, plain, present
 
-FAST_SCALARS = frozenset(
-    {float, int, bool, complex, np.float64, np.float32, np.int64, np.int32, np.bool_, np.complex128}
-)
+FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for code in NATIVE]})
+"""Classes of numbers that kernels take as they are."""
 _BOOL = np.dtype(np.bool_)
 
 
@@ -211,9 +210,7 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
             return target.dtype.type(number), False
         if kind != target.dtype and not np.can_cast(kind, target.dtype, "same_kind"):
             return None
-        if kind.kind in "iu" and target.dtype.kind in "iu":
-            number = int(number)  # NumPy says what is too large
-        return target.dtype.type(number), False
+        return number.astype(target.dtype), False  # of a strong number the last bits count
     geometry = operand.geometry
     if geometry.dtype != target.dtype and not np.can_cast(
         geometry.dtype, target.dtype, "same_kind"
@@ -401,13 +398,8 @@ def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
     return _known[ufunc]
 
 
-def met(ufunc: np.ufunc, one: Geometry, two: Geometry) -> _Met | None:
-    """What is known of two arrays that were operands of an operator before."""
-    return _known[ufunc].get((one.number, two.number))
-
-
 def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
-    """``ufunc(x)`` of a large array or a lazy number, with the same memory as :func:`binary`."""
+    """``ufunc(x)`` of a large array, with the same memory as :func:`binary`."""
     known = _known.setdefault(ufunc, {})
 
     def forward(self: Handle) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from ..comm.world import World, current_world
 from ..config import config
 from ..errors import LayoutError
+from ..evaluate import evaluate
 from ..graph.geometry import SHORT, Geometry, dense, kept_order, strided
 from ..graph.node import Node, coded, new, source, view_of
 from ..layout import Layout
@@ -16,7 +17,7 @@ from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from ..run import statistics
-from .cells import Cell, Handle, boxed
+from .cells import Cell, Handle, boxed, whole_of
 from .late import pieces
 
 _BROADCAST = 1 << 16
@@ -156,8 +157,7 @@ _OWN_WAYS = (
 def plain(value: Any) -> Any:
     """The value for NumPy: arrays over the memory they lie in, containers searched through."""
     if isinstance(value, Handle):
-        array = value._array()
-        return array[()] if isinstance(value, Handle.scalar_type) else array
+        return value._array()
     kind = type(value)
     if kind is tuple:
         return tuple([plain(v) for v in value])
@@ -217,9 +217,15 @@ def of_small(result: Any) -> Any:
 
 
 def of_node(node: Node) -> Any:
-    """An array whose value is a node."""
+    """An array whose value is a node; without axes a number, which is computed now, as NumPy's results are.
+
+    A value that waits for another rank is no number yet: it stays an array.
+    """
     geometry = node.geometry
-    made = new(Handle.array_type if geometry.ndim else Handle.scalar_type)
+    if not geometry.ndim and node.weight >= 0:
+        evaluate((node,))
+        return whole_of(node)[()]
+    made = new(Handle.array_type)
     made._np = None
     made._cell = boxed(new(Cell), node)
     made._geometry = geometry

@@ -1,4 +1,4 @@
-"""What arrays and lazy scalars share: operators, looking, and what they are."""
+"""The operators of arrays, how they are looked at, and what they are."""
 
 from __future__ import annotations
 
@@ -24,16 +24,6 @@ class Operators(Handle):
     # -- what it is
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
-        return self._geometry.shape if self._np is None else self._np.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The kind of the elements."""
-        return self._geometry.dtype if self._np is None else self._np.dtype
-
-    @property
     def ndim(self) -> int:
         """The number of axes."""
         return self._geometry.ndim if self._np is None else self._np.ndim
@@ -42,21 +32,6 @@ class Operators(Handle):
     def size(self) -> int:
         """The number of elements."""
         return self._geometry.size if self._np is None else self._np.size
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next, by axis."""
-        return self._geometry.strides if self._np is None else self._np.strides
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * self.dtype.itemsize
 
     @property
     def device(self) -> str:

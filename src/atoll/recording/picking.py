@@ -103,8 +103,6 @@ def _items(handle: Any, key: Any) -> list[Any] | None:
             item = array.astype(np.intp) if array.size == 0 else array
         elif not isinstance(item, (Handle, np.ndarray)):
             item = np.asarray(item)
-        if isinstance(item, Handle) and isinstance(item, Handle.scalar_type):
-            item = item._array()
         kind = item.dtype.kind
         if kind not in "iub" or (kind == "b" and item.ndim == 0):
             return None

@@ -8,7 +8,6 @@ a dtype that NumPy would choose or that was asked for. ``initial`` joins the res
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.trail import site_from, user_site
+from ..comm.trail import user_site
 from ..evaluate import evaluate
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, mark_of, node_of
@@ -27,9 +26,9 @@ from ..ops import reduction
 from ..ops.elementwise import cast, is_native, read
 from . import shaping
 from .calling import assigned_to, folded, methods, pins_of
-from .cells import LIGHT_LIMIT, Handle, cut, too_heavy
+from .cells import Handle
 from .creation import recorded
-from .elementwise import binary, general, met, operand_of
+from .elementwise import binary, general, operand_of
 from .fallback import by_numpy
 from .late import folding, scattering
 from .making import from_numpy, of_node, of_small, plain, present
@@ -172,11 +171,9 @@ def reduce(
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
             node = node_of(found, args, user_site())
             del args
-            result = of_node(node)
             if cell.pins:
-                del node
-                result._cell.settle()
-            return shaping.like(handle, result)
+                evaluate((node,))
+            return shaping.like(handle, of_node(node))
     if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
         return NotImplemented
     axes = axes_of(axis, geometry.ndim)
@@ -228,12 +225,11 @@ def reduce(
         found = "reduce", form, node.params, ufunc.__name__, code, mark
         _folds[ufunc, geometry.number, axis] = found
     del operand
-    result = of_node(node if inner == result_dtype else cast(node, result_dtype, site))
+    if handle._cell.pins:
+        evaluate((node,))
+    result = _in_dtype(of_node(node), result_dtype)
     if initial is not NOTHING and initial is not None:
         result = general(ufunc, result, identity)
-    if handle._cell.pins:
-        del node
-        result._cell.settle()
     return finished(handle, result, out)
 
 
@@ -268,10 +264,16 @@ def _count(handle: Any, axes: tuple[int, ...]) -> int:
 
 def _divided(total: Any, count: int, dtype: np.dtype[Any]) -> Any:
     """``total / count`` as NumPy's mean divides: by a full-size integer, rounded back once."""
-    quotient = general(np.true_divide, total, np.intp(count))
-    if quotient.dtype == dtype:
-        return quotient
-    return of_node(cast(quotient._node(), dtype, user_site()))
+    return _in_dtype(general(np.true_divide, total, np.intp(count)), dtype)
+
+
+def _in_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A result of a composition, brought to the dtype that it shall have."""
+    if value.dtype == dtype:
+        return value
+    if not isinstance(value, Handle):
+        return value.astype(dtype)
+    return of_node(cast(value._node(), dtype, user_site()))
 
 
 def mean(handle: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
@@ -333,10 +335,7 @@ def variance(
         return NotImplemented
     del squares
     divisor = np.intp(count) if isinstance(ddof, int) else np.float64(count)
-    quotient = general(np.true_divide, total, divisor)
-    if quotient.dtype != inner:
-        quotient = of_node(cast(quotient._node(), inner, user_site()))
-    return finished(handle, quotient, out)
+    return finished(handle, _in_dtype(general(np.true_divide, total, divisor), inner), out)
 
 
 def deviation(*args: Any) -> Any:
@@ -368,10 +367,9 @@ def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         if truths is not None:
             return getattr(truths, name)()
     node = reduction.position(name, handle._node(), axes, keepdims, user_site())
-    result = of_node(node)
     if handle._cell.pins:
         evaluate((node,))
-    return finished(handle, result, out)
+    return finished(handle, of_node(node), out)
 
 
 def _in_blocks(handle: Any) -> bool:
@@ -411,11 +409,13 @@ methods["reduceat"] = _on_ranks("reduceat")
 
 def span(handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     """The largest minus the smallest element."""
-    largest = reduce(np.maximum, handle, axis, None, None, keepdims)
+    full = axis is None and (keepdims is NOTHING or not keepdims)  # then still in one pass
+    largest = reduce(np.maximum, handle, axis, None, None, full or keepdims)
     if largest is NotImplemented:
         return NotImplemented
-    smallest = reduce(np.minimum, handle, axis, None, None, keepdims)
-    return finished(handle, general(np.subtract, largest, smallest), out)
+    smallest = reduce(np.minimum, handle, axis, None, None, full or keepdims)
+    result = general(np.subtract, largest, smallest)
+    return finished(handle, result[(0,) * result.ndim] if full else result, out)
 
 
 def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
@@ -444,38 +444,7 @@ def product_sum(a: Any, b: Any) -> Any:
         return NotImplemented
     if one.dtype != two.dtype or one.dtype.char not in "fdFD":
         return NotImplemented
-    result = known_product_sum(a, b)
-    return reduce(np.add, _times(a, b)) if result is None else result
-
-
-def known_product_sum(a: Handle, b: Handle) -> Any:
-    """The same of large arrays like those that were met before; else ``None``."""
-    one, two = a._geometry, b._geometry
-    if one.ndim != 1 or not free():
-        return None
-    times = met(np.multiply, one, two)
-    fold = None if times is None else _folds.get((np.add, times.geometry.number, None))
-    mine, theirs = a._cell, b._cell
-    if times is None or fold is None or mine.pins or theirs.pins:
-        return None
-    if mine.node.place is not theirs.node.place or one.shape != two.shape:
-        return None
-    if mine.node.place is not None and (one.short or two.short):
-        return None  # ranks count how often short views are asked for, whatever each has met before
-    if one.dtype is not two.dtype or one.dtype.char not in "fdFD":
-        return None
-    first = a._node()
-    args = first, first if b is a else b._node()
-    del first
-    site = site_from(sys._getframe(2))
-    product = node_of(times.form, args, site)
-    del args
-    if product.weight > LIGHT_LIMIT and too_heavy(product):
-        cut((product,))
-    home = product.place
-    if home is not None and not home.held_once:
-        return reduce(np.add, of_node(product))
-    return of_node(node_of(fold, (product,), site))
+    return reduce(np.add, _times(a, b))
 
 
 def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:

@@ -84,7 +84,11 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> A
     if not all(isinstance(k, (np.dtype, int, float, complex)) for k in kinds):
         return by_numpy(np.select, (list(conditions), list(choices), default), {})
     dtype = np.result_type(*kinds)
-    result: Any = default if isinstance(default, Handle) else dtype.type(default)
+    # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer
+    result: Any
+    *choices, result = [
+        v if isinstance(v, Handle) else np.asarray(v).astype(dtype)[()] for v in (*choices, default)
+    ]
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         result = where(condition, choice, result)
     result = result if result.dtype == dtype else creation.astype(result, dtype)

@@ -19,7 +19,7 @@ from ..graph.geometry import Geometry, copied_order, dense, kept_order
 from ..graph.node import Node, new, source
 from ..ops.elementwise import result_geometry
 from .cells import Cell, Handle, boxed
-from .making import from_numpy, of_node, of_small, of_view, present
+from .making import from_numpy, of_small, of_view, present
 from .making import in_class as in_class
 
 Array = np.ndarray[Any, Any]
@@ -28,11 +28,9 @@ Array = np.ndarray[Any, Any]
 def like(handle: Handle, result: Any) -> Any:
     """``result`` in the class of ``handle``, if that is a subclass of the user's."""
     kind = type(handle)
-    if kind is Handle.array_type or kind is Handle.scalar_type or not isinstance(result, Handle):
+    if kind is Handle.array_type or not isinstance(result, Handle):
         return result
     if not handle.inherits:
-        return result
-    if isinstance(result, Handle.scalar_type):
         return result
     return in_class(kind, result, handle)
 
@@ -87,7 +85,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     if cell.pins:
         node = Node("cast", (handle._node(),), target, site=user_site())
         evaluate((node,))
-        return like(handle, of_node(node))
+        return like(handle, of_view(Cell(node), target))
     if geometry.is_base and target is geometry:
         made = of_view(type(cell)(cell.node), geometry)
     elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
@@ -320,15 +318,8 @@ def imag(handle: Handle) -> Any:
     if handle._np is not None or handle._geometry.dtype.kind == "c":
         return view(handle, "imag", lambda s: s.imag)
     geometry = handle._geometry
-    zeros = of_node(Node("fill", (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype)))
-    return like(handle, view(_as_array(zeros), "read-only", read_only))
-
-
-def _as_array(handle: Handle) -> Any:
-    """A scalar as an array without axes; arrays as they are."""
-    if isinstance(handle, Handle.scalar_type):
-        return of_view(handle._cell, handle._geometry)
-    return handle
+    node = Node("fill", (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype))
+    return like(handle, view(of_view(Cell(node), node.geometry), "read-only", read_only))
 
 
 def read_only(array: Array) -> Array:
