@@ -86,7 +86,7 @@ def test_one_mask_after_the_other(size):
         np.testing.assert_array_equal(np.asarray(a), expected)
 
 
-@pytest.mark.parametrize("value", [[300, 2], 200, [np.int64(-300), 1], [2**40, 1]])
+@pytest.mark.parametrize("value", [[300, 2], np.uint8(200), [np.int64(-300), 1], [2**40, 1]])
 @pytest.mark.parametrize("small", [0, 3])
 @pytest.mark.simulated(1, 2)
 def test_integers_that_are_too_large(value, small, size):

@@ -210,7 +210,9 @@ def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple
             return target.dtype.type(number), False
         if kind != target.dtype and not np.can_cast(kind, target.dtype, "same_kind"):
             return None
-        return number.astype(target.dtype), False  # of a strong number the last bits count
+        element = np.empty((), target.dtype)
+        element[...] = number  # NumPy says which numbers are too large, and which wrap
+        return element[()], False
     geometry = operand.geometry
     if geometry.dtype != target.dtype and not np.can_cast(
         geometry.dtype, target.dtype, "same_kind"

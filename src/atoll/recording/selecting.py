@@ -81,9 +81,11 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> A
     if not usable:
         return by_numpy(np.select, (list(conditions), list(choices), default), {})
     kinds = [getattr(v, "dtype", v) for v in (*choices, default)]
-    if not all(isinstance(k, (np.dtype, int, float, complex)) for k in kinds):
+    numbers = all(isinstance(k, (np.dtype, int, float, complex)) for k in kinds)
+    dtype = np.result_type(*kinds) if numbers else _BOOL
+    own = [k if isinstance(k, np.dtype) else np.asarray(k).dtype for k in kinds]
+    if not numbers or not all(np.can_cast(k, dtype, "same_kind") for k in own[:-1]):
         return by_numpy(np.select, (list(conditions), list(choices), default), {})
-    dtype = np.result_type(*kinds)
     # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer
     result: Any
     *choices, result = [

@@ -81,6 +81,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         else (np.result_type(*[c.dtype if _is_array(c) else c for c in (*choices, default)]))
     )
     masks, values = arrays[: len(conditions)], arrays[len(conditions) :]
+    if not all(np.can_cast(value.dtype, kind, "same_kind") for value in values[:-1]):
+        return NotImplemented  # NumPy's words
     shape = np.broadcast_shapes(*[array.shape for array in arrays])
     result = shaping.broadcast_to(values[-1].astype(kind), shape)
     for mask, value in zip(reversed(masks), reversed(values[:-1])):
