@@ -106,8 +106,12 @@ def full(
         or np.dtype(dtype).kind not in _NATIVE_KINDS
     ):
         if not is_large(fill_value):
-            return from_numpy(np.full(made, plain(fill_value), dtype, order))
-        result = creation.empty(made, dtype, order)
+            if layout is None:
+                return from_numpy(np.full(made, plain(fill_value), dtype, order))
+            fill_value = np.asarray(plain(fill_value))
+            if not fill_value.ndim:
+                return creation.filled(made, fill_value, dtype, order, layout)
+        result = creation.empty(made, dtype, order, layout)
         result[...] = fill_value
         return result
     return creation.filled(made, fill_value, dtype, order, layout)

@@ -281,6 +281,58 @@ class Geometry:
         same = (found.shape, found.strides, found.dtype, found.writeable, found.offset)
         return self if own == same else found
 
+    def field(self, key: Any) -> Geometry | None:
+        """The view ``a[key]`` where ``key`` names a field of a structured dtype, or lists several; else ``None``."""
+        if self.dtype.names is None:
+            return None
+        if isinstance(key, str):
+            return self.derived(("field", str(key)), lambda s: s[key])
+        if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
+            return self.derived(("fields", *map(str, key)), lambda s: s[key])
+        return None
+
+    @property
+    def within(self) -> tuple[int, ...] | None:
+        """Where this shows the same part (a field, or the real part) of each of some whole elements of the base: the
+        axes that lie inside an element. ``None`` where it does not."""
+        item = self.base.dtype.itemsize
+        if not self.size or not item:
+            return None
+        within = tuple([k for k in range(self.ndim) if self.strides[k] % item])
+        low = self.offset % item
+        high = low + self.dtype.itemsize
+        for k in within:
+            reach = (self.shape[k] - 1) * self.strides[k]
+            if reach < 0:
+                low = low + reach
+            else:
+                high = high + reach
+        return within if low >= 0 and high <= item else None
+
+    @property
+    def elements(self) -> Geometry | None:
+        """The view of those elements themselves, in the dtype of the base."""
+        within = self.within
+        if within is None:
+            return None
+        kept = [k for k in range(self.ndim) if k not in within]
+        shape, strides = [[many[k] for k in kept] for many in (self.shape, self.strides)]
+        start = self.address - _ADDRESS + self.offset - self.offset % self.base.dtype.itemsize
+        shadow = np.ndarray(shape, self.base.dtype, _BUFFER, start, strides)
+        return Geometry._intern(shadow, self.base)
+
+    def part_of(self, elements: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The part that this view shows of each of the given elements of its base: a view of them."""
+        kept = iter(zip(elements.shape, elements.strides, strict=True))
+        form = [
+            (n, stride) if stride % self.base.dtype.itemsize else next(kept)
+            for n, stride in zip(self.shape, self.strides, strict=True)
+        ]
+        part = elements.getfield(self.dtype, self.offset % self.base.dtype.itemsize)
+        return np.lib.stride_tricks.as_strided(
+            part, *map(list, zip(*form, strict=True)) if form else ((), ())
+        )
+
     @property
     def axes(self) -> AxisReads | None:
         """How a view's index becomes an index of its base, or ``None`` where no axis map says it."""

@@ -320,7 +320,7 @@ def view_of(base: np.ndarray[Any, Any], view: Geometry) -> np.ndarray[Any, Any]:
     """The NumPy view of ``base``'s memory that a geometry describes; it keeps ``base`` alive."""
     if view.is_base:
         return base
-    if view.size and base.flags.c_contiguous:
+    if view.size and base.dtype.kind in "biufc" and base.flags.c_contiguous:
         strides = view.strides
         low = view.offset
         if not view.c_contiguous and min(strides) < 0:

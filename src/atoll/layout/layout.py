@@ -573,7 +573,9 @@ class Slicing:
         places = self.positions(rank)
         if places is None:
             return None
-        keys = [place.key if isinstance(place, IndexSet) else place for place in places]
+        keys = [
+            _progression(place.key) if isinstance(place, IndexSet) else place for place in places
+        ]
         basic = tuple(slice(None) if isinstance(key, np.ndarray) else key for key in keys)
         found: npt.NDArray[Any] = block[(*basic, ...)]
         kept = [key for key in keys if not isinstance(key, int)]
@@ -597,6 +599,16 @@ def _everywhere(shape: tuple[int, ...], processes: int) -> Layout:
 def _slice_of(part: range) -> slice:
     """The slice that takes the indices of ``part``."""
     return slice(part.start, None if part.stop < 0 else part.stop, part.step)
+
+
+def _progression(key: Any) -> Any:
+    """A slice for indices at one distance from each other; any other key as it is."""
+    if not isinstance(key, np.ndarray) or key.size == 0:
+        return key
+    first, step = int(key[0]), int(key[1] - key[0]) if key.size > 1 else 1
+    if not step or (np.diff(key) != step).any():
+        return key
+    return _slice_of(range(first, first + step * key.size, step))
 
 
 def _joined(table: Indices, dimension: int) -> Indices:

@@ -174,9 +174,11 @@ class _NoRuleError(Exception):
 def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
     axes = view.axes
     if axes is None:
-        if view.shape == view.base.shape and view.strides == view.base.strides:
-            return layout.unpadded()  # a part of each element: real or imaginary
-        raise _NoRuleError
+        shown = None if view.dtype == view.base.dtype else view.elements
+        if shown is None:
+            raise _NoRuleError
+        whole = _layout_of_view(layout.unpadded(), shown)
+        return whole.expanded(view.within or ()).broadcast(view.shape)
     plain = _layout_of_part(layout, view)
     if plain is not None:
         return plain

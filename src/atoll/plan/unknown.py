@@ -323,6 +323,7 @@ class Shape:
 
     axes = Geometry.axes
     is_whole = Geometry.is_whole
+    within = Geometry.within
 
 
 def dense_shape(shape: tuple[Number, ...], dtype: np.dtype[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from math import ceil, isfinite
 from operator import index
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from ..comm.trail import user_site
 from ..config import config
 from ..graph.geometry import Geometry, dense
-from ..graph.node import Node
+from ..graph.node import Node, Value
 from ..kernels.rules import free
 from ..layout import Layout
 from ..ops.elementwise import cast, is_native
@@ -26,6 +27,7 @@ from .making import (
     default_place,
     from_numpy,
     is_small,
+    must_travel,
     of_array,
     of_small,
     of_view,
@@ -85,6 +87,29 @@ def _base(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Geometry:
     return dense(shape, dtype)
 
 
+def _by_numpy(
+    make: Callable[[Any, Any, Any], Array],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    order: Any,
+    layout: Layout | None,
+) -> Any:
+    """An array that is small, or of a dtype that kernels do not hold; on ranks, each makes its own block."""
+    place = None
+    if layout is not None:
+        dtype = np.empty(0, dtype).dtype  # of 'S0', NumPy makes 'S1'
+        must_travel(dtype)
+        place = default_place(shape, layout)
+    if place is None:
+        return of_small(make(shape, dtype, order))
+    block = make(place.layout.padded_shape(place.world.rank), dtype, "C")
+    node = Node("source", (), _base(shape, dtype, order))
+    at_place(node, place)
+    node.value = Value(block)
+    node.weight = 0
+    return recorded(node)
+
+
 def recorded(node: Node) -> Any:
     """An array, also where it has no axes."""
     return of_view(Cell(node), node.geometry)
@@ -101,9 +126,13 @@ def filled(
     shape = shape_of(shape)
     dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
-        array = np.empty(shape, dtype, order=order)
-        np.copyto(array, scalar, casting="unsafe")
-        return of_small(array)
+
+        def make(shape: Any, dtype: Any, order: Any) -> Array:
+            array = np.empty(shape, dtype, order)
+            np.copyto(array, scalar, casting="unsafe")
+            return array
+
+        return _by_numpy(make, shape, dtype, order, layout)
     geometry = _base(shape, dtype, order)
     if dtype.kind != "c" and isinstance(scalar, (complex, np.complexfloating)):
         scalar = np.full((), scalar, dtype)[()]  # NumPy warns
@@ -118,7 +147,7 @@ def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> A
     shape = shape_of(shape)
     dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
-        return of_small(np.zeros(shape, dtype, order=order))
+        return _by_numpy(np.zeros, shape, dtype, order, layout)
     return filled(shape, 0, dtype, order, layout)
 
 
@@ -129,7 +158,7 @@ def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
     shape = shape_of(shape)
     dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
-        return of_small(np.empty(shape, dtype, order=order))
+        return _by_numpy(np.empty, shape, dtype, order, layout)
     geometry = _base(shape, dtype, order)
     node = Node("source", (), geometry)
     place = default_place(shape, layout)

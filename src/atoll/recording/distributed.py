@@ -9,18 +9,19 @@ import numpy as np
 
 from ..comm.trail import asking_for
 from ..comm.world import World, current_world
-from ..graph.geometry import choice_of, dense
+from ..graph.geometry import dense
 from ..graph.node import source
 from ..layout import Layout
 from ..layout.transfer import region_key
-from ..ops.placement import Place, is_permutation, placed_view
+from ..ops.placement import Place, placed_view
 from ..ops.windows import Evaluation
 from ..plan.exchange import redistributed
 from ..run import statistics
 from ..run.halo import exchange_halos
 from .cells import Cell, Handle
 from .evening import evened
-from .making import chosen
+from .making import chosen, must_travel
+from .sections import block_of_view
 
 Array = np.ndarray[Any, Any]
 Evaluation.evened = staticmethod(evened)
@@ -40,6 +41,7 @@ class Distributed(Handle):
         if place is None:
             made._cell = Cell.foreign(padded_block)
         else:
+            must_travel(padded_block.dtype)
             geometry = dense(layout.shape, padded_block.dtype)
             made._cell = Cell(source(padded_block, geometry, pinned=True, place=place))
             made._cell.pins = 1
@@ -93,7 +95,7 @@ class Distributed(Handle):
         cell.pins += 1
         if geometry.is_base:
             return value.array
-        return _block_of_view(value.array, cell.node.place, geometry)
+        return block_of_view(value.array, cell.node.place, geometry)
 
     @property
     def local_padded(self) -> Array:
@@ -123,6 +125,7 @@ class Distributed(Handle):
                 f"redistribute: the layout is for shape {layout.shape}, the array has shape {shape}"
             )
         world = self.world
+        must_travel(self._shape_of_view().dtype)
         if self._place() is None:
             block = np.array(self._array()[region_key(layout.region(world.rank))])
         else:
@@ -156,36 +159,3 @@ class Distributed(Handle):
 @lru_cache(maxsize=256)
 def _replicated(shape: tuple[int, ...], size: int) -> Layout:
     return Layout.replicated(shape, size)
-
-
-def _block_of_view(block: Array, place: Place, view: Any) -> Array:
-    """This rank's part of a view, as a view of its block where NumPy can say it, else a copy."""
-    if is_permutation(view):
-        order = [0] * view.ndim
-        for k, (_, steps) in enumerate(view.axes):
-            order[steps[0][0]] = k
-        return block.transpose(order)
-    rank = place.world.rank
-    layout = place.layout.unpadded()
-    inner = block[place.layout.inside(rank)]
-    choice = choice_of(view)
-    if choice is None:
-        raise ValueError(
-            "local: this view of a distributed array selects no block of it; copy the view first"
-        )
-    key, taken = choice
-    cut = layout.slicing(key)
-    part = cut.local(inner, rank)
-    if part is None:
-        return np.empty(placed_shape(place, view), block.dtype)
-    order = sorted(range(len(taken)), key=taken.__getitem__)
-    part = part.transpose(order)
-    for axis in [k for k in range(view.ndim) if k not in taken]:
-        part = np.expand_dims(part, axis)
-    return part
-
-
-def placed_shape(place: Place, view: Any) -> tuple[int, ...]:
-    """The shape of this rank's part of a view."""
-    found = placed_view(place, view)
-    return view.shape if found is None else found.layout.local_shape(place.world.rank)

@@ -72,15 +72,18 @@ def get(handle: Handle, key: Any) -> Any:
             return found
         items = basic_key(key)
         if items is None:
-            found = _picked_there(handle, key)
-            if found is None:
-                found = compressed(handle, key)
-            if found is None:
-                found = picking.picked(handle, key)
-            return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
-        geometry = handle._geometry.index(items)
-        if geometry.ndim == 0 and Ellipsis not in items:
-            return element(handle, geometry)
+            geometry = handle._geometry.field(key)
+            if geometry is None:
+                found = _picked_there(handle, key)
+                if found is None:
+                    found = compressed(handle, key)
+                if found is None:
+                    found = picking.picked(handle, key)
+                return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
+        else:
+            geometry = handle._geometry.index(items)
+            if geometry.ndim == 0 and Ellipsis not in items:
+                return element(handle, geometry)
     cell = handle._cell
     place = cell.node.place
     if place is not None and not place.is_boxes and geometry.number not in place.read:
@@ -286,7 +289,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     region = handle._geometry.met(key)
     if region is None:
         items = basic_key(key)
-        region = None if items is None else handle._geometry.index(items)
+        region = handle._geometry.field(key) if items is None else handle._geometry.index(items)
     if region is not None:
         cell = handle._cell
         large = isinstance(value, Handle) and value._np is None
@@ -395,4 +398,8 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     if owner == place.world.rank:
         halo = place.layout.halo(owner)
         found[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
-    return bcast(place.world.communicator, found, owner, "an element", which)[()]
+    found = bcast(place.world.communicator, found, owner, "an element", which)
+    found.flags.writeable = (
+        False  # NumPy's structured scalars are views: what is written there would be lost
+    )
+    return found[()]

@@ -121,6 +121,16 @@ def chosen(layout: Layout, world: World) -> Place | None:
     return place
 
 
+def must_travel(dtype: np.dtype[Any]) -> None:
+    """Refuse to divide among ranks what has no memory that they could send."""
+    if dtype.hasobject or not dtype.itemsize:
+        what = "are Python objects" if dtype.hasobject else "take no memory"
+        raise LayoutError(
+            f"layout: the dtype is {dtype}, whose elements {what}; ranks send each other memory, so these cannot be "
+            "divided: leave the layout out, and every rank has all of them, or use a dtype of a fixed size, such as 'U16'"
+        )
+
+
 def at_place(node: Node, place: Place | None) -> Node:
     """A node without operands, made to lie at ``place``."""
     if place is not None:

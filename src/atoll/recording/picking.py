@@ -21,6 +21,7 @@ from ..config import config
 from ..graph.geometry import Geometry, kept_order, shape_text
 from ..layout import Layout
 from ..ops.elementwise import is_native
+from ..ops.placement import crosses, placed_view
 from ..run.across import base_indices, is_readable
 from ..run.collective import (
     Section,
@@ -41,8 +42,9 @@ from . import shaping
 from .along import chosen
 from .cells import Cell, Handle
 from .creation import asarray
+from .elementwise import FAST_SCALARS
 from .making import of_small, of_view
-from .sections import block_of, of_section, result_layout, section_of
+from .sections import block_of, block_of_view, of_section, result_layout, section_of
 from .spread import in_step, place_of, world_of
 
 Array = np.ndarray[Any, Any]
@@ -418,8 +420,8 @@ def store_view(
 def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     """Write through a view that no axis map describes, where the base lies on several ranks."""
     place = cell.node.place
-    if place is None or place.world.size == 1:
-        return False
+    if place is None or place.world.size == 1 or not is_native(region.dtype):
+        return False  # a structure may be assigned a tuple, which is no array
     if region.dtype != cell.geometry.dtype:
         return _put_part(cell, region, value)
     world: World = place.world
@@ -444,29 +446,27 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
 
 
 def _put_part(cell: Cell, region: Geometry, value: Any) -> bool:
-    """Write the real or the imaginary parts of a whole array that lies on several ranks."""
-    whole = cell.geometry
-    half = region.dtype.itemsize
-    halves = (
-        whole.dtype.kind == "c" and half * 2 == whole.dtype.itemsize and not region.offset % half
-    )
-    alike = region.shape == whole.shape and region.strides == whole.strides
-    world: World = cell.node.place.world
-    value = value if isinstance(value, (Handle, np.ndarray)) else np.asarray(value)
-    if not (halves and alike) or region.dtype.kind != "f" or value.dtype.kind not in "biuf":
+    """Write the same part (a field, the real part) of elements of an array that lies on several ranks in blocks."""
+    place, shown = cell.node.place, region.elements
+    world: World = place.world
+    if shown is None or crosses(shown) or not place.layout.is_block:
         return False
+    if type(value) in FAST_SCALARS:
+        value = np.array(value, region.dtype)  # what does not fit is NumPy's error, on all ranks
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or not is_native(dtype):
+        return False
+    if dtype.kind == "c" and region.dtype.kind != "c":
+        return False  # with NumPy's warning
     try:
         wide = shaping.broadcast_to(asarray(value), region.shape)
     except ValueError:
         return False
     in_step(world, "an assignment", region, value)
-    layout = cell.node.place.layout.unpadded()
-    given = redistributed(section_of(wide, world), layout).block
-    block = block_of(cell, world).block
-    if region.offset == whole.offset:
-        block.real[...] = given
-    else:
-        block.imag[...] = given
+    home = placed_view(place, region)
+    section = section_of(wide, world)
+    given = section.block if home is None else redistributed(section, home.layout).block
+    block_of_view(cell.own().array, place, region)[...] = given
     return True
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World
-from ..graph.geometry import dense, strided
+from ..graph.geometry import Geometry, choice_of, dense, strided
 from ..graph.node import source
 from ..layout import Layout
 from ..ops.elementwise import is_native
-from ..ops.placement import Place, is_permutation
+from ..ops.placement import Place, is_permutation, placed_view
 from ..run import statistics
 from ..run.collective import Section
 from ..run.collective.section import replicated
@@ -90,3 +90,41 @@ def block_of(cell: Cell, world: World) -> Section:
     if layout.is_padded:
         block = block[layout.inside(world.rank)]
     return Section(block, layout.unpadded(), world.communicator)
+
+
+def block_of_view(block: Array, place: Place, view: Geometry) -> Array:
+    """This rank's part of a view: over the memory of its block where NumPy can say it, else a copy for reading."""
+    if is_permutation(view):
+        order = [0] * view.ndim
+        for k, (_, steps) in enumerate(view.axes or ()):
+            order[steps[0][0]] = k
+        return block.transpose(order)
+    rank = place.world.rank
+    if not view.size or place.layout.coordinates(rank) is None:
+        return _nothing(place, view)
+    layout = place.layout.unpadded()
+    inner = block[place.layout.inside(rank)]
+    shown = view if view.dtype == view.base.dtype else view.elements
+    choice = None if shown is None else choice_of(shown)
+    if shown is None or choice is None:
+        raise ValueError(
+            "local: this view of a distributed array selects no block of it; copy the view first"
+        )
+    key, taken = choice
+    part = layout.slicing(key).local(inner, rank)
+    if part is None:
+        return _nothing(place, view)
+    if part.size and not np.may_share_memory(part, block):
+        part.flags.writeable = False  # nobody would see what is written there
+    order = sorted(range(len(taken)), key=taken.__getitem__)
+    part = part.transpose(order)
+    for axis in [k for k in range(shown.ndim) if k not in taken]:
+        part = np.expand_dims(part, axis)
+    return part if shown is view else view.part_of(part)
+
+
+def _nothing(place: Place, view: Geometry) -> Array:
+    """The block of a rank that has no element of a view."""
+    found = placed_view(place, view)
+    shape = view.shape if found is None else found.layout.local_shape(place.world.rank)
+    return np.empty(shape, view.dtype)

@@ -53,39 +53,31 @@ def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]
 
 def is_readable(view: Geometry) -> bool:
     """Whether a view has elements of its base, or the same part of each of them."""
-    item = view.base.dtype.itemsize
-    inside = view.offset % item + view.dtype.itemsize <= item
-    return inside and all(n == 1 or s % item == 0 for n, s in zip(view.shape, view.strides))
-
-
-def _part_of(block: Array, view: Geometry) -> Array:
-    """The part of each element of a base that a view shows: a copy, of one element too."""
-    item = view.base.dtype.itemsize
-    parts = np.ascontiguousarray(block).reshape(-1).view(np.uint8).reshape(*block.shape, item)
-    place = view.offset % item
-    part = np.ascontiguousarray(parts[..., place : place + view.dtype.itemsize])
-    return part.view(view.dtype).reshape(block.shape)
+    return view.within is not None or (not view.size and view.dtype == view.base.dtype)
 
 
 def read_across(section: Section, view: Geometry, target: Layout) -> Section:
     """This rank's share of a view of a base that lies as ``section`` does. Collective."""
-    base = view.base
-    alike = view.shape == base.shape and view.strides == base.strides
-    if view.dtype != base.dtype and alike:  # a part of each element, with its owner
-        return Section(_part_of(section.block, view), target, section.communicator)
-    if view.is_whole and view.dtype == base.dtype:
+    base, shown = view.base, view
+    within: tuple[int, ...] = ()
+    if view.dtype != base.dtype:
+        shown, within = view.elements or view, view.within or ()
+        if shown.shape == base.shape and shown.strides == base.strides:  # with its owner
+            return Section(view.part_of(section.block).copy(), target, section.communicator)
+    elif view.is_whole:
         return reshaped(section, target)
-    lines = [part.array() for part in target.region(section.rank)]
+    region = target.region(section.rank)
+    lines = [part.array() for k, part in enumerate(region) if k not in within]
     shape = tuple(map(len, lines))
 
     def places(low: int, high: int) -> Array:
         chosen = np.unravel_index(np.arange(low, high), shape or (1,))
-        found = base_indices(view, tuple([line[part] for line, part in zip(lines, chosen)]))
+        found = base_indices(shown, tuple([line[part] for line, part in zip(lines, chosen)]))
         return np.ravel_multi_index(found, base.shape)
 
     block = fetch_flat(section, prod(shape), places).reshape(shape)
-    if view.dtype != base.dtype:
-        block = _part_of(block, view)
+    if shown is not view:
+        block = view.part_of(block).copy()
     return Section(block, target, section.communicator)
 
 
