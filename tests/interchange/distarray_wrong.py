@@ -406,7 +406,7 @@ WRONG = [
         "U1",
         0,
         0,
-        "bool",
+        "list",
         "must be a 1-D buffer of integers",
     ),
     (

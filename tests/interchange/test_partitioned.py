@@ -302,7 +302,7 @@ def test_producers(rank, size):
         np.testing.assert_array_equal(np.asarray(atoll.from_partitioned(Caller(given))), FULL)
     for source, message in (
         (Producer(given, OSError("no")), "P1: __partitioned__ raised OSError: no"),
-        (Producer(3), "P1: __partitioned__ is a int, not a dict"),
+        (Producer(3), "P1: __partitioned__ is a int; it must be a dict"),
         (3, "P1: a int has no property __partitioned__"),
     ):
         with pytest.raises(ProtocolError, match=message):
@@ -327,7 +327,7 @@ BROKEN = [
     (lambda d: {**d, "shape": "ab"}, "P3", "not a tuple of integers"),
     (lambda d: {**d, "partition_tiling": (5, 1)}, "P4", r"\(4, 0\): it is missing"),
     (lambda d: {**d, "partition_tiling": (4, 0)}, "P3", "least"),
-    (lambda d: {**d, "partitions": [1]}, "P4", "not a dict"),
+    (lambda d: {**d, "partitions": [1]}, "P4", "must be a dict"),
     (lambda d: without(d, (2, 0)), "P4", r"\(2, 0\): it is missing"),
     (lambda d: {**d, "partitions": {**d["partitions"], "x": {}}}, "P4", "no position"),
     (lambda d: partition(d, shape=(3, 8)), "P5", "add up to"),
@@ -373,7 +373,7 @@ def test_what_is_wrong_on_one_rank_only(rank, size):
         (lambda: partition(given, (1, 0), data=FULL[:2].astype("f4")), "P7"),
         (lambda: partition(given, (1, 0), data=None), "P14"),
         (lambda: partition(given, (1, 0), data=np.array([["a"]], object)), "D1"),
-        (lambda: {**given, "locals": [[[0], 0]]}, "P1.*unhashable"),
+        (lambda: {**given, "locals": [[[0], 0]]}, "P2.*no position"),
     ):
         with pytest.raises(ProtocolError, match=words):
             atoll.from_partitioned(change() if rank == 1 else given)
@@ -498,3 +498,18 @@ def test_the_texts_second_example(size):
     given = references((2, 2), (4, 4))
     assert {v.rule for v in atoll.check_partitioned(given)} == set()
     np.testing.assert_array_equal(np.asarray(atoll.from_partitioned(given)), FULL)
+
+
+@pytest.mark.simulated(1, 3, distributes=False)
+def test_an_array_without_axes_has_one_partition_of_its_own_memory(rank, size):
+    array = atoll.from_local(np.array(3.0)) if size == 1 else atoll.asarray(np.array(3.0))
+    shown = array.__partitioned__
+    handle = shown["partitions"][()]["data"]
+    assert shown["get"](handle) is handle
+    assert shown["get"]([handle])[0] is handle
+    handle[...] = 5
+    assert float(array) == 5
+    assert float(atoll.from_partitioned(array)) == 5
+    for wrong in ("data", 3, {}, None):
+        with pytest.raises(ProtocolError, match="get"):
+            shown["get"](wrong)

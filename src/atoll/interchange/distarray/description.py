@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..values import Plain
 from .counting import cyclic_count
 
 Indices = npt.NDArray[np.int64]
@@ -54,8 +55,6 @@ RULES: dict[str, str] = {
 }
 _ORDER = {rule: position for position, rule in enumerate(RULES)}
 
-Plain = None | bool | int | float | str | tuple["Plain", ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -81,23 +80,6 @@ class Violation:
             -1 if self.dimension is None else self.dimension,
             -1 if self.rank is None else self.rank,
         )
-
-
-def plain(value: object) -> Plain:
-    """``value`` itself where every process can read it, else a short text of it."""
-    if value is None or isinstance(value, (bool, str)):
-        return value if not isinstance(value, str) or len(value) <= 200 else value[:197] + "..."
-    if type(value) in (int, float):
-        return value  # type: ignore[return-value]
-    if isinstance(value, (np.integer, np.floating, np.bool_)):
-        return plain(value.item())
-    if type(value) is tuple and len(value) <= 16:
-        return tuple(plain(item) for item in value)
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"<{type(value).__name__} that has no repr>"
-    return text if len(text) <= 200 else text[:197] + "..."
 
 
 class Dimension(NamedTuple):

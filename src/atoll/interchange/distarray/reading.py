@@ -11,12 +11,27 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .description import Dimension, Indices, Section, Violation, plain
+from ..values import (
+    LARGEST,
+    MOST_AXES,
+    UnfitError,
+    entries,
+    exact,
+    integer,
+    is_a,
+    items,
+    kind_name,
+    plain,
+    printable,
+    said,
+)
+from .description import Dimension, Indices, Section, Violation
 
 KEYS = ("__version__", "buffer", "dim_data")
 COMMON = ("dist_type", "size", "proc_grid_size", "proc_grid_rank")
@@ -27,6 +42,10 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "u": (*COMMON, "indices", "one_to_one", "periodic"),
 }
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?((?:[-+.]?[0-9A-Za-z]+)*)$")
+_MOST_LISTED = 1 << 24
+"""How many indices are read from a list where the buffer's extent does not say how many there are."""
+_LONGEST = 64
+"""How many characters a version may have."""
 _MISSING = object()
 
 
@@ -44,7 +63,9 @@ class Reading:
         self, rule: str, message: str, dimension: int | None = None, value: object = None
     ) -> None:
         """Record a rule broken."""
-        self.violations.append(Violation(rule, dimension, self.rank, plain(value), message))
+        self.violations.append(
+            Violation(rule, dimension, self.rank, plain(value), printable(message))
+        )
 
     def deviates(
         self,
@@ -62,6 +83,7 @@ class Reading:
 
     def note(self, message: str, dimension: int | None = None) -> None:
         """Remember something worth a warning."""
+        message = printable(message)
         self.notes.append(message if dimension is None else f"dimension {dimension}: {message}")
 
 
@@ -71,7 +93,7 @@ def read(source: object, rank: int, strict: bool) -> tuple[Section, npt.NDArray[
     try:
         section = _read(source, reading)
     except Exception as error:
-        reading.broken("T1", f"reading the object failed with {_described(error)}", value=source)
+        reading.broken("T1", f"reading the object failed with {said(error)}", value=source)
         section = _unreadable(reading)
     return section, reading.block
 
@@ -90,10 +112,6 @@ def _unreadable(reading: Reading, version: str = "", legacy: bool = False) -> Se
     )
 
 
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
 def _read(source: object, reading: Reading) -> Section:
     description = _description(source, reading)
     if description is None:
@@ -101,7 +119,7 @@ def _read(source: object, reading: Reading) -> Section:
     version, legacy = _version(description.get("__version__", _MISSING), reading)
     buffer = description.get("buffer", _MISSING)
     block = None if buffer is _MISSING else _block(buffer, reading)
-    if reading.strict and block is not None and hasattr(source, "__distarray__"):
+    if reading.strict and block is not None and not is_a(source, Mapping):
         _same_memory(source, block, reading)
     dim_data = description.get("dim_data", _MISSING)
     if dim_data is not _MISSING:
@@ -122,7 +140,7 @@ def _read(source: object, reading: Reading) -> Section:
         version,
         legacy,
         block.ndim,
-        block.dtype.str if block.dtype.names is None else str(block.dtype),
+        block.dtype.str if block.dtype.names is None else printable(str(block.dtype)),
         block.shape,
         dimensions,
         tuple(reading.violations),
@@ -133,41 +151,44 @@ def _read(source: object, reading: Reading) -> Section:
 # -- the top level ---------------------------------------------------------------------
 
 
-def _description(source: object, reading: Reading) -> Mapping[str, Any] | None:
-    method = getattr(source, "__distarray__", None)
-    if method is not None:
-        try:
-            description = method()
-        except Exception as error:
-            reading.broken("T1", f"__distarray__() raised {_described(error)}", value=source)
-            return None
-    elif isinstance(source, Mapping):
-        description = source
-    else:
+def _description(source: object, reading: Reading) -> dict[Any, Any] | None:
+    try:
+        method = getattr(source, "__distarray__", None)
+        description = source if method is None else method()
+    except Exception as error:
+        what = "" if _is_method(source) else ", which must be a method,"
+        reading.broken("T1", f"__distarray__(){what} raised {said(error)}", value=source)
+        return None
+    if method is None and not is_a(source, Mapping):
         reading.broken(
             "T1",
-            f"{type(source).__name__} has no __distarray__ method and is no dictionary",
+            f"{kind_name(source)} has no __distarray__ method and is no dictionary",
             value=source,
         )
         return None
-    if not isinstance(description, Mapping):
+    if not is_a(description, Mapping):
         reading.broken(
             "T1",
-            f"__distarray__() returned {type(description).__name__}; it must be a dict",
+            f"__distarray__() returned {kind_name(description)}; it must be a dict",
             value=description,
         )
         return None
-    if not isinstance(description, dict):
+    if not is_a(description, dict):
         reading.deviates(
             "T1",
-            f"the description is a {type(description).__name__}; it must be a dict",
+            f"the description is a {kind_name(description)}; it must be a dict",
             "taken as one",
-            value=type(description).__name__,
+            value=kind_name(description),
         )
+    try:
+        found = entries(description)
+    except UnfitError as unfit:
+        reading.broken("T1", f"the description {unfit}", value=kind_name(description))
+        return None
     for key in KEYS:
-        if key not in description:
+        if key not in found:
             reading.broken("T1", f"key {key!r} is missing", value=key)
-    for key in description:
+    for key in found:
         if key not in KEYS:
             reading.deviates(
                 "T1",
@@ -175,22 +196,31 @@ def _description(source: object, reading: Reading) -> Mapping[str, Any] | None:
                 "ignored",
                 value=key,
             )
-    return description
+    return found
+
+
+def _is_method(source: object) -> bool:
+    """Whether what stands for ``__distarray__`` can be called."""
+    try:
+        return callable(source.__distarray__)  # type: ignore[attr-defined]
+    except Exception:
+        return True
 
 
 def _version(version: object, reading: Reading) -> tuple[str, bool | None]:
     """The version, and whether the rules of 0.9 apply (``None``: no rules of ours do)."""
     if version is _MISSING:
         return "", None
-    match = _VERSION.match(version) if isinstance(version, str) else None
-    if match is None:
+    text = exact(version)
+    match = None if text is None or len(text) > _LONGEST else _VERSION.match(text)
+    if match is None or text is None:
         reading.broken(
             "T2",
             f"the version is {plain(version)!r}; it must be 'major.minor.patch'",
             value=version,
         )
         return str(plain(version)), None
-    assert isinstance(version, str)
+    version = text
     major, minor = int(match[1]), int(match[2])
     legacy = {(0, 9): True, (0, 10): False}.get((major, minor), False if major == 1 else None)
     if legacy is None:
@@ -211,41 +241,40 @@ def _version(version: object, reading: Reading) -> tuple[str, bool | None]:
 
 def _block(buffer: object, reading: Reading) -> npt.NDArray[Any] | None:
     """The buffer as an array over the same memory."""
-    dtype = getattr(buffer, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
-        reading.broken(
-            "T3",
-            f"the buffer has dtype {dtype}, which has no buffer export; view it as int64",
-            value=str(dtype),
-        )
-        return None
     try:
-        view = memoryview(buffer)  # type: ignore[arg-type]
-    except (TypeError, ValueError, BufferError) as error:
-        reading.broken(
-            "T3",
-            f"memoryview of the {type(buffer).__name__} raised {_described(error)}",
-            value=type(buffer).__name__,
-        )
-        return None
-    try:
-        return np.asarray(buffer if isinstance(buffer, np.ndarray) else view)
+        array = np.asarray(buffer if is_a(buffer, np.ndarray) else memoryview(buffer))  # type: ignore[arg-type]
+        dtype = array.dtype
+        if dtype.kind not in "mM" and not dtype.hasobject:
+            memoryview(array.data)
     except Exception as error:
         reading.broken(
             "T3",
-            f"the buffer's format {view.format!r} is none of NumPy's ({error})",
-            value=view.format,
+            f"memoryview of the {kind_name(buffer)} raised {said(error)}",
+            value=kind_name(buffer),
         )
         return None
+    problem = ""
+    if dtype.kind in "mM":
+        problem = f"the buffer has dtype {dtype}, which has no buffer export; view it as int64"
+    elif dtype.hasobject:
+        problem = (
+            f"the buffer has dtype {dtype}, whose elements are Python objects of this process; export numbers, "
+            "or text of a fixed size"
+        )
+    elif is_a(buffer, np.ma.MaskedArray):
+        problem = "the buffer is a masked array, and its mask would be lost; fill it first"
+    if problem:
+        reading.broken("T3", problem, value=str(dtype))
+        return None
+    return array
 
 
 def _same_memory(source: object, block: npt.NDArray[Any], reading: Reading) -> None:
     """A second export must show the same memory, or writes through one are lost to the other."""
-    again = source.__distarray__()  # type: ignore[attr-defined]
     try:
-        second = np.asarray(memoryview(again["buffer"]))
+        second = np.asarray(memoryview(source.__distarray__()["buffer"]))  # type: ignore[attr-defined]
     except Exception as error:
-        reading.broken("T5", f"a second __distarray__() gave no buffer: {_described(error)}")
+        reading.broken("T5", f"a second __distarray__() gave no buffer: {said(error)}")
         return
     if (
         block.nbytes
@@ -258,52 +287,54 @@ def _same_memory(source: object, block: npt.NDArray[Any], reading: Reading) -> N
         )
 
 
-def _dictionaries(dim_data: object, reading: Reading) -> list[Mapping[str, Any]] | None:
-    if isinstance(dim_data, list):
+def _dictionaries(dim_data: object, reading: Reading) -> list[dict[Any, Any]] | None:
+    if is_a(dim_data, list):
         reading.deviates(
             "T4", "dim_data is a list; it must be a tuple", "taken as one", value="list"
         )
-    elif not isinstance(dim_data, tuple):
+    elif not is_a(dim_data, tuple):
         reading.broken(
             "T4",
-            f"dim_data is a {type(dim_data).__name__}; it must be a tuple of dicts",
-            value=type(dim_data).__name__,
+            f"dim_data is a {kind_name(dim_data)}; it must be a tuple of dicts",
+            value=kind_name(dim_data),
         )
         return None
-    fine = True
-    for i, dim_dict in enumerate(dim_data):
-        if not isinstance(dim_dict, Mapping):
-            reading.broken(
-                "T4",
-                f"dim_data[{i}] is a {type(dim_dict).__name__}; it must be a dict",
-                i,
-                type(dim_dict).__name__,
-            )
-            fine = False
-        elif not isinstance(dim_dict, dict):
+    try:
+        given = items(dim_data, MOST_AXES)
+    except UnfitError as unfit:
+        reading.broken("T4", f"dim_data {unfit}", value=kind_name(dim_data))
+        return None
+    found = []
+    for i, dim_dict in enumerate(given):
+        try:
+            found.append(entries(dim_dict))
+        except UnfitError as unfit:
+            reading.broken("T4", f"dim_data[{i}] {unfit}", i, kind_name(dim_dict))
+            continue
+        if not is_a(dim_dict, dict):
             reading.deviates(
                 "T4",
-                f"dim_data[{i}] is a {type(dim_dict).__name__}; it must be a dict",
+                f"dim_data[{i}] is a {kind_name(dim_dict)}; it must be a dict",
                 "taken as one",
                 i,
-                type(dim_dict).__name__,
+                kind_name(dim_dict),
             )
-    return list(dim_data) if fine else None
+    return found if len(found) == len(given) else None
 
 
 def _reshaped(
-    block: npt.NDArray[Any], dim_data: list[Mapping[str, Any]], legacy: bool, reading: Reading
+    block: npt.NDArray[Any], dim_data: list[dict[Any, Any]], legacy: bool, reading: Reading
 ) -> npt.NDArray[Any] | None:
     """The 0.9 text itself shows a flat buffer for two dimensions: follow it where the sizes tell how."""
     message = f"dim_data describes {len(dim_data)} dimensions, the buffer has {block.ndim}"
     if not reading.strict and block.ndim == 1 and len(dim_data) > 1:
         trial = Reading(reading.rank, strict=False)
         dimensions = [_dimension(d, i, -1, legacy, trial) for i, d in enumerate(dim_data)]
-        shape = [-1 if d is None else d.expected_extent for d in dimensions]
+        shape = [-1 if d is None or d.grid_size < 1 else d.expected_extent for d in dimensions]
         for i, d in enumerate(dimensions):
-            if d is not None and d.kind == "u":
-                shape[i] = len(dim_data[i]["indices"])
-        if min(shape) >= 0 and int(np.prod(shape)) == block.size:
+            if d is not None and d.indices is not None:
+                shape[i] = len(d.indices)
+        if min(shape) >= 0 and prod(shape) == block.size:
             reading.note(f"T4: {message}; reshaped to {tuple(shape)}")
             return block.reshape(shape)
     reading.broken("T4", message, value=(len(dim_data), block.ndim))
@@ -318,7 +349,7 @@ class _Unreadable(Exception):
 
 
 def _dimension(
-    dim_dict: Mapping[str, Any], i: int, extent: int, legacy: bool, reading: Reading
+    dim_dict: dict[Any, Any], i: int, extent: int, legacy: bool, reading: Reading
 ) -> Dimension | None:
     if not dim_dict:
         if legacy:
@@ -340,7 +371,7 @@ def _dimension(
 class _Fields:
     """Typed access to one dimension dictionary; notes what is missing or of the wrong type."""
 
-    dim_dict: Mapping[str, Any]
+    dim_dict: dict[Any, Any]
     dimension: int
     reading: Reading
     unreadable: bool = False
@@ -357,34 +388,34 @@ class _Fields:
         return self.as_integer(key, value)
 
     def as_integer(self, name: str, value: Any) -> int:
-        if not isinstance(value, (bool, np.bool_)):
-            try:
-                return int(value.__index__())
-            except (AttributeError, TypeError):
-                if isinstance(value, (float, np.floating)) and float(value).is_integer():
-                    self.reading.deviates(
-                        "D5",
-                        f"{name} is {value!r}; it must be an int",
-                        f"taken as {int(value)}",
-                        self.dimension,
-                        value,
-                    )
-                    return int(value)
-        self.reading.broken(
-            "D5", f"{name} is {plain(value)!r}; it must be an int", self.dimension, value
-        )
-        self.unreadable = True
-        return 0
+        try:
+            return integer(value)
+        except UnfitError as unfit:
+            whole = is_a(value, np.floating) or type(value) is float
+            if whole and float(value).is_integer() and abs(value) < LARGEST:
+                self.reading.deviates(
+                    "D5",
+                    f"{name} is {plain(value)!r}; it must be an int",
+                    f"taken as {int(value)}",
+                    self.dimension,
+                    value,
+                )
+                return int(value)
+            self.reading.broken("D5", f"{name} {unfit}", self.dimension, value)
+            self.unreadable = True
+            return 0
 
     def flag(self, key: str, rule: str) -> bool:
         """The truth value under ``key``, ``False`` if there is none."""
         value = self.dim_dict.get(key, False)
-        if isinstance(value, (bool, np.bool_)):
+        if type(value) in (bool, np.bool_):
             return bool(value)
         message = f"{key} is {plain(value)!r}; it must be a bool"
-        if isinstance(value, (int, np.integer)) and value in (0, 1):
-            self.reading.deviates(rule, message, f"taken as {bool(value)}", self.dimension, value)
-            return bool(value)
+        if is_a(value, int, np.integer) and plain(value) in (0, 1):
+            self.reading.deviates(
+                rule, message, f"taken as {plain(value) == 1}", self.dimension, value
+            )
+            return plain(value) == 1
         self.reading.broken(rule, message, self.dimension, value)
         return False
 
@@ -392,15 +423,11 @@ class _Fields:
         value = self.dim_dict.get("padding", _MISSING)
         if value is _MISSING:
             return None
-        if isinstance(value, list) and len(value) == 2:
-            self.reading.deviates(
-                "B3",
-                "padding is a list; it must be a tuple",
-                "taken as one",
-                self.dimension,
-                "list",
-            )
-        elif not isinstance(value, tuple) or len(value) != 2:
+        try:
+            widths = items(value, 2) if is_a(value, tuple, list) else []
+        except UnfitError:
+            widths = []
+        if len(widths) != 2:
             self.reading.broken(
                 "B3",
                 f"padding is {plain(value)!r}; it must be a 2-tuple of ints",
@@ -409,18 +436,27 @@ class _Fields:
             )
             self.unreadable = True
             return None
-        return self.as_integer("padding[0]", value[0]), self.as_integer("padding[1]", value[1])
+        if is_a(value, list):
+            self.reading.deviates(
+                "B3",
+                "padding is a list; it must be a tuple",
+                "taken as one",
+                self.dimension,
+                "list",
+            )
+        return self.as_integer("padding[0]", widths[0]), self.as_integer("padding[1]", widths[1])
 
 
 def _filled(fields: _Fields, extent: int, legacy: bool) -> Dimension:
     reading, i, dim_dict = fields.reading, fields.dimension, fields.dim_dict
-    kind = dim_dict.get("dist_type", _MISSING)
-    if kind is _MISSING:
+    given = dim_dict.get("dist_type", _MISSING)
+    kind = exact(given)
+    if given is _MISSING:
         reading.broken("D1", "key 'dist_type' is missing", i, "dist_type")
         raise _Unreadable
-    if not isinstance(kind, str) or kind not in KNOWN:
+    if kind is None or kind not in KNOWN:
         allowed = "'n', 'b', 'c' or 'u'" if legacy else "'b', 'c' or 'u'"
-        reading.broken("D1", f"dist_type is {plain(kind)!r}; it must be {allowed}", i, kind)
+        reading.broken("D1", f"dist_type is {plain(given)!r}; it must be {allowed}", i, given)
         raise _Unreadable
     if kind == "n" and not legacy:
         reading.deviates(
@@ -445,7 +481,7 @@ def _filled(fields: _Fields, extent: int, legacy: bool) -> Dimension:
         start, block_size = fields.integer("start", "C1"), fields.integer("block_size", "C1", 1)
         dimension = dimension._replace(start=start, block_size=block_size)
     else:
-        indices = _indices(fields)
+        indices = _indices(fields, extent)
         fingerprint = blake2b(indices.tobytes(), digest_size=16).digest()
         one_to_one = fields.flag("one_to_one", "U2")
         dimension = dimension._replace(
@@ -480,36 +516,43 @@ def _periodic(fields: _Fields, kind: str, legacy: bool) -> bool:
     return periodic
 
 
-def _indices(fields: _Fields) -> Indices:
-    """The list of indices as int64, or :class:`_Unreadable`."""
+def _indices(fields: _Fields, extent: int) -> Indices:
+    """The list of indices as int64, or :class:`_Unreadable`. (An ``extent`` of -1 is not known yet.)"""
     reading, i = fields.reading, fields.dimension
     given = fields.dim_dict.get("indices", _MISSING)
-    if given is _MISSING:
-        reading.broken("U1", "key 'indices' is missing", i, "indices")
+
+    def broken(message: str, value: object) -> None:
+        reading.broken("U1", message, i, value)
         raise _Unreadable
-    if isinstance(given, (list, tuple, range)):
-        reading.note(f"indices is a {type(given).__name__}, not a buffer", i)
-        array = np.asarray(given) if len(given) else np.empty(0, np.int64)
+
+    if given is _MISSING:
+        broken("key 'indices' is missing", "indices")
+    if is_a(given, list, tuple, range):
+        reading.note(f"indices is a {kind_name(given)}, not a buffer", i)
+        try:
+            listed = [integer(one) for one in items(given, extent if extent >= 0 else _MOST_LISTED)]
+        except UnfitError as unfit:
+            broken(
+                f"indices, or one of them, {unfit}; it must be a 1-D buffer of integers, one for each element "
+                f"of the buffer's extent, {extent}",
+                kind_name(given),
+            )
+        array = np.array(listed, np.int64)
     else:
         try:
-            array = np.asarray(given if isinstance(given, np.ndarray) else memoryview(given))
-        except (TypeError, ValueError, BufferError) as error:
-            reading.broken(
-                "U1", f"indices is no buffer: {_described(error)}", i, type(given).__name__
-            )
-            raise _Unreadable from None
+            array = np.asarray(given if is_a(given, np.ndarray) else memoryview(given))
+        except Exception as error:
+            broken(f"indices is no buffer: {said(error)}", kind_name(given))
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        reading.broken(
-            "U1",
+        broken(
             f"indices has {array.ndim} dimensions and dtype {array.dtype}; it must be a 1-D buffer of integers",
-            i,
             str(array.dtype),
         )
-        raise _Unreadable
-    if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
-        reading.broken(
-            "U1", f"index {array.max()} does not fit 64 bits with a sign", i, int(array.max())
-        )
-        raise _Unreadable
+    if array.size > extent >= 0:
+        broken(f"indices lists {array.size}, the buffer's extent is {extent}", array.size)
+    if array.size > 1 and array.strides[0] == 0:
+        broken(f"index {array[0]} is listed twice; indices must be locally unique", int(array[0]))
+    if array.dtype.kind == "u" and array.size and int(array.max()) > LARGEST:
+        broken(f"index {array.max()} does not fit 64 bits with a sign", int(array.max()))
     # A copy: the layout that is made of it must not change when the producer's list does.
     return np.array(array, np.int64, order="C")

@@ -50,12 +50,14 @@ def repaired(sections: Sequence[Section]) -> tuple[list[Section], list[str]]:
 def _axis(dimensions: dict[int, Dimension]) -> tuple[dict[int, Dimension], list[str]]:
     words: list[str] = []
     some = next(iter(dimensions.values()))
-    grid = range(some.grid_size)
     alike = all(
         (d.kind, d.grid_size) == (some.kind, some.grid_size) and d.block_size >= 1
         for d in dimensions.values()
     )
-    if not alike or some.grid_size < 2 or sorted(dimensions) != list(grid):
+    if not alike or some.grid_size < 2 or len(dimensions) != some.grid_size:
+        return dimensions, words
+    grid = range(some.grid_size)
+    if any(g not in dimensions for g in grid):
         return dimensions, words
     ordered = [dimensions[g] for g in grid]
     unpadded = all(d.widths == (0, 0) for d in ordered)

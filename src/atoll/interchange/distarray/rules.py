@@ -11,7 +11,8 @@ from math import prod
 
 import numpy as np
 
-from .description import Dimension, Section, Violation, plain
+from ..values import plain
+from .description import Dimension, Section, Violation
 
 Record = Callable[..., None]
 
@@ -292,7 +293,7 @@ def _axis(axis: Sequence[tuple[int, Dimension | None]], i: int, record: Record) 
     some = next(iter(dimensions.values()))
     if some.kind in "bn":
         _blocks(dimensions, ranks, i, record)
-    whole = sorted(dimensions) == list(range(some.grid_size))
+    whole = len(dimensions) == some.grid_size  # all are sound, so each is in range
     if not whole or len({d.size for d in dimensions.values()}) > 1:
         return
     if some.kind == "u":

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..values import integer, is_a, items, kind_name, said, shown
 from .description import Position
 
 Array = npt.NDArray[Any]
 
+MOST_COLUMNS = 1 << 16
+"""How many columns a DataFrame may have."""
 DEVICES = {
     1: "kDLCPU",
     2: "kDLCUDA",
@@ -48,51 +51,54 @@ class RefusedError(Exception):
 
 def is_data(value: object) -> bool:
     """Whether ``value`` is an array or a DataFrame, rather than a reference to one."""
-    if isinstance(value, np.ndarray | np.generic | memoryview):
+    if is_a(value, np.ndarray, np.generic, memoryview):
         return True
     kind = type(value)
     if any(hasattr(kind, name) for name in ("__dlpack__", "__array_interface__", "__array__")):
         return True
     if _is_frame(value):
         return True
-    if isinstance(value, str | bytes | bytearray):
+    if is_a(value, str, bytes, bytearray):
         return False
     try:
         memoryview(value).release()  # type: ignore[arg-type]
     except TypeError:
         return False
+    except Exception:  # it has a buffer, which cannot be had
+        return True
     return True
 
 
 def _is_frame(value: object) -> bool:
-    kind = type(value)
-    return hasattr(kind, "to_numpy") and (hasattr(value, "dtypes") or hasattr(value, "dtype"))
-
-
-def kind_name(value: object) -> str:
-    """The type of a value, as an error names it."""
-    kind = type(value)
-    return (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
+    try:
+        return hasattr(type(value), "to_numpy") and (
+            hasattr(value, "dtypes") or hasattr(value, "dtype")
+        )
+    except Exception:
+        return False
 
 
 def as_array(value: Any) -> Array:
     """The array over the memory of ``value``; :class:`RefusedError` for what has none."""
-    array = _converted(value)
-    if array.dtype.hasobject:
+    try:
+        memory = _converted(value)
+    except RefusedError:
+        raise
+    except Exception as error:
         raise RefusedError(
-            "D1", f"the data is a {kind_name(value)} of dtype {array.dtype}; objects do not travel"
+            "D1", f"the data is a {kind_name(value)} that gives no array ({said(error)})"
+        ) from error
+    if memory.dtype.hasobject:
+        raise RefusedError(
+            "D1", f"the data is a {kind_name(value)} of dtype {memory.dtype}; objects do not travel"
         )
-    return array
+    return memory
 
 
 def _converted(value: Any) -> Array:
-    if isinstance(value, np.ma.MaskedArray):
+    if is_a(value, np.ma.MaskedArray):
         raise RefusedError("D1", "the data is a masked array; fill it first")
-    if isinstance(value, np.ndarray):
+    if is_a(value, np.ndarray):
         return np.asarray(value)
     if not is_data(value):
         raise RefusedError(
@@ -104,14 +110,14 @@ def _converted(value: Any) -> Array:
     if _is_frame(value):
         return _of_frame(value)
     try:
-        shown = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
+        found = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
     except Exception as error:
-        shown = _by_other_ways(value, error)
-    if not shown.flags.writeable and hasattr(value, "__dlpack__"):
+        found = _by_other_ways(value, error)
+    if not found.flags.writeable and hasattr(value, "__dlpack__"):
         again = _by_other_ways(value, None)
-        if again is not None and again.flags.writeable and np.may_share_memory(again, shown):
+        if again is not None and again.flags.writeable and np.may_share_memory(again, found):
             return np.asarray(again)
-    return np.asarray(shown)
+    return np.asarray(found)
 
 
 def _by_other_ways(value: Any, error: Exception | None) -> Any:
@@ -122,17 +128,17 @@ def _by_other_ways(value: Any, error: Exception | None) -> Any:
         if error is None:
             return None
         raise RefusedError(
-            "D1", f"the data is a {kind_name(value)} that gives no array ({second or error})"
-        ) from error
+            "D1", f"the data is a {kind_name(value)} that gives no array ({said(error)})"
+        ) from second
 
 
 def _check_device(value: Any) -> None:
     ask = getattr(value, "__dlpack_device__", None)
     if ask is None:
         return
-    kind, number = ask()
-    if int(kind) != 1:
-        name = DEVICES.get(int(kind), f"device type {int(kind)}")
+    kind, number = [integer(one) for one in items(ask(), 2)]
+    if kind != 1:
+        name = DEVICES.get(kind, f"device type {kind}")
         raise RefusedError(
             "P10",
             f"the data is on device {name}:{number}; it must be on kDLCPU: copy it there first",
@@ -142,7 +148,7 @@ def _check_device(value: Any) -> None:
 def _of_frame(value: Any) -> Array:
     dtypes = getattr(value, "dtypes", None)
     if getattr(value, "ndim", 2) == 2 and dtypes is not None:
-        different = {str(dtype) for dtype in dtypes}
+        different = {shown(dtype) for dtype in items(dtypes, MOST_COLUMNS)}
         if len(different) > 1:
             raise RefusedError(
                 "P7",
@@ -151,14 +157,19 @@ def _of_frame(value: Any) -> Array:
     try:
         return np.asarray(value.to_numpy())
     except Exception as error:
-        raise RefusedError("D1", f"to_numpy() of the {kind_name(value)} failed: {error}") from error
+        raise RefusedError(
+            "D1", f"to_numpy() of the {kind_name(value)} failed: {said(error)}"
+        ) from error
 
 
 def shares(value: Any, array: Array) -> bool:
     """Whether ``array`` lies over the memory of ``value`` rather than a copy of it."""
-    if isinstance(value, np.ndarray) or not array.size:
+    if is_a(value, np.ndarray) or not array.size:
         return True
-    return np.may_share_memory(array, _converted(value))
+    try:
+        return np.may_share_memory(array, _converted(value))
+    except Exception:  # it gives its memory but once
+        return False
 
 
 # Several arrays that are one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from ...comm.trail import agree
 from ...comm.world import World
 from ...errors import ProtocolError
 from ...layout import Axis, BlockAxis, CyclicAxis
+from ..values import kind_name
 from .reading import process_here
 
 MOST_PARTITIONS = 1 << 16
@@ -68,8 +69,11 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
             data = local[
                 tuple(
                     [
-                        slice(begin[k], begin[k] + one.lengths[k])
-                        for begin, one, k in zip(inside, tiles, position)
+                        *[
+                            slice(begin[k], begin[k] + one.lengths[k])
+                            for begin, one, k in zip(inside, tiles, position)
+                        ],
+                        ...,  # of no axes, it is an array all the same
                     ]
                 )
             ]
@@ -94,6 +98,10 @@ def get(handles: Any) -> Any:
         return handles
     if handles is None:
         raise ProtocolError("get: the partition lies on another rank, and its data is None here")
+    if not isinstance(handles, Sequence | Iterator) or isinstance(handles, str | bytes):
+        raise ProtocolError(
+            f"get: a {kind_name(handles)} is no handle of this array; handles are the data in its partitions"
+        )
     return [get(handle) for handle in handles]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import AtollError, ClusterError, ProtocolError
+from ..values import UnfitError, is_a, items, kind_name, said
 from .data import RefusedError, as_array, is_data, shares
 from .description import Position, Shape
 
@@ -69,15 +70,15 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
     except Exception as error:
         raise _failed(error) from error
     try:
-        count = len(found)
-    except TypeError:
-        count = -1
-    if count != len(handles) or isinstance(found, np.ndarray):
+        every = [] if is_a(found, np.ndarray, Mapping, str, bytes) else items(found, len(handles))
+    except UnfitError:
+        every = []
+    if len(every) != len(handles):
         raise ProtocolError(
-            f"P12: get was called with {len(handles)} handles and returned a {type(found).__name__}"
-            f"{f' of {count}' if count >= 0 else ''}, not a sequence of as many data"
+            f"P12: get was called with {len(handles)} handles and returned a {kind_name(found)}, not a sequence of "
+            "as many data"
         )
-    return found  # type: ignore[no-any-return]
+    return every
 
 
 def _one_by_one(get: Callable[[Any], Any], handles: list[Any], first: Exception) -> list[Any]:
@@ -91,4 +92,4 @@ def _one_by_one(get: Callable[[Any], Any], handles: list[Any], first: Exception)
 
 
 def _failed(error: Exception) -> ClusterError:
-    return ClusterError(f"get raised {type(error).__name__}: {error}")
+    return ClusterError(f"get raised {said(error)}")

@@ -7,18 +7,34 @@ import pickle
 import socket
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import accumulate, product
+from itertools import accumulate
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
 
-from .data import RefusedError, as_array, is_data, kind_name, shares
+from ..values import (
+    MOST_AXES,
+    MOST_KEYS,
+    UnfitError,
+    entries,
+    exact,
+    integer,
+    is_a,
+    items,
+    kind_name,
+    printable,
+    said,
+    shown,
+)
+from .data import RefusedError, as_array, is_data, shares
 from .description import Container, Held, Location, Position, Section, Shape, Violation
 
 LISTED = 8
 """How many positions with the same mistake are named."""
+MOST_PARTITIONS = 1 << 20
+MOST_PLACES = 1 << 16
+"""How many places a partition may have: one for each rank that has a copy."""
 
 
 class _StopReading(Exception):
@@ -35,9 +51,9 @@ class Reader:
 
     def wrong(self, rule: str, position: Position | None, value: Any, message: str) -> None:
         """A rule is broken."""
-        text = repr(value)
-        text = text if len(text) < 200 else text[:200] + "..."
-        self.violations.append(Violation(rule, position, self.rank, text, message))
+        self.violations.append(
+            Violation(rule, position, self.rank, shown(value), printable(message))
+        )
 
     def odd(
         self, rule: str, position: Position | None, value: Any, message: str, cure: str
@@ -46,7 +62,7 @@ class Reader:
         if self.strict:
             self.wrong(rule, position, value, message)
         else:
-            self.notes.append(f"{rule}: {message}; {cure}")
+            self.notes.append(printable(f"{rule}: {message}; {cure}"))
 
     def read(self, source: object) -> Container | None:
         """What ``source`` shows, as far as it makes sense."""
@@ -55,17 +71,16 @@ class Reader:
         except _StopReading:
             return None
         except Exception as error:  # the other ranks wait for this one's digest, whatever it met
-            kind = type(error).__name__
             self.wrong(
-                "P1", None, kind_name(source), f"the description cannot be read ({kind}: {error})"
+                "P1", None, kind_name(source), f"the description cannot be read ({said(error)})"
             )
             return None
 
     # The parts of a dictionary
 
-    def _dictionary(self, source: object) -> Mapping[str, Any]:
+    def _dictionary(self, source: object) -> dict[Any, Any]:
         found: Any = source
-        if not isinstance(source, Mapping):
+        if not is_a(source, Mapping):
             try:
                 found = source.__partitioned__  # type: ignore[attr-defined]
                 if callable(found):
@@ -73,49 +88,51 @@ class Reader:
                     self.notes.append(
                         "P1: __partitioned__ is a method, not a property; it was called"
                     )
-            except AttributeError as error:
-                if hasattr(type(source), "__partitioned__"):
-                    self.wrong(
-                        "P1", None, source, f"__partitioned__ raised AttributeError: {error}"
-                    )
-                else:
-                    self.wrong(
-                        "P1", None, source, f"a {kind_name(source)} has no property __partitioned__"
-                    )
-                raise _StopReading from None
             except Exception as error:
-                kind = type(error).__name__
-                self.wrong("P1", None, source, f"__partitioned__ raised {kind}: {error}")
+                words = f"__partitioned__ raised {said(error)}"
+                if type(error) is AttributeError and not hasattr(type(source), "__partitioned__"):
+                    words = f"a {kind_name(source)} has no property __partitioned__"
+                self.wrong("P1", None, source, words)
                 raise _StopReading from None
-        if not isinstance(found, Mapping):
-            self.wrong("P1", None, found, f"__partitioned__ is a {kind_name(found)}, not a dict")
-            raise _StopReading
-        missing = [k for k in ("shape", "partition_tiling", "partitions", "get") if k not in found]
+        given = self._entries("P1", None, "__partitioned__", found)
+        missing = [k for k in ("shape", "partition_tiling", "partitions", "get") if k not in given]
         if missing:
             self.wrong(
-                "P1", None, sorted(found, key=str), f"there is no {' and no '.join(missing)}"
+                "P1", None, sorted(given, key=str), f"there is no {' and no '.join(missing)}"
             )
             if missing != ["get"]:
                 raise _StopReading
-        if "get" in found and not callable(found["get"]):
+        if "get" in given and not callable(given["get"]):
             self.wrong(
-                "P12", None, found["get"], f"get is a {kind_name(found['get'])}, not a callable"
+                "P12", None, given["get"], f"get is a {kind_name(given['get'])}, not a callable"
             )
-        return found
+        return given
+
+    def _entries(
+        self, rule: str, position: Position | None, name: str, value: Any, most: int = MOST_KEYS
+    ) -> dict[Any, Any]:
+        """A dictionary; anything else ends the reading."""
+        try:
+            return entries(value, most)
+        except UnfitError as unfit:
+            self.wrong(rule, position, kind_name(value), f"{name} {unfit}")
+            raise _StopReading from None
 
     def _numbers(
         self, rule: str, position: Position | None, name: str, value: Any, least: int
     ) -> Shape:
         """A tuple of integers; anything else ends the reading."""
         try:
-            numbers = tuple([index(n) for n in value])
-        except TypeError:
-            self.wrong(rule, position, value, f"{name} is {value!r}, not a tuple of integers")
+            if is_a(value, Mapping, str, bytes):
+                raise UnfitError("")
+            numbers = tuple([integer(n) for n in items(value, MOST_AXES)])
+        except UnfitError:
+            self.wrong(rule, position, value, f"{name} is {shown(value)}, not a tuple of integers")
             raise _StopReading from None
         if any(n < least for n in numbers):
             self.wrong(rule, position, value, f"{name} is {numbers}; the least number is {least}")
             raise _StopReading
-        if not isinstance(value, tuple):
+        if not is_a(value, tuple):
             self.odd(
                 rule, position, value, f"{name} is a {kind_name(value)}", "it was taken as a tuple"
             )
@@ -129,13 +146,13 @@ class Reader:
                 "P3", None, tiling, f"partition_tiling {tiling} and shape {shape} differ in length"
             )
             raise _StopReading
-        partitions = given["partitions"]
-        if not isinstance(partitions, Mapping):
-            self.wrong(
-                "P4", None, partitions, f"partitions is a {kind_name(partitions)}, not a dict"
-            )
-            raise _StopReading
+        most = min(prod(tiling), MOST_PARTITIONS) + LISTED
+        partitions = self._entries("P4", None, "partitions", given["partitions"], most)
         self._positions(tiling, partitions)
+        partitions = {
+            position: self._entries("P4", position, "the partition", one)
+            for position, one in partitions.items()
+        }
         shapes, starts = self._boxes(shape, partitions)
         extents = tuple(
             tuple([shapes[self._along(tiling, k, place)][k] for place in range(count)])
@@ -171,7 +188,10 @@ class Reader:
         strange = [p for p in known if not _is_position(p, tiling)]
         missing = []
         if len(known) - len(strange) < prod(tiling):
-            for position in product(*map(range, tiling)):
+            for number in range(
+                min(prod(tiling), len(known) + LISTED)
+            ):  # of more, some are missing
+                position = _unravelled(number, tiling)
                 if position not in known:
                     missing.append(position)
                     if len(missing) == LISTED:
@@ -179,7 +199,9 @@ class Reader:
         for position in missing:
             self.wrong("P4", position, None, f"it is missing; partition_tiling is {tiling}")
         for position in sorted(strange, key=repr)[:LISTED]:
-            self.wrong("P4", None, position, f"{position!r} is no position of the grid {tiling}")
+            self.wrong(
+                "P4", None, position, f"{shown(position)} is no position of the grid {tiling}"
+            )
         if missing or strange:
             raise _StopReading
 
@@ -189,9 +211,6 @@ class Reader:
         shapes: dict[Position, Shape] = {}
         starts: dict[Position, Shape] = {}
         for position, one in partitions.items():
-            if not isinstance(one, Mapping):
-                self.wrong("P4", position, one, f"the partition is a {kind_name(one)}, not a dict")
-                raise _StopReading
             absent = [k for k in ("start", "shape", "data", "location") if k not in one]
             if absent:
                 self.wrong("P1", position, sorted(one, key=str), f"there is no {', '.join(absent)}")
@@ -258,52 +277,57 @@ class Reader:
 
     def _location(self, position: Position, value: Any) -> tuple[Location, ...]:
         """The places, as far as they are understood."""
-        if isinstance(value, tuple) and len(value) in (2, 3) and isinstance(value[0], str):
+        if is_a(value, tuple) and _is_place(value):
             self.odd(
                 "P9",
                 position,
                 value,
-                f"location {value!r} is one place, not a sequence of them",
+                f"location {shown(value)} is one place, not a sequence of them",
                 "it was taken as one",
             )
             value = [value]
-        elif isinstance(value, int | np.integer):
+        elif is_a(value, int, np.integer):
             value = [value]
-        if isinstance(value, str) or not isinstance(value, Sequence):
+        try:
+            if is_a(value, str) or not is_a(value, Sequence):
+                raise UnfitError("")
+            places = items(value, MOST_PLACES)
+        except UnfitError:
             self.wrong(
-                "P9", position, value, f"location is {value!r}, not a sequence of (str, int[, str])"
+                "P9",
+                position,
+                value,
+                f"location is {shown(value)}, not a sequence of (str, int[, str])",
             )
             return ()
         found: list[Location] = []
-        for place in value:
-            if isinstance(place, int | np.integer) and not isinstance(place, bool):
+        for place in places:
+            if is_a(place, int, np.integer) and _is_integer(place):
                 if not any(note.startswith("P9") and "rank" in note for note in self.notes):
                     self.odd(
                         "P9",
                         position,
                         value,
-                        f"location {value!r} is a rank, not (str, int[, str])",
+                        f"location {shown(value)} is a rank, not (str, int[, str])",
                         "'locals' says who holds what",
                     )
-                found.append(("", int(place)))
+                found.append(("", integer(place)))
                 continue
-            if (
-                not isinstance(place, tuple | list)
-                or len(place) not in (2, 3)
-                or not isinstance(place[0], str)
-                or not isinstance(place[1], int | np.integer)
-            ):
-                self.wrong("P9", position, place, f"the place {place!r} is not (str, int[, str])")
+            if not is_a(place, tuple, list) or not _is_place(place):
+                self.wrong(
+                    "P9", position, place, f"the place {shown(place)} is not (str, int[, str])"
+                )
                 continue
-            device = place[2] if len(place) == 3 else "kDLCPU"
-            if not isinstance(device, str) or device.partition(":")[0] != "kDLCPU":
+            address, process, *rest = items(place, 3)
+            device = exact(rest[0]) if rest else "kDLCPU"
+            if device is None or device.partition(":")[0] != "kDLCPU":
                 self.wrong(
                     "P10",
                     position,
-                    device,
-                    f"the device is {device!r}; it must be kDLCPU: copy it there first",
+                    shown(rest[0]),
+                    f"the device is {shown(rest[0])}; it must be kDLCPU: copy it there first",
                 )
-            found.append((place[0], int(place[1])))
+            found.append((exact(address) or "", integer(process)))
         return tuple(found)
 
     def _check_pickle(self, given: Mapping[str, Any]) -> None:
@@ -312,25 +336,37 @@ class Reader:
         try:
             pickle.dumps(given["get"])
         except Exception as error:
-            kind = type(error).__name__
             self.odd(
-                "P13", None, given["get"], f"get does not pickle ({kind})", "it is used where it is"
+                "P13",
+                None,
+                given["get"],
+                f"get does not pickle ({kind_name(error)})",
+                "it is used where it is",
             )
 
     def _locals(self, given: Any, handles: dict[Position, Any]) -> list[Position]:
-        if isinstance(given, str | bytes) or not isinstance(given, Sequence | set | frozenset):
-            self.wrong("P2", None, given, f"locals is {given!r}, not a list of positions")
+        try:
+            if is_a(given, str, bytes) or not is_a(given, Sequence, set, frozenset):
+                raise UnfitError("is no sequence")
+            listed = items(given, 2 * len(handles))
+        except UnfitError:
+            self.wrong("P2", None, given, f"locals is {shown(given)}, not a list of positions")
             return []
-        found = []
-        for position in given:
-            position = tuple(position) if isinstance(position, list) else position
-            if position not in handles:
-                self.wrong("P2", None, position, f"locals lists {position!r}, which is no position")
+        found: dict[Position, None] = {}
+        for one in listed:
+            try:
+                if not is_a(one, tuple, list):
+                    raise UnfitError("is no tuple")
+                position = tuple([integer(n) for n in items(one, MOST_AXES)])
+            except UnfitError:
+                position = None
+            if position is None or position not in handles:
+                self.wrong("P2", None, one, f"locals lists {shown(one)}, which is no position")
             elif position in found:
                 self.odd("P2", position, given, "locals lists it twice", "once is enough")
             else:
-                found.append(position)
-        return found
+                found[position] = None
+        return list(found)
 
     def _array(self, position: Position, data: Any, get: Any) -> tuple[Any, bool] | None:
         """The array of a local partition, and whether it is a copy."""
@@ -349,7 +385,7 @@ class Reader:
                 "P12",
                 position,
                 data,
-                f"get of the {kind_name(data)} raised {type(error).__name__}: {error}",
+                f"get of the {kind_name(data)} raised {said(error)}",
             )
         return None
 
@@ -379,16 +415,43 @@ def _nothing(handles: Any) -> Any:
 def _fetched(handle: Any, get: Any) -> Any:
     """The data of one handle, by a ``get`` that takes sequences, or single ones."""
     try:
-        return get([handle])[0]
-    except (TypeError, AttributeError, KeyError, IndexError):
+        (data,) = items(get([handle]), 1)
+        return data
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError, UnfitError):
         return get(handle)
+
+
+def _is_integer(value: Any) -> bool:
+    try:
+        integer(value)
+    except UnfitError:
+        return False
+    return True
+
+
+def _is_place(value: Any) -> bool:
+    """Whether this begins with an address and the number of a process."""
+    try:
+        parts = items(value, 3)
+    except UnfitError:
+        return False
+    return len(parts) > 1 and exact(parts[0]) is not None and _is_integer(parts[1])
+
+
+def _unravelled(number: int, tiling: Shape) -> Position:
+    """The position of that number in C order."""
+    found = []
+    for count in reversed(tiling):
+        number, place = divmod(number, count)
+        found.append(place)
+    return tuple(reversed(found))
 
 
 def _is_position(value: Any, tiling: Shape) -> bool:
     return (
         isinstance(value, tuple)
         and len(value) == len(tiling)
-        and all(isinstance(n, int) and 0 <= n < count for n, count in zip(value, tiling))
+        and all(0 <= n < count for n, count in zip(value, tiling))
     )
 
 

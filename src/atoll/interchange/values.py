@@ -1,0 +1,162 @@
+"""What strangers give, as plain values: whatever their objects do when they are asked becomes a reason in words.
+
+An object of another library may raise, lie, or go on for ever, in any method that is called on it. So each is asked here, once,
+and no more than is wanted; what comes out is of Python's own classes, and is the same however often it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from operator import index
+from typing import Any
+
+import numpy as np
+
+SHOWN = 200
+"""How many characters of a value are shown."""
+SHOWN_BITS = 128
+"""Up to how many bits an integer is shown in digits."""
+MOST_AXES = 64
+"""How many axes an array of NumPy can have."""
+MOST_KEYS = 64
+"""How many keys of a dictionary of the protocols are looked at."""
+LARGEST = (1 << 63) - 1
+"""The largest size or index."""
+
+Plain = None | bool | int | float | str | tuple["Plain", ...]
+
+
+class UnfitError(Exception):
+    """A value that is not what it has to be: why."""
+
+
+def printable(text: str) -> str:
+    """A text in characters that every file takes: half of a surrogate pair is none."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def shortened(text: str) -> str:
+    """As much of a text as a message can take."""
+    return printable(text if len(text) <= SHOWN else text[: SHOWN - 3] + "...")
+
+
+def exact(text: object) -> str | None:
+    """A text of Python's own class, with the characters of this one; ``None`` for what is no text."""
+    return str.__str__(text) if is_a(text, str) else None
+
+
+def kind_name(value: object) -> str:
+    """The type of a value, as an error names it."""
+    kind = type(value)
+    try:
+        name = kind.__qualname__
+        if kind.__module__ != "builtins":
+            name = f"{kind.__module__}.{name}"
+        return shortened(name)
+    except Exception:  # its metaclass refuses
+        return "type without a name"
+
+
+def said(error: BaseException) -> str:
+    """An exception in words."""
+    try:
+        words = str(error)
+    except Exception:
+        words = "it has no text"
+    return shortened(f"{kind_name(error)}: {words}")
+
+
+def shown(value: object) -> str:
+    """``repr`` of a value, which never fails and is never long."""
+    if type(value) is int and value.bit_length() > SHOWN_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        return shortened(repr(value))
+    except Exception:
+        return f"<{kind_name(value)} that has no repr>"
+
+
+def plain(value: object) -> Plain:
+    """``value`` itself where every process can read it, else a short text of it."""
+    given: Any = value
+    kind = type(value)
+    if given is None or kind in (bool, float):
+        return given  # type: ignore[no-any-return]
+    if kind is int:
+        return given if given.bit_length() <= SHOWN_BITS else shown(given)
+    if kind is str:
+        return shortened(given)
+    if issubclass(kind, np.integer | np.floating | np.bool_) and kind.__module__ == "numpy":
+        number = given.item()
+        return number if type(number) in (bool, int, float) else shown(given)
+    if kind is tuple and len(given) <= 16:
+        return tuple([shown(one) if type(one) is tuple else plain(one) for one in given])
+    return shown(given)
+
+
+def is_a(value: object, *kinds: type) -> bool:
+    """``isinstance``, of objects that may refuse to say what they are, too."""
+    try:
+        return isinstance(value, kinds)
+    except Exception:
+        return False
+
+
+def integer(value: object) -> int:
+    """An integer of Python's, of 64 bits; :class:`UnfitError` with what the value is instead."""
+    if is_a(value, bool, np.bool_) or not hasattr(type(value), "__index__"):
+        raise UnfitError(f"is {plain(value)!r}; it must be an int")
+    try:
+        number = int(index(value))  # type: ignore[arg-type]
+    except Exception as error:
+        raise UnfitError(f"is a {kind_name(value)} whose __index__ raised {said(error)}") from None
+    if abs(number) > LARGEST:
+        raise UnfitError(f"is {shown(number)}; it must fit 64 bits")
+    return number
+
+
+def items(value: Any, most: int) -> list[Any]:
+    """What a sequence holds, if that is no more than ``most``."""
+    try:
+        held = list(islice(iter(value), most + 1))
+    except Exception as error:
+        raise UnfitError(
+            f"is a {kind_name(value)} whose items cannot be read ({said(error)})"
+        ) from None
+    if len(held) > most:
+        raise UnfitError(f"is a {kind_name(value)} of more than {most} items")
+    return held
+
+
+def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
+    """What a mapping holds, if that is no more than ``most``, as a dictionary of Python's with plain keys."""
+    if type(value) is dict:
+        pairs: Iterable[Any] = items(value.items(), most)
+    elif is_a(value, Mapping):
+        try:
+            pairs = [(key, value[key]) for key in items(value, most)]
+        except UnfitError:
+            raise
+        except Exception as error:
+            raise UnfitError(
+                f"is a {kind_name(value)} whose items cannot be read ({said(error)})"
+            ) from None
+    else:
+        raise UnfitError(f"is a {kind_name(value)}; it must be a dict")
+    found = {}
+    for key, held in pairs:
+        found[_plain_key(key)] = held
+    return found
+
+
+def _plain_key(key: Any) -> Any:
+    """A text, or a tuple of integers, as it is; anything else as a text in which nobody would write a key."""
+    if type(key) is str:
+        return key
+    if type(key) is tuple and len(key) <= MOST_AXES:
+        try:
+            return tuple([integer(n) for n in key])
+        except UnfitError:
+            pass
+    return f"<{shown(key)}>"
