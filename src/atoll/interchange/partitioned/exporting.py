@@ -67,14 +67,12 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
         if world.rank in ranks:
             own.append(position)
             data = local[
-                tuple(
-                    [
-                        *[
-                            slice(begin[k], begin[k] + one.lengths[k])
-                            for begin, one, k in zip(inside, tiles, position)
-                        ],
-                        ...,  # of no axes, it is an array all the same
-                    ]
+                (
+                    *[
+                        slice(begin[k], begin[k] + one.lengths[k])
+                        for begin, one, k in zip(inside, tiles, position)
+                    ],
+                    ...,  # of no axes, it is an array all the same
                 )
             ]
         partitions[position] = {
