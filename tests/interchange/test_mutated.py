@@ -81,6 +81,7 @@ NULL = (ctypes.py_object * 3)()
         (partitions(partitions={(0,): {**partitions()["partitions"][0,], "location": range(10**12)}}), "P9"),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore::atoll.errors.ProtocolWarning")
 def test_bounds_are_checked_before_anything_is_listed(
     source: dict[str, object], words: str
 ) -> None:
