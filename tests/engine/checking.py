@@ -11,7 +11,7 @@ import atoll
 from atoll.errors import AtollError
 
 from .layouts import again, bumped, everywhere, littered, made, moved, peeked
-from .text import run_line
+from .text import Numpys, run_line
 
 
 def same(got: Any, expected: Any, *, rounded: bool) -> bool:
@@ -54,6 +54,7 @@ def check(program: Any, small: int = 0) -> None:
     """Run a program and compare each line, then all arrays, and what was handed out."""
     names = {"np": atoll, "moved": moved, "bumped": bumped, "exported": np.asarray}
     names |= {"everywhere": everywhere, "again": again, "peeked": peeked, "littered": littered}
+    names |= {"at_once": Numpys.at_once}
     with atoll.config(small=small), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         names |= {k: made(v, layout_seed(program, k)) for k, v in program.start.items()}

@@ -38,7 +38,7 @@ class Mixing(Drawing):
         self.kinds += [self.chosen, self.in_place, self.in_place, self.through, self.through, self.shifted, self.shifted]
         self.kinds += [self.lines, self.lines, self.record, self.field, self.field, self.frozen, self.turns, self.look]
         if exports:
-            self.kinds += [self.export]
+            self.kinds += [self.export, self.threads]
 
     def sane(self, value: Any) -> bool:
         if isinstance(value, numpy.ndarray) and value.dtype.kind == "V":
@@ -235,6 +235,12 @@ class Mixing(Drawing):
     def look(self) -> str:
         name, m = self.one(), self.mask()
         return f"v = {self.rng.choice([f'{name}.sum()', f'{self.value()}.max()', f'{name}[{m}]', f'{name}[{m}].sum()', f'{self.value(1)}[{m}]', f'np.count_nonzero({m})', f'{self.value()}.sum(axis=0)', f'{name} + 0'])}"
+
+    def threads(self) -> str:
+        """Looks of several threads at what is pending, before and after this thread writes."""
+        name, m = self.target(), self.mask()
+        looks = [f"lambda: {name} + 0", f"lambda: {name}[{m}].sum()", f"lambda: ({self.value(1)}).max()", f"lambda: {name}.sum()", f"lambda: {self.value(1)}[{m}]"]
+        return f"{self.assigned(name, self.same(name), m)}; v = at_once({', '.join(self.rng.sample(looks, 3))})"
 
     def export(self) -> str:
         self.exports += 1

@@ -9,6 +9,7 @@ last line.
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType
@@ -78,11 +79,17 @@ class Numpys:
     def littered(bits):
         return None
 
+    @staticmethod
+    def at_once(*calls):
+        """What threads find that look at the same time."""
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return list(pool.map(lambda call: call(), calls))
+
 
 NUMPYS: dict[str, Any] = {"np": numpy}
 NUMPYS |= {
     k: getattr(Numpys, k)
-    for k in ("moved", "bumped", "exported", "everywhere", "again", "peeked", "littered")
+    for k in ("moved", "bumped", "exported", "everywhere", "again", "peeked", "littered", "at_once")
 }
 
 
