@@ -256,3 +256,20 @@ def test_lines_between_arrays_of_a_class_are_of_the_class():
 
     a, b = (atoll.array(k).view(Length) for k in (1.0, 5.0))
     assert type(atoll.linspace(a, b)) is type(atoll.linspace(1, b)) is Length
+
+
+def test_results_without_axes_are_of_a_users_class():
+    """NumPy makes numbers of its own arrays only: who has a class of his own keeps what it knows."""
+
+    def classes(np: Any) -> list[str]:
+        class Length(np.ndarray):
+            pass
+
+        one, more = np.array(1.0).view(Length), np.arange(3.0).view(Length)
+        results = (
+            one + 1, np.sin(one), np.add(one, 2), *np.divmod(one, 2), more @ more,
+            more.sum(), np.add.reduce(one), more[0],
+        )  # fmt: skip
+        return [type(result).__name__ for result in results]
+
+    assert classes(atoll) == classes(numpy)

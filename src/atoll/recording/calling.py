@@ -19,7 +19,7 @@ from .elementwise import apply, assign, operand_of
 from .fallback import by_numpy
 from .flat import flatiter
 from .in_place import check_casts
-from .making import plain
+from .making import of_small, plain
 from .spread import chosen_by
 
 _BOOL = np.dtype(np.bool_)
@@ -66,7 +66,8 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
         if result is not NotImplemented:
             return result
     result = _by_numpy(ufunc, inputs, options)
-    return result if options.get("out") is not None else _of_class(inputs, result, ufunc)
+    out = options.get("out")
+    return _of_class(inputs, result, ufunc) if out is None or out is ... else result
 
 
 def _by_numpy(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -186,11 +187,14 @@ def _of_class(inputs: tuple[Any, ...], result: Any, ufunc: Any = None) -> Any:
 
 def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
     """What ``__array_wrap__`` of an operand makes of a result; ``context`` is the call, as NumPy has it."""
+    number = isinstance(result, np.generic)
+    if number:
+        result = of_small(np.asarray(result))
     if not isinstance(result, Handle):
         return result
     if context is not None and context[0] is None:
         context = None
-    return parent.__array_wrap__(result, context, False)
+    return parent.__array_wrap__(result, context, number)
 
 
 methods: dict[str, Callable[..., Any]] = {}
