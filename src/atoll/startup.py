@@ -122,7 +122,7 @@ class Ender:
         """End all ranks if ``code``, the argument of ``sys.exit``, says that this one failed."""
         self.code = number = exit_number(code)
         if number:
-            text = "" if isinstance(code, int) else f"{code}\n"
+            text = "" if isinstance(code, int) else f"{in_words(code)}\n"
             self.end(Report("exit", text, number))
 
     def leave_child(self) -> None:
@@ -171,6 +171,14 @@ def exit_number(code: object) -> int:
     return code & 0xFF if isinstance(code, int) else 1
 
 
+def in_words(thing: object) -> str:
+    """``str(thing)``, or what can be said of it where it has no words."""
+    try:
+        return str(thing)
+    except BaseException as error:
+        return f"<{type(thing).__name__}, whose str() raises {type(error).__name__}>"
+
+
 def shortened(text: str) -> str:
     """``text`` without its middle if it is too long to travel in one piece."""
     half = LONGEST_TEXT // 2
@@ -182,7 +190,10 @@ def traceback_text(error: BaseException) -> str:
     import traceback
 
     frames = own_frames_skipped(error.__traceback__)
-    return "".join(traceback.format_exception(type(error), error, frames))
+    try:
+        return "".join(traceback.format_exception(type(error), error, frames))
+    except BaseException:  # it has attributes of its own making
+        return f"{last_place(frames)}\n{type(error).__name__}: {in_words(error)}\n"
 
 
 def own_frames_skipped(frames: TracebackType | None) -> TracebackType | None:
@@ -253,18 +264,36 @@ def tell_launcher(mark: str, rank: int, report: Report) -> None:
 
 
 def write_record(mark: str, fields: dict[str, Any]) -> None:
-    """One record for ``atoll run`` on standard error, in one piece."""
+    """One record for ``atoll run`` on the standard error that the rank was started with, in one piece."""
     import json
 
-    write_error(f"\x1e{mark}{json.dumps(fields)}\x1e\n")
+    write_error(f"\x1e{mark}{json.dumps(fields)}\x1e\n", records[-1])
 
 
-def write_error(text: str) -> None:
+records = [2]
+"""The descriptors of standard error, the last of which no program closes or turns elsewhere."""
+
+
+def keep_for_records(lowest: int) -> None:
+    """Let records go to the standard error of this moment, whatever the program does with its own."""
+    import fcntl
+
+    try:
+        kept = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, lowest)
+    except OSError:
+        return
+    records.append(kept)
+    os.register_at_fork(
+        after_in_child=lambda: os.close(records.pop())
+    )  # a child may outlive the job
+
+
+def write_error(text: str, descriptor: int = 2) -> None:
     """Write to the standard error of the process itself, whatever ``sys.stderr`` has become."""
     data = text.encode("utf-8", "backslashreplace")
     while data:
         try:
-            data = data[os.write(2, data) :]
+            data = data[os.write(descriptor, data) :]
         except OSError:
             return
 

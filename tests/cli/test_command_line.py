@@ -113,6 +113,8 @@ def launcher(folder: Path, says: str) -> str:
             "-f hosts",
             "-print-all-exitcodes",
         ),
+        ("mpiexec (OpenRTE) 4.1.4", "--host a,b", "--hostfile hosts", "--bind-to none"),
+        ("prterun (PRRTE) 3.0.1", "--host a,b", "--hostfile hosts", "--bind-to none"),
         ("mpiexec (Open MPI) 5.0.5", "--host a,b", "--hostfile hosts", "--bind-to none"),
         ("Intel(R) MPI Library for Linux* OS, Version 2021.13", "-hosts a,b", "-f hosts", "-n 2"),
     ],
@@ -136,3 +138,25 @@ def test_each_launcher_is_spoken_to_in_its_dialect(
     assert "--oversubscribe" not in command
     assert main([*start, "--hostfile", "hosts", "-c", "1"]) == 0
     assert f" {hostfile} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("says", ["slurm 23.02.7", "mpiexec version 1.2", ""])
+def test_a_launcher_that_is_not_known_is_refused_with_what_to_do(
+    says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = launcher(tmp_path, says)
+    assert main(["run", "-n", "2", "--mpiexec", path, "-c", "1"]) == 2
+    words = capsys.readouterr().err
+    assert f"it calls itself {says!r}. Start the ranks by it: {path} -n 2" in words
+    assert words.count("\n") == 1
+
+
+def test_a_command_line_tells_nobody_how_ranks_are_reached(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other users see the command lines of a job. What is asked of the launcher is the same in each."""
+    seen = []
+    for _ in range(2):
+        assert main(["run", "-n", "2", "--print-command", "-c", "1"]) == 0
+        seen.append(capsys.readouterr().out)
+    assert seen[0] == seen[1]

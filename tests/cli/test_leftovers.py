@@ -10,36 +10,6 @@ import pytest
 
 from atoll.cli import leftovers
 
-from .commands import atoll
-
-PROGRAM = """
-import os, sys, time, atoll
-from atoll.cli.leftovers import shared_files
-atoll.world.barrier()
-if atoll.world.rank == 0:
-    print(*shared_files(os.getpid()), flush=True)
-time.sleep(0.5)  # no rank dies in the moment in which it was born
-if atoll.world.rank == 1:
-    {end}
-atoll.world.barrier()
-"""
-
-
-@pytest.mark.parametrize("end", ["raise ValueError('on purpose')", "os.kill(os.getpid(), 9)"])
-def test_an_aborted_job_leaves_nothing(end: str) -> None:
-    other = Path(f"/dev/shm/mpich_shm_of_a_test_{os.getpid()}")
-    other.touch()
-    try:
-        outcome = atoll("run", "-n", "2", "-c", PROGRAM.format(end=end))
-        assert outcome.code != 0, outcome
-        files = outcome.output.split()
-        if not files:
-            pytest.skip("this MPI shares no memory through files of MPICH's names")
-        assert not any(os.path.exists(f"/dev/shm/{file}") for file in files), outcome
-        assert other.exists()
-    finally:
-        other.unlink()
-
 
 def test_only_what_a_rank_had_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, other = tmp_path / "mpich_shm_mine", tmp_path / "mpich_shm_other"

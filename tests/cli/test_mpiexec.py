@@ -44,47 +44,11 @@ def test_a_blas_that_is_loaded_already_is_told() -> None:
     assert "".join(outcome.output.split()) == "11", outcome
 
 
-def test_one_failure_ends_all_with_one_traceback() -> None:
-    outcome = mpiexec(f"{WAITING}if rank == 1: 1 / 0\ntime.sleep({LIMIT})")
-    assert outcome.code == 1, outcome
-    assert outcome.errors.count("Traceback") == 1
-    assert "atoll: rank 1 of 2 failed" in outcome.errors
-
-
-def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:
-    code = (
-        "import atoll\n"
-        "from atoll.comm import launcher\n"
-        "if launcher.detect().rank == 1: raise ValueError\n"
-        "atoll.world.barrier()"
-    )
-    outcome = mpiexec(code)
-    assert outcome.code == 1, outcome
-    assert "atoll: rank 1 of 2 failed" in outcome.errors
-
-
 def test_a_failure_of_all_is_said_once() -> None:
     outcome = mpiexec(f"{WAITING}raise ValueError(f'rank {{rank}} has no input')", ranks=3)
     assert outcome.code == 1, outcome
     assert outcome.errors.count("Traceback") == 1
     assert "atoll: ranks 0-2 of 3 failed" in outcome.errors
-
-
-@pytest.mark.parametrize(
-    "leave", ["sys.exit(3)", "raise SystemExit(3)", "leave(3)", "later()", "exit(3)"]
-)
-def test_an_exit_with_a_code_ends_all(leave: str) -> None:
-    code = (
-        f"from sys import exit as leave\n{WAITING}"
-        "def later():\n"
-        "    try: 1 / 0\n"
-        "    except ZeroDivisionError: raise SystemExit(3)\n"
-        f"if rank == 1: {leave}\n"
-        f"time.sleep({LIMIT})"
-    )
-    outcome = mpiexec(code)
-    assert outcome.code == 3, outcome
-    assert "atoll: rank 1 of 2 left with exit code 3" in outcome.errors
 
 
 def test_exits_that_are_caught_or_mean_well_end_nobody() -> None:

@@ -43,52 +43,12 @@ def test_only_rank_0_prints_in_python_and_in_c() -> None:
     assert process.stdout == b"python\nc\n" + bytes(range(256)) + b"\n"
 
 
-def test_one_failure_ends_all_with_one_traceback() -> None:
-    outcome = atoll("run", "-n", "3", "-c", "import atoll; 1/atoll.world.rank")
-    assert outcome.code == 1, outcome
-    assert outcome.errors.count("Traceback") == 1, outcome
-    assert outcome.errors.startswith("atoll: rank 0 of 3 failed")
-    assert outcome.errors.endswith("ZeroDivisionError: division by zero\n")
-    assert "1/atoll.world.rank" in outcome.errors
-    assert "rank.py" not in outcome.errors
-
-
 def test_a_failure_of_all_is_said_once() -> None:
     code = "import atoll; raise ValueError(f'no input on rank {atoll.world.rank}')"
     outcome = atoll("run", "-n", "3", "-c", code)
     assert outcome.code == 1, outcome
     assert outcome.errors.count("Traceback") == 1, outcome
     assert outcome.errors.startswith("atoll: ranks 0-2 of 3 failed"), outcome
-
-
-@pytest.mark.parametrize(
-    ("leave", "code", "words"),
-    [
-        ("sys.exit(3)", 3, "atoll: rank 1 of 2 left with exit code 3; all ranks ended\n"),
-        ("raise SystemExit(4)", 4, "rank 1 of 2 left with exit code 4"),
-        ("sys.exit('no such file')", 1, "rank 1 of 2 left: no such file"),
-        ("os._exit(5)", 5, "atoll: rank 1 of 2 left: os._exit(5) at <string>:2; all ranks ended\n"),
-        ("ctypes.CDLL(None)._exit(7)", 7, "left with exit code 7"),
-        ("ctypes.CDLL(None)._exit(0)", 1, "left with exit code 0, but not at its end"),
-        ("os.kill(os.getpid(), 9)", 137, "was killed by signal 9 (Killed)"),
-        ("sys.modules['mpi4py.MPI'].COMM_WORLD.Abort(6)", 6, "code 6"),
-    ],
-)
-def test_one_rank_that_leaves_ends_all(leave: str, code: int, words: str) -> None:
-    program = f"{WAIT}if rank == 1: {leave}\natoll.world.barrier(); time.sleep({LIMIT})"
-    outcome = atoll("run", "-n", "2", "-c", program)
-    assert outcome.code == code, outcome
-    assert words in outcome.errors
-    assert "BAD TERMINATION" not in outcome.output
-    assert "Traceback" not in outcome.errors
-
-
-def test_who_leaves_early_with_code_0_is_named_by_those_who_wait() -> None:
-    program = f"{WAIT}atoll.world.barrier()\nif rank == 1: os._exit(0)\natoll.world.barrier()"
-    outcome = atoll("run", "-n", "3", "-c", program)
-    assert outcome.code == 1, outcome
-    assert "DivergenceError: ranks have parted: rank 1 has left by os._exit(0)" in outcome.errors
-    assert "went on to world.barrier() at <string>:4" in outcome.errors
 
 
 @pytest.mark.parametrize(
@@ -130,27 +90,6 @@ def test_a_forked_child_computes_nothing_and_leaves_without_ending_mpi() -> None
     assert (outcome.code, outcome.output) == (0, "[7, 1] 1080000.0\n"), outcome
     assert outcome.errors.count("ValueError: in a child") == 2, outcome
     assert "Abort" not in outcome.errors
-
-
-def test_a_failure_before_mpi_is_there_ends_those_who_wait_for_it() -> None:
-    code = (
-        "import atoll\n"
-        "from atoll.comm import launcher\n"
-        "if launcher.detect().rank == 1: raise ValueError\n"
-        "atoll.world.barrier()"
-    )
-    outcome = atoll("run", "-n", "2", "-c", code)
-    assert outcome.code == 1, outcome
-    assert outcome.errors.startswith("atoll: rank 1 of 2 failed")
-
-
-def test_the_rank_that_was_killed_is_named() -> None:
-    program = (
-        f"{WAIT}atoll.world.barrier()\nif rank == 2: os.kill(os.getpid(), 9)\ntime.sleep({LIMIT})"
-    )
-    outcome = atoll("run", "-n", "3", "-c", program)
-    assert outcome.code == 137, outcome
-    assert outcome.errors.startswith("atoll: rank 2 of 3 (process "), outcome
 
 
 def test_all_ranks_may_leave_with_a_code_without_a_word() -> None:

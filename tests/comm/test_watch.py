@@ -133,3 +133,6 @@ def test_a_program_whose_ranks_part_ends_soon(what):
     assert outcome.code == 1, outcome
     assert "DivergenceError" in outcome.errors, outcome
     assert "<string>:" in outcome.errors
+    assert (
+        "all ranks compute `whole = numpy.asarray(a)`, outside of the condition" in outcome.errors
+    )

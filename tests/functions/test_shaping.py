@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+import atoll
 
 from .oracle import SMALL, arrays, check_line, lines
 
@@ -67,3 +70,27 @@ r = a.mT
 @pytest.mark.parametrize("line", lines(VIEWS))
 def test_views(line: str, name: str, small: int) -> None:
     check_line(line, arrays[name], small=small, ulps=0)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("count", [10**30, -(10**30)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "array_split(a, N)", "split(a, N)", "hsplit(a, N)", "tile(a, N)", "repeat(a, N)", "roll(a, N)",
+        "pad(a, N)", "rot90(m, N)", "vander(a[:3], N)", "resize(a, N)", "linspace(0, 1, N)",
+        "expand_dims(m, N)", "eye(3, 3, N)", "tril(m, N)", "partition(a, N)", "delete(a, N)",
+    ],
+)  # fmt: skip
+def test_counts_that_nothing_can_have_so_many_of_end_at_once(call: str, count: int) -> None:
+    def answer(module):
+        a, m = module.arange(60000.0), module.arange(40000.0).reshape(200, 200)
+        try:
+            return eval(f"np.{call}", {"np": module, "a": a, "m": m, "N": count}).shape
+        except (ValueError, OverflowError, MemoryError, IndexError, TypeError) as error:
+            return error
+
+    theirs, ours = answer(np), answer(atoll)
+    assert isinstance(ours, Exception) == isinstance(theirs, Exception), (theirs, ours)
+    if not isinstance(theirs, Exception):
+        assert ours == theirs

@@ -1,6 +1,6 @@
 """What a job that was aborted leaves behind: the files through which its ranks shared memory.
 
-MPICH removes its file at the orderly end only. Which file it is, the processes themselves
+MPI removes its files at the orderly end only. Which file it is, the processes themselves
 say, as long as they live: it is in their memory maps. So a job's files are noted while it
 runs, and removed when it has ended; a file that no rank of this job had is never touched. Nor is what only looks
 like one of them: it has to be a plain file of this user, in the folder of shared memory itself.
@@ -16,14 +16,15 @@ from collections.abc import Iterable
 
 FOLDER = "/dev/shm"
 
-_NAME = re.compile(r"mpich_shm_[A-Za-z0-9_.-]+")
+_NAME = re.compile(r"(?:mpich_shm_|sm_segment\.|vader_segment\.)[A-Za-z0-9_.-]+")
+"""MPICH has a file for all ranks of a host, Open MPI for each."""
 
 FIRST, LATER = 3.0, 1.5
 """Ranks are looked at often in their first seconds, then after half as long again each time."""
 
 
 def shared_files(process: int) -> set[str]:
-    """The names of MPICH's files that a living process has mapped from the folder of shared memory."""
+    """The names of MPI's files that a living process has mapped from the folder of shared memory."""
     try:
         with open(f"/proc/{process}/maps", errors="surrogateescape") as maps:
             paths = {line.rstrip("\n").partition("/")[2] for line in maps}
@@ -70,8 +71,8 @@ class Leftovers:
         for process in self._processes:
             found = shared_files(process)
             self._names |= found
-            if found:
-                return  # all ranks of a host share one file
+            if any(name.startswith("mpich") for name in found):
+                return
 
     def clear(self) -> None:
         """The job has ended."""

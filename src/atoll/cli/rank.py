@@ -206,6 +206,7 @@ def main() -> None:
     ender = startup.Ender(launch.rank, launch.size, mark)
     atexit.register(ender.leave_child)
     startup.watch_bare_exits(ender)
+    startup.keep_for_records(HIGHEST_TIE // 2)
     if mark is not None:
         place = {"process": os.getpid(), "host": socket.gethostname()}
         startup.write_record(mark, {"kind": "start", "rank": launch.rank, **place})

@@ -31,8 +31,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 PAPER = "atoll-whereabouts"
 """The name of the memory that a rank's lines are written to."""
 
-ANSWER = 1.0
-"""Seconds that a process may take to answer."""
+ANSWER, PAUSE = 3.0, 0.2
+"""Seconds that a process may take to answer where many share a core, and to go on in what it has begun."""
 
 ASKED, TOLD = 16, 4
 """Of how many ranks the whereabouts are asked, and told, in one message."""
@@ -234,7 +234,7 @@ def _growing(paper: str, start: int) -> Iterator[str]:
         yield text
         if text != before:
             before, since = text, now
-        elif text and now - since > ANSWER / 5:
+        elif text and now - since > PAUSE:
             return
         time.sleep(1e-3)
 
