@@ -81,6 +81,37 @@ def test_a_pulse_that_others_can_see_changes_with_the_steps_of_a_rank() -> None:
             whereabouts._processes.clear()
 
 
+SLOW_TO_LISTEN = """\
+import ctypes, signal, sys, time
+from atoll.comm import whereabouts
+whereabouts.be_found(sys.argv[1], 5)
+c = ctypes.CDLL(None)
+c.pthread_create(ctypes.byref(ctypes.c_ulong()), None, ctypes.cast(c.pause, ctypes.c_void_p), None)
+signal.pthread_sigmask(signal.SIG_BLOCK, [whereabouts.number()])
+print("ready", flush=True)
+while not signal.sigpending(): pass
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [whereabouts.number()])
+def loops():
+    while True: pass
+loops()
+"""
+
+
+def test_the_thread_that_runs_python_is_asked_and_no_other() -> None:
+    job = f"test-{os.getpid()}-{time.monotonic_ns()}"
+    words, kept = [sys.executable, "-c", SLOW_TO_LISTEN, job], whereabouts._job[:]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        try:
+            whereabouts._job[:] = [job]
+            assert "rank 5 is at <string>:" in str(whereabouts.ask(5))
+        finally:
+            whereabouts._job[:] = kept
+            whereabouts._processes.clear()
+            process.kill()
+
+
 def test_a_process_of_another_user_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = socket.socketpair()
     with here, there:

@@ -212,7 +212,7 @@ def _frames(process: int) -> list[Frame] | None:
         return None
     try:
         start = os.stat(paper).st_size
-        os.kill(process, asked_by)
+        _signal_main_thread(process, asked_by)
         text = ""
         for text in _growing(paper, start):
             frames = parsed(text)
@@ -221,6 +221,15 @@ def _frames(process: int) -> list[Frame] | None:
     except OSError:
         return None
     return parsed(text)
+
+
+def _signal_main_thread(process: int, number: int) -> None:
+    """Send a signal to the thread that runs Python: any other may take what is sent to the process as a whole."""
+    import ctypes
+
+    send = getattr(ctypes.CDLL(None), "tgkill", None)
+    if send is None or send(process, process, number):
+        os.kill(process, number)
 
 
 def _growing(paper: str, start: int) -> Iterator[str]:
