@@ -230,6 +230,19 @@ def test_select_converts_numbers_as_arrays(x_and):
                         numpy.testing.assert_array_equal(numpy.asarray(found), expected)
 
 
+def test_the_class_of_a_number_does_not_depend_on_what_came_before():
+    with config(small=0):
+        for kind in ("q", "Q"):
+            atoll.ones((7, 11, 13), kind).sum()
+            atoll.sum(atoll.ones((7, 11, 13), kind), axis=0)[0, 0]
+        for kind in "bBiIlL":
+            a = atoll.ones((7, 11, 13), kind)
+            whole = numpy.ones((7, 11, 13), kind)
+            for name in ("sum", "prod", "max"):
+                assert type(getattr(a, name)()) is type(getattr(whole, name)())
+            assert type(a.sum(0)[0, 0]) is type(whole.sum(0)[0, 0])
+
+
 def test_a_loop_with_changing_numbers_plans_once():
     with config(small=0):
         a = atoll.arange(500.0)

@@ -156,6 +156,9 @@ class Geometry:
     def _intern(
         shadow: np.ndarray[Any, Any], base: Geometry | None, dense: bool = False
     ) -> Geometry:
+        usual = _USUAL.get(shadow.dtype.char)
+        if usual is not None and shadow.dtype.isnative:
+            shadow = shadow.view(usual)
         offset = _address(shadow) - base.address if base is not None and shadow.size else 0
         key = (
             shadow.shape,
@@ -450,6 +453,13 @@ def dense(
     return found
 
 
+_USUAL = {
+    code: np.dtype(np.dtype(code).str)
+    for code in "lqLQ"
+    if np.dtype(np.dtype(code).str).char != code
+}
+"""Of two integers that are equal dtypes with classes of their own, the one that NumPy's results have: geometries are told
+apart by what their dtypes are equal to, and a number's class must not depend on which one came first."""
 _bases: dict[Any, Geometry] = {}
 Geometry._table = Interned(_REMEMBERED)
 

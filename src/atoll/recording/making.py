@@ -234,7 +234,9 @@ def of_node(node: Node) -> Any:
     geometry = node.geometry
     if not geometry.ndim and node.weight >= 0:
         evaluate((node,))
-        return whole_of(node)[()]
+        number = whole_of(node)[()]
+        usual = geometry.dtype.type
+        return number if type(number) is usual else usual(number)
     made = new(Handle.array_type)
     made._np = None
     made._cell = boxed(new(Cell), node)
