@@ -273,3 +273,13 @@ def test_results_without_axes_are_of_a_users_class():
         return [type(result).__name__ for result in results]
 
     assert classes(atoll) == classes(numpy)
+
+
+def test_classes_of_dtypes_find_out_the_rest():
+    for kind in (numpy.dtypes.BytesDType, numpy.dtypes.StrDType, numpy.dtypes.Float32DType):
+        for values in ([1.5, 22], [1.5, 22.25]):
+            for dtype in (object, float):
+                ours = atoll.array(atoll.array(values, dtype=dtype), dtype=kind)
+                assert ours.dtype == numpy.array(numpy.array(values, dtype=dtype), dtype=kind).dtype
+    same = atoll.arange(3.0)
+    assert atoll.asarray(same, numpy.dtypes.Float64DType) is same

@@ -85,8 +85,8 @@ def publish_the_rest() -> None:
     publish("vectorize", vectorize, "data")
     for name in ("fft", "char", "strings", "rec", "lib", "emath"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
-    Namespace("lib.stride_tricks", nothing_of_its_own)
-    Namespace("lib.scimath", nothing_of_its_own)
+    for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):
+        Namespace(name, nothing_of_its_own)
     Namespace("lib.format", lambda: {"write_array": files.write_array})
     for name in ("save", "savez", "savez_compressed", "savetxt"):
         publish(name, getattr(files, name), "data", getattr(np, name))

@@ -268,8 +268,16 @@ def _laid_out(handle: Any, order: Any) -> bool:
     return True
 
 
+def _is_of(own: np.dtype[Any], wanted: Any) -> bool:
+    """Whether an array has the dtype that is asked for: one, a class of them, or none."""
+    if wanted is None or isinstance(wanted, type(np.dtype)):
+        return wanted is None or isinstance(own, wanted)
+    wanted = np.dtype(wanted)
+    return bool(own == wanted) and (own.kind != "T" or own is wanted)  # strings lie in an arena
+
+
 def _converted(handle: Any, dtype: Any, order: Any, copy: bool | None) -> Any:
-    same = dtype is None or handle.dtype == np.dtype(dtype)
+    same = _is_of(handle.dtype, dtype)
     if same and not copy and _laid_out(handle, order):
         return handle
     if copy is False:
@@ -296,6 +304,8 @@ def astype(
         if result is small:
             return handle
         return from_numpy(result) if not is_native(small.dtype) else of_small(result)
+    if isinstance(dtype, type(np.dtype)):  # a class of dtypes, such as np.dtypes.StrDType
+        dtype = np.empty(0, handle.dtype).astype(dtype).dtype
     if order == "K" and casting == "unsafe":
         result = converted_at_call(handle, dtype, sys._getframe(1))
         if result is not None:
