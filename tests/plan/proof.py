@@ -1,7 +1,8 @@
 """Programs that have moved to other slices, compared with what the planner makes of the same slices, number by number.
 
 That is no matter of what they compute: whatever a plan has assumed of the slices that it was made for shows here, for
-``ReferenceLaunch`` keeps all numbers of a launch.
+``ReferenceLaunch`` keeps all numbers of a launch. On ranks a plan that has moved may use less memory again than one
+that is made anew, so there it is compared by what it sends (``test_moving_on_ranks.py``).
 """
 
 from __future__ import annotations
