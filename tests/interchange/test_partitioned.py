@@ -513,3 +513,11 @@ def test_an_array_without_axes_has_one_partition_of_its_own_memory(rank, size):
     for wrong in ("data", 3, {}, None):
         with pytest.raises(ProtocolError, match="get"):
             shown["get"](wrong)
+
+
+@pytest.mark.simulated(2, distributes=False)
+def test_copies_of_a_partition_have_one_shape(rank, size):
+    entry = {"start": (0,), "shape": (2,), "data": np.zeros(2 - rank), "location": [("", 1)]}
+    shown = {"shape": (2,), "partition_tiling": (1,), "partitions": {(0,): entry}, "locals": [(0,)]}
+    with pytest.raises(ProtocolError, match=r"P8.*rank 1: its data has shape \(1,\)"):
+        atoll.from_partitioned({**shown, "get": len})

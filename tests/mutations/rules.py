@@ -74,8 +74,23 @@ TRAPS = [
     ),
     Mutation(
         "trap 7b: an imaginary part is no real one",
-        (("run/across.py", "    return parts[..., place].copy()\n", "    return parts[..., 0 * place].copy()\n"),),
+        (("graph/geometry.py", "elements.getfield(self.dtype, self.offset % self.base.dtype.itemsize)", "elements.getfield(self.dtype, 0)"),),
         (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
+    ),
+    Mutation(
+        "trap 7b: a field is a view",
+        (("recording/indexing.py", "            geometry = handle._geometry.field(key)\n", "            geometry = None\n"),),
+        ("tests/interchange/test_structures.py",),
+    ),
+    Mutation(
+        "trap 7b: what nobody sees is not written to",
+        (("recording/sections.py", "        part.flags.writeable = False", "        part.flags.writeable = True"),),
+        ("tests/interchange/test_sharing.py",),
+    ),
+    Mutation(
+        "trap 7b: objects do not travel",
+        (("interchange/distarray/reading.py", "    elif dtype.hasobject:\n", "    elif False:\n"),),
+        ("tests/interchange/test_mutated.py::test_bounds_are_checked_before_anything_is_listed",),
     ),
     Mutation(
         "trap 7c: a reshape takes elements in C order",

@@ -116,9 +116,10 @@ def _memory(
     said = sections[0].extents
     different: list[tuple[Position, int, Shape, Shape]] = []
     real: dict[Position, Shape] = {}
+    alike = True
     for section in sections:
         for held in section.held:
-            real[held.position] = held.shape
+            alike &= real.setdefault(held.position, held.shape) == held.shape
             wanted = tuple([axis[k] for axis, k in zip(said, held.position)])
             if held.shape != wanted:
                 different.append((held.position, section.rank, held.shape, wanted))
@@ -137,7 +138,7 @@ def _memory(
     tiling = sections[0].tiling
     ndim = len(tiling)
     complete = len(real) == len(list(product(*map(range, tiling))))
-    if strict or not complete or any(len(shape) != ndim for shape in real.values()):
+    if strict or not (alike and complete) or any(len(shape) != ndim for shape in real.values()):
         return said, [], violations
     extents = tuple(
         tuple(
