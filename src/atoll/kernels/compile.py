@@ -71,6 +71,7 @@ class Compiler:
         self._lock = process_lock
         self._newest: _Shelf | None = None
         self._functions: _Shelf | None = None
+        self._addresses: dict[str, int] = {}
 
     @property
     def machine(self) -> Machine:
@@ -130,10 +131,15 @@ class Compiler:
     def function(self, name: str, text: str) -> int:
         """The address of the function ``name`` of a module; two modules must not have it."""
         with self._lock:
+            known = self._addresses.get(name)
+            if known is not None:  # two threads may ask for it at the same time
+                return known
             statistics.add("kernels_compiled")
             if self._functions is None:
                 self._functions = _Shelf(self.machine)
-            return self._functions.add(name, self._code(name, lambda: text, _BEST))
+            found = self._functions.add(name, self._code(name, lambda: text, _BEST))
+            self._addresses[name] = found
+            return found
 
     def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
         """The object file of a module whose function is called ``name``, from disk or made now."""
