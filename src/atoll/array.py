@@ -24,6 +24,7 @@ from .recording import (
     reductions,
     selecting,
     shaping,
+    showing,
     subclasses,
 )
 from .recording.calling import call
@@ -61,7 +62,7 @@ class ndarray(Operators, Distributed):
             made = creation.empty(shape, dtype, "C" if order is None else order)
         else:
             if isinstance(buffer, Handle):
-                buffer = np.asarray(buffer)
+                buffer = showing.memory(buffer)
             made = of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
         return made if cls is ndarray else shaping.in_class(cls, made, None)
 
@@ -150,12 +151,12 @@ class ndarray(Operators, Distributed):
     @property
     def data(self) -> Any:
         """The memory itself."""
-        return self.__array__().data
+        return showing.memory(self).data
 
     @property
     def ctypes(self) -> Any:
-        """NumPy's view of the memory for ctypes."""
-        return self.__array__().ctypes
+        """NumPy's view of the memory for ctypes; from then on it keeps its address."""
+        return showing.ctypes_of(self)
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """Allow writing, or not."""
@@ -175,12 +176,7 @@ class ndarray(Operators, Distributed):
     # -- looking
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = self._np if self._np is not None else self._cell.export(self._geometry)
-        if dtype is not None and array.dtype != dtype:
-            if copy is False:
-                raise ValueError("Unable to avoid copy while creating an array as requested.")
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        return showing.shown(self, dtype, copy)
 
     def __repr__(self) -> str:
         if deferred.is_deferred(self):
@@ -213,11 +209,17 @@ class ndarray(Operators, Distributed):
 
     def __buffer__(self, flags: int) -> memoryview:
         """The memory itself; Python asks for it from 3.12 on."""
-        array: Any = self.__array__()
-        return memoryview(array)
+        return showing.buffer(self, flags)
+
+    def __bytes__(self) -> bytes:
+        return self._array().tobytes()
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return showing.interface(self)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.__array__().__dlpack__(**options)
+        return showing.memory(self).__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
         return (1, 0)

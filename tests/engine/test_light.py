@@ -198,7 +198,7 @@ def test_views_see_what_is_done_in_place():
 def test_memory_that_is_known_outside():
     x, y = arrays()
     a, b = np.array(x), np.array(y)
-    outside = numpy.asarray(a)
+    outside = a.local
     call = lambda: a + b  # noqa: E731
     for turn in range(OFTEN):
         outside[:] = turn

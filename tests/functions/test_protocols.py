@@ -65,8 +65,8 @@ def test_numpy_sees_the_memory_itself():
     x = numpy.asarray(a)
     a += 1
     assert x[0] == 1
-    x[1] = 50
-    assert a[1] == 50
+    a.local[1] = 50
+    assert a[1] == x[1] == 50
 
 
 def test_mixed_operands():

@@ -12,6 +12,7 @@ from .cells import Handle
 from .elementwise import general
 from .fallback import Given, by_numpy
 from .late import taking
+from .showing import shown
 from .spread import place_of
 
 _AHEAD = 4096
@@ -51,11 +52,7 @@ class flatiter:
         return array.reshape(-1, copy=False) if array.flags.c_contiguous else array.flat
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        line = self._handle()
-        array = np.asarray(line.__array__(dtype, copy))
-        if copy is None and not shaping.is_view_of(line, self.base):
-            array.flags.writeable = False  # it is a copy, into which nobody may write in vain
-        return array
+        return shown(self._handle(), dtype, copy)
 
     def __delitem__(self, key: Any) -> None:
         raise TypeError("Cannot delete iterator elements")

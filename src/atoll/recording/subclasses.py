@@ -16,6 +16,7 @@ from . import shaping
 from .calling import wrapped
 from .cells import Handle
 from .reductions import NOTHING
+from .showing import memory
 
 _VIEWING = ("__getitem__", "copy", "flatten")
 _BINARY = (
@@ -108,9 +109,7 @@ def viewed(handle: Any, dtype: Any, kind: Any) -> Any:
         result = shaping.of_dtype(handle, dtype)
     if kind is not None and issubclass(kind, np.ndarray):
         return (
-            handle.__array__().view(kind)
-            if kind is not np.ndarray
-            else in_kind(result, base, handle)
+            memory(handle).view(kind) if kind is not np.ndarray else in_kind(result, base, handle)
         )
     return in_kind(result, type(handle) if kind is None else kind, handle)
 
