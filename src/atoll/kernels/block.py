@@ -62,6 +62,22 @@ def is_full(reduction: Reduction, ndim: int) -> bool:
     return len(set(reduction.axes)) == ndim
 
 
+def is_flat(spec: KernelSpec) -> bool:
+    """Whether chunks count elements instead of indices of axis 0: where the order of folds of the whole nest can be seen,
+    it is that of one row of all elements, whatever axes the nest has."""
+    folds = spec.reductions
+    return (
+        spec.ndim > 1
+        and all(is_full(one, spec.ndim) for one in folds)
+        and any(rounds(one) for one in folds)
+    )
+
+
+def rounds(reduction: Reduction) -> bool:
+    """Whether the order of a fold can be seen in its result."""
+    return reduction.op in ("add", "multiply") and reduction.dtype[0] in "fc"
+
+
 def partial_dtypes(spec: KernelSpec) -> tuple[str, ...]:
     """Dtypes of the arrays of partials: one for a full reduction, two if it has a position."""
     dtypes: list[str] = []

@@ -16,12 +16,13 @@ from .ufuncs import perform
 
 @dataclass(slots=True)
 class Row:
-    """A row: its operands, the indices of the outer axes, the index of its first element, and
-    the values that are the same for all of it."""
+    """A row: its operands, the indices of the outer axes, the index of its first element, how many elements its
+    folds had before it, and the values that are the same for all of it."""
 
     accesses: list[Access]
     indices: list[str]
     first: str
+    before: str = "0"
     values: dict[int, Value] = field(default_factory=dict)
 
 
@@ -117,7 +118,8 @@ class Body:
                     elif fold in state:
                         state = state | {fold: fold.add_pieces(place.code, state[fold], new)}
                     else:
-                        fold.add_in_memory(place.code, place.index, new, place.mask)
+                        index = self.function.op(f"add i64 {place.index}, {row.before}")
+                        fold.add_in_memory(place.code, index, new, place.mask)
                 else:
                     self._fold_in_memory(place, row, values, number, sums)
         for number, parts in sums.items():

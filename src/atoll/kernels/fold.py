@@ -28,12 +28,14 @@ from .arithmetic import (
     minimum,
     multiply_complex,
 )
+from .block import rounds
 from .builder import Code, Function, Value
 from .spec import Reduction
 from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize, largest, smallest
 
 STEPS = 16
 _DEPTH = 40
+_SPARE = 8
 
 
 def quicker(code: Code, op: str, new: Value, old: Value) -> Value:
@@ -66,11 +68,6 @@ def with_nans(code: Code, best: Value, nans: Value, width: int) -> Value:
         f"select i1 {some}, {code.type(best.dtype)} {nan.name}, {code.type(best.dtype)} {best.name}"
     )
     return Value(best.dtype, code.function.op(text))
-
-
-def rounds(reduction: Reduction) -> bool:
-    """Whether the order of a fold can be seen in its result."""
-    return KIND[reduction.dtype] in "fc" and reduction.op in ("add", "multiply")
 
 
 def accumulators(dtype: str) -> int:
@@ -117,11 +114,12 @@ class Fold:
 
     def _reserve(self, function: Function, number: int) -> None:
         def memory(count: int, part: str) -> str:
-            return function.allocate(f"[{number * count} x {MEMORY_TYPE[part]}]")
+            return function.allocate(f"[{count} x {MEMORY_TYPE[part]}]")
 
-        self.accumulators = [memory(self.lanes, part) for part in self.parts]
+        # What begins in the middle of the accumulators reads past their end, and writes the same back.
+        self.accumulators = [memory(number * self.lanes + _SPARE, part) for part in self.parts]
         if self.blocked:
-            self._stacks = [memory(_DEPTH * self.lanes, part) for part in self.parts]
+            self._stacks = [memory(number * _DEPTH * self.lanes, part) for part in self.parts]
             self.steps = function.allocate(f"[{number} x i64]", 8)
             self._pushed = function.allocate(f"[{number} x i64]", 8)
 
@@ -286,7 +284,7 @@ class Fold:
         return old, nans
 
     def add_in_memory(self, code: Code, index: str, new: list[Value], mask: Value | None) -> None:
-        """Fold ``code.width`` elements, at most ``lanes``, the first at ``index`` in its row."""
+        """Fold ``code.width`` elements, at most ``lanes``, the first being number ``index``."""
         function = code.function
         if self.counts:
             one = Code(function, 1)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..config import config
 from . import workers
-from .block import Layout
+from .block import Layout, is_flat
 from .builder import SETTLED
 from .spec import KernelSpec
 
@@ -84,7 +85,7 @@ class Kernel:
         layout, block = self.layout, self.block()
         words = block.words
         chunks = -(-extents[0] // chunk)
-        words[layout.chunk] = chunk
+        words[layout.chunk] = chunk * (prod(extents[1:]) if is_flat(self.spec) else 1)
         words[layout.extents : layout.extents + layout.ndim] = extents
         words[layout.pointers : layout.strides] = pointers
         words[layout.strides : layout.scalars] = [s for row in strides for s in row]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .block import is_full
-from .fold import accumulators, rounds
+from .block import is_full, rounds
+from .fold import accumulators
 from .overlap import written_operands
 from .spec import Instruction, KernelSpec
 from .types import COMPONENT, KIND, itemsize

@@ -6,7 +6,9 @@ axis. A row is done by vectors of ``width`` elements, and what is left by short 
 the same instructions. Values that are the same for a whole row are computed once before it,
 and those that are the same for the whole nest at the start.
 
-Reductions of the whole nest keep their accumulators (:mod:`.fold`) from row to row of a chunk;
+Reductions of the whole nest keep their accumulators (:mod:`.fold`) from row to row of a chunk; where they round, they
+take the elements in the order, and the chunks, in which they would lie in one row, so that neither the
+number of axes nor where rows end is seen in a result;
 those of innermost axes begin and end with the loops over these axes; those of outer axes
 only are added to their operand element by element.
 
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .block import Layout, is_full
+from .block import Layout, is_flat, is_full
 from .body import Body, Row
 from .builder import INVALID, SETTLED, Function, Module
 from .entry import define_entry
@@ -69,6 +71,7 @@ class Nest:
             for number, reduction in enumerate(spec.reductions)
             if self.inner in reduction.axes
         }
+        self.flat = is_flat(spec)
         self.pairs = conflicting_pairs(spec)
         self.body = Function(
             self.module,
@@ -124,11 +127,17 @@ class Nest:
 
     def _chunk(self, chunk: str, pointers: list[str]) -> None:
         body = self.body
+        total = self.extents[0]
+        for extent in self.extents[1:] if self.flat else ():
+            total = body.op(f"mul i64 {total}, {extent}")
         start = body.op(f"mul i64 {chunk}, {self.chunk}")
-        stop = body.smaller(body.op(f"add i64 {start}, {self.chunk}"), self.extents[0])
+        stop = body.smaller(body.op(f"add i64 {start}, {self.chunk}"), total)
         if not self.analysis.settles:
             self._begin_folds(0)
-        self._axis(0, start, stop, pointers, [])
+        if self.flat:
+            self._pieces(start, stop, pointers)
+        else:
+            self._axis(0, start, stop, pointers, [])
         partial = self.layout.partials
         for number, reduction in enumerate(self.spec.reductions):
             if is_full(reduction, self.spec.ndim):
@@ -140,6 +149,35 @@ class Nest:
                     Access(Operand(value.dtype), address, "0").store_one(code, address, value)
                     partial += 1
 
+    def _pieces(self, start: str, stop: str, pointers: list[str]) -> None:
+        """Elements ``start`` to ``stop`` in the order of all: the rows that they belong to, or parts of them."""
+        body, inner = self.body, self.inner
+        extent = self.extents[inner]
+        end = body.op(f"add i64 {stop}, {body.op(f'sub i64 {extent}, 1')}")
+
+        def piece(number: str) -> None:
+            indices: list[str] = []
+            rest = number
+            for size in reversed(self.extents[1:inner]):
+                indices.insert(0, body.op(f"urem i64 {rest}, {size}"))
+                rest = body.op(f"udiv i64 {rest}, {size}")
+            indices.insert(0, rest)
+            moved = pointers
+            for axis, index in enumerate(indices):
+                moved = self._moved(moved, index, axis)
+            row = body.op(f"mul i64 {number}, {extent}")
+            before = body.op(f"sub i64 {start}, {row}")
+            first = body.op(f"call i64 @llvm.smax.i64(i64 {before}, i64 0)")
+            last = body.smaller(body.op(f"sub i64 {stop}, {row}"), extent)
+            one = self._at(self._moved(moved, first, inner), first, indices)
+            one.before = body.op(f"sub i64 {first}, {before}")
+            self.rows.row([one], body.op(f"sub i64 {last}, {first}"))
+
+        self.module.declare("llvm.smax.i64", "i64", "i64, i64")
+        some = body.op(f"call i64 @llvm.smax.i64(i64 {extent}, i64 1)")
+        first_row = body.op(f"udiv i64 {start}, {some}")
+        body.loop("piece", first_row, body.op(f"udiv i64 {end}, {some}"), piece)
+
     def _axis(
         self, axis: int, start: str, stop: str, pointers: list[str], indices: list[str]
     ) -> None:
@@ -149,7 +187,9 @@ class Nest:
             if axis == 0:
                 pointers = [self._step(p, start, s[0]) for p, s in zip(pointers, self.strides)]
             count = body.op(f"sub i64 {stop}, {start}")
-            self.rows.row([self._at(pointers, start, indices)], count)
+            row = self._at(pointers, start, indices)
+            row.before = self._before(indices)
+            self.rows.row([row], count)
             return
 
         if axis == self.inner - 1 and self._tiles():
@@ -181,7 +221,7 @@ class Nest:
     def _tiles(self) -> bool:
         """Whether the two innermost axes may be done by tiles: no result may hang on whole rows."""
         return any(operand.inner == "any" for operand in self.spec.operands) and not any(
-            self._scope(number) == self.inner for number in self.folds
+            fold.rounds or self._scope(number) == self.inner for number, fold in self.folds.items()
         )
 
     def _tile(self, start: str, stop: str, pointers: list[str], indices: list[str]) -> None:
@@ -225,6 +265,18 @@ class Nest:
         return self.body.op(f"call i64 @llvm.abs.i64(i64 {stride}, i1 false)")
 
     # reductions around rows
+
+    def _before(self, indices: list[str]) -> str:
+        """How many elements rounded folds of several rows had before this one: they go on where the last row ended."""
+        scopes = {self._scope(number) for number, fold in self.folds.items() if fold.rounds}
+        scope = scopes.pop() if len(scopes) == 1 else 0
+        if not 0 < scope < self.inner:
+            return "0"
+        rows = "0"
+        for axis in range(scope, self.inner):
+            outside = self.body.op(f"mul i64 {rows}, {self.extents[axis]}")
+            rows = self.body.op(f"add i64 {outside}, {indices[axis]}")
+        return self.body.op(f"mul i64 {rows}, {self.extents[self.inner]}")
 
     def _scope(self, number: int) -> int:
         """The outermost axis of the innermost run of axes that reduction ``number`` folds."""

@@ -92,8 +92,13 @@ class Rows:
             return
         if self.analysis.settles:
             count = function.op(f"select i1 {self.settled()}, i64 0, i64 {count}")
-        main = function.op(f"and i64 {count}, {-width}") if width > 1 else count
-        start = self._quarters(rows[0], main) if self.quarters else "0"
+        start, main = "0", count
+        if width > 1 and rows[0].before != "0":
+            start, main = self._head(rows, count, width)
+        elif width > 1:
+            main = function.op(f"and i64 {count}, {-width}")
+        if self.quarters:
+            start = self._quarters(rows[0], main)
         if self._blocked():
             self._blocks(rows, start, main, width)
         elif self.analysis.settles:
@@ -107,7 +112,24 @@ class Rows:
             self._rest(rows, main, count)
             function.jump(done)
             function.label(done)
-        self._end_row(count)
+        if rows[0].before == "0":
+            self._end_row(count)
+
+    def _head(self, rows: list[Row], count: str, width: int) -> tuple[str, str]:
+        """Where a row goes on with an order that has begun before it: what is missing of a vector of accumulators. The
+        places where whole vectors begin and end."""
+        function = self.function
+        missing = function.op(f"sub i64 0, {rows[0].before}")
+        head = function.smaller(function.op(f"and i64 {missing}, {width - 1}"), count)
+        some, done = function.name("head"), function.name("head.done")
+        function.branch(function.op(f"icmp sgt i64 {head}, 0"), some, done)
+        function.label(some)
+        self._rest(rows, "0", head)
+        self._advance(rows[0], "0", head)
+        function.jump(done)
+        function.label(done)
+        whole = function.op(f"and i64 {function.op(f'sub i64 {count}, {head}')}, {-width}")
+        return head, function.op(f"add i64 {head}, {whole}")
 
     def _seek(self, width: int) -> Seek:
         return Seek(self.elements, width, self.analysis.tail, self.fresh)
@@ -123,11 +145,14 @@ class Rows:
             stop = main
             for fold in blocked:
                 left = function.op(f"sub i64 {STEPS}, {function.op(f'load i64, ptr {fold.steps}')}")
-                begun = function.op(f"and i64 {start}, {-fold.lanes}")
-                room = function.op(f"mul i64 {left}, {fold.lanes}")
-                stop = function.smaller(function.op(f"add i64 {begun}, {room}"), stop)
+                number = function.op(f"add i64 {start}, {rows[0].before}")
+                over = function.op(f"and i64 {number}, {fold.lanes - 1}")
+                room = function.op(
+                    f"sub i64 {function.op(f'mul i64 {left}, {fold.lanes}')}, {over}"
+                )
+                stop = function.smaller(function.op(f"add i64 {start}, {room}"), stop)
             self._stretch(rows, start, stop, width)
-            self._advance(start, stop)
+            self._advance(rows[0], start, stop)
             return stop
 
         self._by_stretches("block", first, main, block)
@@ -151,13 +176,14 @@ class Rows:
         function.jump(head)
         function.label(after)
 
-    def _advance(self, start: str, stop: str) -> None:
+    def _advance(self, row: Row, start: str, stop: str) -> None:
         """Count the additions that all accumulators have taken between two places of a row."""
         function = self.function
+        first, last = (function.op(f"add i64 {place}, {row.before}") for place in (start, stop))
         for fold in self._blocked():
             shift = fold.lanes.bit_length() - 1
-            first, last = (function.op(f"lshr i64 {place}, {shift}") for place in (start, stop))
-            fold.advance(self.elements.code(), function.op(f"sub i64 {last}, {first}"))
+            begun, done = (function.op(f"lshr i64 {place}, {shift}") for place in (first, last))
+            fold.advance(self.elements.code(), function.op(f"sub i64 {done}, {begun}"))
 
     def _end_row(self, count: str) -> None:
         """Count what the last elements of a row have added to some of the accumulators."""
@@ -202,7 +228,7 @@ class Rows:
                 row = row_of(way)
                 one.elements.begin_row(row)
                 one._stretch([row], start, stop, self.width)
-                one._advance(start, stop)
+                one._advance(row, start, stop)
 
             function.loop("stream", "0", ways, stream)
 
@@ -257,7 +283,7 @@ class Rows:
                     start = function.op(f"add i64 {first}, {shift}")
                     stop = function.op(f"add i64 {start}, {self._visit()}")
                     one._stretch([row], start, stop, self.width)
-                    one._advance(start, stop)
+                    one._advance(row, start, stop)
 
                 function.loop("stream", "0", str(STREAMS), stream)
 

@@ -107,7 +107,8 @@ class KernelSpec:
     """One loop nest over ``ndim`` axes.
 
     Work is handed out by *chunks*: ``chunk`` indices of axis 0 (a run-time number) are done by
-    one thread, in order; chunk ``c`` covers ``range(c*chunk, min((c+1)*chunk, extent[0]))``.
+    one thread, in order; chunk ``c`` covers ``range(c*chunk, min((c+1)*chunk, extent[0]))``. Where rounded folds of
+    the whole nest are all that it folds, ``chunk`` counts elements of the nest instead (:func:`.block.is_flat`).
     A full reduction writes one partial per chunk, so that the result does not depend on the
     number of threads. Within a chunk, sums use accumulators over blocks of a few hundred
     elements, added up pairwise. Partial reductions do not fold axis 0 unless there is one chunk.

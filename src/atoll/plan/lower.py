@@ -17,11 +17,13 @@ import numpy as np
 
 from ..graph.geometry import Geometry
 from ..graph.node import Node
+from ..kernels.block import rounds
 from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
 from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
 from .maps import identity, through_view
+from .orders import Order, axis_to_cut, parted
 from .patches import join_patches
 from .scattered import counts_of, seated, sets_of
 from .shares import intervals_of
@@ -98,7 +100,13 @@ def launches_of(
 
     ``scratch`` receives, for each full reduction's node, the number of partials it needs.
     """
-    return _launches(body, group, registers, scratch)
+    node_of = {registers.of[id(s.node)]: s.node for s in group.statements if s.style == "fold"}
+    folded = {register: node.args[0].geometry for register, node in node_of.items()}
+    return [
+        launch
+        for part, order in parted(body, folded)
+        for launch in _launches(part, node_of, registers, scratch, order)
+    ]
 
 
 def _emit(group: Group, body: Body, registers: Registers, reusable: dict[int, int]) -> None:
@@ -220,14 +228,17 @@ def _store(
 
 
 def _launches(
-    body: Body, group: Group, registers: Registers, scratch: dict[int, int]
+    body: Body,
+    node_of: dict[int, Node],
+    registers: Registers,
+    scratch: dict[int, int],
+    seen: Order | None,
 ) -> list[Launch]:
-    """Order the loop axes, drop and merge what can be, and cut the work into chunks."""
+    """Order the loop axes, unless that is ``seen`` in a result, drop and merge what can be, and cut the work into chunks."""
     box = body.box
     ndim = len(box)
     memories = list(body.memories)
     extents = [high - low for low, high in box]
-    node_of = {registers.of[id(s.node)]: s.node for s in group.statements if s.style == "fold"}
     partial = [r for r in body.reductions if len(r.axes) < ndim]
     for k, reduction in enumerate(body.reductions):
         if len(reduction.axes) == ndim:
@@ -264,9 +275,13 @@ def _launches(
     if partial:
         # loads decide: the axis on which most operands step by single items runs innermost
         order.sort(key=lambda k: (-sum(abs(m.strides[k]) for m in memories if m.access == "r"), k))
+    if seen is not None:
+        order = [k for k in seen if extents[k] != 1]
     folded = [
         tuple(k in r.axes for r in body.reductions if len(r.axes) < ndim) for k in range(ndim)
     ]
+    sums = [r for r in partial if rounds(r)]
+    cut = axis_to_cut(seen, extents, sums[0].axes) if seen is not None and sums else None
     indexed = {int(i.args[0].real) for i in body.instructions if i.op == "index"}
     merged: list[list[int]] = []
     for k in order:
@@ -275,8 +290,8 @@ def _launches(
             extent = extents[k]
             if (
                 folded[outer] == folded[k]
-                and outer not in indexed
-                and k not in indexed
+                and not {outer, k} & indexed
+                and cut not in (outer, k)
                 and all(m.strides[outer] == extent * m.strides[k] for m in memories)
             ):
                 merged[-1].append(k)
@@ -292,7 +307,7 @@ def _launches(
     run = _run(loops, memories, body)
     if run > 1:
         loops.pop()
-    slabs = cut_into_slabs(body, loops, memories, registers) if partial else None
+    slabs = cut_into_slabs(body, loops, memories, registers, cut) if partial else None
     if slabs is not None:
         found = [
             _assemble(body, cut.loops, slabs.memories, registers, scratch, ndim, run, cut)
@@ -302,10 +317,21 @@ def _launches(
         return found + slabs.ends
     return [
         _assemble(body, nest, memories, registers, scratch, ndim, run)
-        for nest in _for_threads(
-            loops, [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops], indexed
+        for nest in (
+            [loops]
+            if _is_flat(body, loops)
+            else _for_threads(
+                loops, [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops], indexed
+            )
         )
     ]
+
+
+def _is_flat(body: Body, loops: list[Loop]) -> bool:
+    """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.kernels.block.is_flat`."""
+    folds, ndim = body.reductions, len(body.box)
+    whole = all(len(one.axes) == ndim for one in folds)
+    return len(loops) > 1 and whole and any(rounds(one) for one in folds)
 
 
 def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
@@ -355,7 +381,8 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
     if not folded[0] and loop.extent < 1024:
         return [loops]
     others = [one for k, one in enumerate(loops) if k != place]
-    if place < len(loops) - 1 and folded[0]:
+    between = 0 < place < len(loops) - 1 and folded[place - 1] and folded[place + 1]
+    if place < len(loops) - 1 and folded[0] and not between:  # folds on either side stay apart
         return [[loop, *others]]
     width = function(strip_width, loop.extent)
     strips = loop.extent // width
@@ -416,7 +443,11 @@ def _assemble(
         if shared
         else greatest(1, least(extents[0], CHUNK_ELEMENTS // greatest(inner, 1)))
     )
-    chunks = -(-extents[0] // chunk)
+    if _is_flat(body, loops):
+        chunk = CHUNK_ELEMENTS
+        chunks = -(-prod(extents) // chunk)
+    else:
+        chunks = -(-extents[0] // chunk)
     full = [r for r in body.reductions if len(r.axes) == ndim]
     partials: list[tuple[int, int]] = []
     for reduction in full:

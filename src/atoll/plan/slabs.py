@@ -25,10 +25,13 @@ from .identities import identity
 from .launches import Launch, Loop
 from .unknown import Number, dense_shape, function
 
-_ENOUGH = 8
+ENOUGH = 8
+"""How many chunks are enough without slabs."""
 _MOST = 64
 _FEWEST = 4
 _ROWS = 16
+LONG = _FEWEST * _ROWS
+"""The fewest rows that can be cut."""
 _RESULTS = 1 << 16
 _WORK = 1 << 16
 
@@ -69,11 +72,21 @@ class Slabs:
 
 
 def cut_into_slabs(
-    body: Body, loops: list[Loop], memories: list[Memory], registers: Registers
+    body: Body,
+    loops: list[Loop],
+    memories: list[Memory],
+    registers: Registers,
+    axis: int | None = None,
 ) -> Slabs | None:
-    """The slabs of a nest, or ``None`` where there is no need of them, or no use."""
+    """The slabs of a nest, or ``None`` where there is no need of them, or no use.
+
+    They are cut along an axis, if one is named, or -1 if there is none.
+    """
     partial = [r for r in body.reductions if len(r.axes) < len(body.box)]
-    place = _place(loops, partial)
+    if axis is None:
+        place = _place(loops, partial)
+    else:
+        place = next((p for p, loop in enumerate(loops) if loop.axis == axis >= 0), -1)
     if place < 0:
         return None
     loop = loops[place]
@@ -113,7 +126,7 @@ def _place(loops: list[Loop], partial: list[Reduction]) -> int:
         if any(loop.axis in r.axes for r in partial):
             return place
         outside *= loop.extent
-        if outside >= _ENOUGH:
+        if outside >= ENOUGH:
             return -1
     return -1
 

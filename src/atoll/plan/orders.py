@@ -1,0 +1,132 @@
+"""In which order elements are folded, whatever else is done in the same loops.
+
+A rounded sum or product shows in which order it was made. So that order follows from what is folded alone: the axes
+are taken as the value that is folded would lie in memory, the slowest first. A fold of all axes takes the
+elements as those of one row (:func:`~atoll.kernels.block.is_flat`). Folds that want different loops
+become nests of their own, which read what they need once more; other statements go with any of them. A fold of what the same nest
+stores stays there: outside it would meet other values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+
+from ..graph.geometry import Geometry
+from ..kernels.block import rounds
+from ..kernels.levels import arguments, whole
+from ..kernels.spec import Reduction
+from .body import Body
+from .slabs import ENOUGH, LONG
+from .unknown import Number
+
+Order = tuple[int, ...]
+Want = tuple[Order, tuple[int, ...]]
+"""The order of the axes, and those that are folded."""
+
+
+def parted(body: Body, folded: dict[int, Geometry]) -> list[tuple[Body, Order | None]]:
+    """A body as one or more, with the order in which each takes its axes, where that can be seen.
+
+    ``folded`` has the geometry of what is folded into a register.
+    """
+    wants: dict[int, Want] = {
+        number: (order_of(folded[one.operand]), tuple(one.axes))
+        for number, one in enumerate(body.reductions)
+        if rounds(one)
+    }
+    stay = [number for number in wants if not _may_leave(body, body.reductions[number])]
+    fit = [number for number, (_, axes) in wants.items() if _fits(body, axes)]
+    chosen = wants[(stay or fit)[0]] if stay or fit else None
+    leaving: dict[Want, list[Reduction]] = {}
+    for number, want in wants.items():
+        if want != chosen and number not in stay:
+            leaving.setdefault(want, []).append(body.reductions[number])
+    parts: list[tuple[Body, Order | None]] = [
+        (_only(body, some), order) for (order, _), some in leaving.items()
+    ]
+    if leaving:
+        body = copy(body)
+        gone = [one for some in leaving.values() for one in some]
+        body.reductions = [one for one in body.reductions if one not in gone]
+    return [*parts, (body, None if chosen is None else chosen[0])]
+
+
+def _fits(body: Body, axes: tuple[int, ...]) -> bool:
+    """Whether what else a body does leaves the loops alone that a fold over some axes wants."""
+    ndim = len(body.box)
+    partial = [one for one in body.reductions if len(one.axes) < ndim]
+    if len(axes) == ndim:
+        return not partial
+    if any(one.op == "index" for one in body.instructions):
+        return all(rounds(one) and tuple(one.axes) == axes for one in body.reductions)
+    return all(tuple(one.axes) == axes for one in partial)
+
+
+def order_of(geometry: Geometry) -> Order:
+    """The axes of a value, the slowest in memory first. One that takes no step is slower than any."""
+    sizes = [abs(stride) for stride in geometry.strides]
+    return tuple(sorted(range(len(sizes)), key=lambda k: (sizes[k] != 0, -sizes[k], k)))
+
+
+def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) -> int:
+    """The axis that is cut into slabs where some are folded, or -1: the first long one, unless those outside make
+    enough chunks. No other is merged with it, so that it is as long whatever else is in the nest."""
+    outside: Number = 1
+    for k in order:
+        if k not in axes:
+            outside *= extents[k]
+            if outside >= ENOUGH:
+                return -1
+        elif extents[k] >= LONG:
+            return k
+    return -1
+
+
+def _behind(body: Body, reductions: list[Reduction]) -> list[int]:
+    """The instructions that reductions need, in order."""
+    left = [n for r in reductions for n in (r.value, r.position, r.mask) if n >= 0]
+    needed = set(left)
+    while left:
+        for argument in arguments(body.instructions[left.pop()]):
+            if argument not in needed:
+                needed.add(argument)
+                left.append(argument)
+    return sorted(needed)
+
+
+def _may_leave(body: Body, reduction: Reduction) -> bool:
+    """Whether a fold reads nothing that the body stores."""
+    stored = {memory.register for memory in body.memories if memory.access != "r"}
+    loads = [body.instructions[n] for n in _behind(body, [reduction])]
+    read = {body.memories[whole(one.args[0])].register for one in loads if one.op == "load"}
+    return not read & stored
+
+
+def _only(body: Body, reductions: list[Reduction]) -> Body:
+    """What some reductions need, without anything else."""
+    found = copy(body)
+    needed = _behind(body, reductions)
+    number = {old: new for new, old in enumerate(needed)}
+    places: dict[int, int] = {}
+    found.instructions = []
+    for old in needed:
+        one = body.instructions[old]
+        if one.op == "load":
+            place = places.setdefault(whole(one.args[0]), len(places))
+            one = replace(one, args=(place, *one.args[1:]))
+        elif arguments(one):
+            one = replace(one, args=tuple([number[n] for n in arguments(one)]))
+        found.instructions.append(one)
+    found.memories = [copy(body.memories[place]) for place in places]
+    found.reductions = [
+        replace(
+            one,
+            value=number[one.value],
+            position=number.get(one.position, -1),
+            mask=number.get(one.mask, -1),
+        )
+        for one in reductions
+    ]
+    return found
