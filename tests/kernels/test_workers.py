@@ -91,7 +91,8 @@ def test_several_threads_take_part(team):
 
 
 def test_a_team_grows_and_never_lends_more_than_asked(team):
-    team.run(address_of(_SIGNATURE(lambda *_: None)), None, 100, 4)
+    nothing = _SIGNATURE(lambda *_: None)  # its code goes with it
+    team.run(address_of(nothing), None, 100, 4)
     assert team.size == 4
     names = set()
 

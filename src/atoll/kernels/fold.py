@@ -313,7 +313,7 @@ class Fold:
         push, after = function.name("push"), function.name("pushed")
         function.branch(full, push, after)
         function.label(push)
-        self._push(code, self.load(Code(function, self.lanes)), 0)
+        self.push(function, self.load(Code(function, self.lanes)))
         self._reset(code)
         function.jump(after)
         function.label(after)
@@ -334,14 +334,13 @@ class Fold:
         ]
         while len(values) > 1:
             values = [self.combine(wide, *pair) for pair in zip(values[::2], values[1::2])]
-        self._push(code, values[0], (strands * pushes).bit_length() - 1)
+        self.push(code.function, values[0], (strands * pushes).bit_length() - 1)
 
-    def _push(self, code: Code, values: list[Value], first: int) -> None:
+    def push(self, function: Function, values: list[Value], first: int = 0) -> None:
         """Carry: level ``k`` of the stack holds the sum of ``2**k`` pushes where bit ``k`` is set.
 
         ``values`` are the sum of ``2**first`` pushes, of which there have been a multiple.
         """
-        function = code.function
         wide = Code(function, self.lanes)
         count = function.op(f"load i64, ptr {self._pushed}")
         start = function.block

@@ -36,7 +36,7 @@ STREAMS = 4
 QUARTER = 1 << 13
 """Elements of a quarter of a row. A multiple of every fold's block."""
 
-_VISIT = 8
+_VISIT = 16
 _SETTLING = 16
 
 
@@ -255,6 +255,10 @@ class Rows:
         """
         function, code = self.function, self.elements.code()
         blocked = {number: fold for number, fold in self.folds.items() if fold.blocked}
+        blocks = all(
+            fold.lanes == self.width and fold.lanes * STEPS == self._visit()
+            for fold in blocked.values()
+        )
         four = STREAMS * QUARTER
         whole = function.op(f"and i64 {main}, {-four}")
         for fold in blocked.values():
@@ -282,8 +286,9 @@ class Rows:
                     shift = function.op(f"mul i64 {way}, {QUARTER}")
                     start = function.op(f"add i64 {first}, {shift}")
                     stop = function.op(f"add i64 {start}, {self._visit()}")
-                    one._stretch([row], start, stop, self.width)
-                    one._advance(row, start, stop)
+                    one._stretch([row], start, stop, self.width, blocks)
+                    if not blocks:
+                        one._advance(row, start, stop)
 
                 function.loop("stream", "0", str(STREAMS), stream)
 
@@ -312,11 +317,14 @@ class Rows:
 
         self._by_stretches("settling", "0", main, settling)
 
-    def _stretch(self, rows: list[Row], start: str, stop: str, width: int) -> None:
+    def _stretch(
+        self, rows: list[Row], start: str, stop: str, width: int, block: bool = False
+    ) -> None:
         """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.
 
         Accumulators that a vector fills stay in registers; others are small and stay in the
-        first-level cache, each touched once in ``lanes`` elements.
+        first-level cache, each touched once in ``lanes`` elements. Where the stretch is one ``block``, sums are
+        pushed as they are, without the way through their memory.
         """
         function = self.function
         code = self.elements.code(width)
@@ -325,7 +333,11 @@ class Rows:
         entry, loop, leave, after = (function.name("vector") for _ in range(4))
         function.branch(function.op(f"icmp slt i64 {start}, {stop}"), entry, after)
         function.label(entry)
-        loaded = {fold: fold.load(wide[fold]) for fold in kept}
+        pushed = [fold for fold in kept if block and fold.blocked]
+        loaded = {
+            fold: fold.identity(wide[fold]) if fold in pushed else fold.load(wide[fold])
+            for fold in kept
+        }
         function.jump(loop)
         function.label(loop)
         index = "%" + function.name()
@@ -367,7 +379,10 @@ class Rows:
             if fold in nans:
                 best, seen = found
                 found = [with_nans(wide[fold], best, seen, width)]
-            fold.store(wide[fold], found)
+            if fold in pushed:
+                fold.push(function, found)
+            else:
+                fold.store(wide[fold], found)
         function.jump(after)
         function.label(after)
 
