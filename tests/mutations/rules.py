@@ -173,7 +173,7 @@ RULES = [
     ),
     Mutation(
         "rule 13: ranks that have parted stay parted",
-        (("comm/trail.py", "        if self.parted:\n            raise self._still_parted(what)\n        if self.window", "        if self.window"),),
+        (("comm/trail.py", "        if self.parted:\n            raise self._still_parted(what)\n        if not self._alone", "        if not self._alone"),),
         ("tests/instep/test_after_parting.py",),
     ),
     Mutation(
