@@ -15,9 +15,14 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
+
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
+
+EXACT = (int, np.integer, np.bool_)
+"""Numbers that are compared: whatever the machines of ranks, they are the same or the ranks have parted."""
 
 _MASK = (1 << 64) - 1
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -64,7 +69,7 @@ class Outline:
         self._homes = homes
         """Nodes whose places do not follow from those of what they read."""
         self.scalars = scalars
-        """Which of the trace's scalars are operands of what is compared, by their numbers."""
+        """Which of the trace's scalars are operands of what is compared, and integers, by their numbers."""
 
     def of(self, order: Sequence[Node]) -> int:
         """The fingerprint of a trace of this outline."""
@@ -107,11 +112,12 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
     scalars: list[int] = []
     count = 0
     for k, node in enumerate(order):
-        before = count
-        count += sum(type(arg) is not Node for arg in node.args)
+        given = [arg for arg in node.args if type(arg) is not Node]
+        count += len(given)
         if alone[id(node)] or id(node) not in leads:
             continue
-        scalars.extend(range(before, count))
+        first = count - len(given)
+        scalars += [first + j for j, one in enumerate(given) if isinstance(one, EXACT)]
         operands: list[int | None] = []
         follows = False
         for slot, arg in enumerate(node.args):

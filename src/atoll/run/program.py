@@ -18,6 +18,7 @@ from ..comm.threads import turn
 from ..comm.trail import opened, site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
+from ..ops.fingerprint import EXACT
 from . import statistics
 from .arrays import allocate_array
 from .parts import State, Step, joined
@@ -298,8 +299,6 @@ class Computed(NamedTuple):
 
 
 _MASK = (1 << 64) - 1
-_EXACT = (int, np.integer, np.bool_)
-
 _LAST = 4
 """How many operations are named."""
 
@@ -370,8 +369,7 @@ class Program:
         """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
         if self.communicator is not None:
             what = opened.look or "a look, or the turn of a loop,"
-            given = [scalars[k] for k in self.exact]
-            numbers = tuple([int(one) for one in given if isinstance(one, _EXACT)])
+            numbers = tuple([int(scalars[k]) for k in self.exact if isinstance(scalars[k], EXACT)])
             mark = self.fingerprint ^ hash(numbers) & _MASK if numbers else self.fingerprint
             self.communicator.trail.step(mark, what, Computed(self.computes, asked, numbers))
 
