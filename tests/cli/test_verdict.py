@@ -141,6 +141,11 @@ def test_who_left_in_the_midst_with_code_0_is_the_cause_though_others_were_kille
             "  Process name: [[36149,1],0]\n  Exit code:    2",
             remarks.Death(2, rank=0),
         ),
+        (
+            "prterun has exited due to process rank 1 with PID 15150 on node vm exiting\n"
+            "improperly. There are three reasons this could occur:\n\n1. ...",
+            remarks.Death(0, rank=1, process=15150, host="vm"),
+        ),
     ],
 )
 def test_open_mpi_in_its_words(text: str, death: remarks.Death) -> None:
@@ -149,6 +154,9 @@ def test_open_mpi_in_its_words(text: str, death: remarks.Death) -> None:
 
 
 def test_what_is_no_remark_is_for_the_user() -> None:
+    line = "[vm:19115] [[9813,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer\n"
+    assert remarks.open_mpi_line(line) == []
+    assert remarks.open_mpi_line("[vm:19115] a warning\n") is None
     verdict = Verdict(2)
     read = verdict.remarks(remarks.open_mpi_block)
     assert read(b"---\nThere are not enough slots available\n---\n").count(b"slots") == 1

@@ -91,6 +91,7 @@ class Relay:
             stages = [
                 Extract(*remarks.OPEN_MPI_ZERO, lambda found: found[:-1]),
                 *self._remarks((remarks.OPEN_MPI_BLOCK, remarks.open_mpi_block)),
+                *self._remarks((remarks.OPEN_MPI_LINE, remarks.open_mpi_line)),
             ]
         else:
             line = (remarks.HYDRA_LINE, remarks.hydra_line)

@@ -23,6 +23,7 @@ HYDRA_LINE = (b"[mpiexec@", b"\n")
 HYDRA_PROXY_LINE = (b"[proxy:", b"\n")
 MPICH_LINE = (b"Abort(", b"\n")
 OPEN_MPI_ZERO = (b"-\n\0", b"")  # Open MPI writes the end of its C string, too
+OPEN_MPI_LINE = (f"[{os.uname().nodename.partition('.')[0]}:".encode(), b"\n")
 OPEN_MPI_BLOCK = (b"-" * 74 + b"\n", b"\n" + b"-" * 74 + b"\n")
 
 
@@ -84,6 +85,11 @@ def mpich_line(text: str) -> list[Death] | None:
     return [Death(int(found[1]), aborted=True, rank=int(found[2]))] if found else None
 
 
+def open_mpi_line(text: str) -> list[Death] | None:
+    """What Open MPI 4 says of its own connections once it has ended a job: nothing to anybody."""
+    return [] if "ORTE_ERROR_LOG" in text else None
+
+
 def open_mpi_block(text: str) -> list[Death] | None:
     """One of Open MPI's blocks: an abort, a signal, or an exit code."""
     words = " ".join(text.split())
@@ -92,6 +98,9 @@ def open_mpi_block(text: str) -> list[Death] | None:
     found = re.search(r"MPI_ABORT was invoked on rank (\d+) .*[Ee]rrorcode:? (\d+)", words)
     if found:
         return [Death(int(found[2]), aborted=True, rank=int(found[1]))]
+    found = re.search(r"rank (\d+) with PID (\d+) on node (\S+) exiting improperly", words)
+    if found:  # with code 0: it has a block of another kind for other codes
+        return [Death(0, rank=int(found[1]), process=int(found[2]) or None, host=found[3])]
     found = re.search(r"rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)", words)
     if found:
         rank, process, number = int(found[1]), int(found[2]), int(found[4])
