@@ -201,6 +201,26 @@ RULES = [
         (("plan/statements.py", "    for node in reversed(met):\n", "    for node in reversed(trace.order):\n"),),
         (f"{HAZARDS}::test_a_value_that_a_reduction_reads_past_keeps_what_it_is_made_of",),
     ),
+    Mutation(
+        "one thread at a time evaluates",
+        (("evaluate.py", "    with turn.lock:\n        if opened", "    if True:\n        if opened"),),
+        ("tests/engine/test_threads.py",),
+    ),
+    Mutation(
+        "one thread of a rank communicates",
+        (("comm/trail.py", "        if not self._alone:\n", "        if False:\n"),),
+        ("tests/engine/test_threads.py::test_one_thread_of_a_rank_communicates",),
+    ),
+    Mutation(
+        "memory is read-only for who has not asked to write",
+        (("recording/showing.py", "    array.flags.writeable = False\n", ""), ("recording/showing.py", "(low, True)", "(low, False)")),
+        ("tests/functions/test_showing.py::test_what_numpy_takes_for_a_temporary_is_a_copy",),
+    ),
+    Mutation(
+        "an address is one for as long as the array lives",
+        (("recording/showing.py", "        handle._cell.pin()\n", "        pass\n"),),
+        ("tests/functions/test_showing.py::test_an_address_is_one_for_as_long_as_the_array_lives",),
+    ),
 ]
 
 MUTATIONS = TRAPS + RULES
