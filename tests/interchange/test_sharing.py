@@ -64,3 +64,20 @@ def test_handed_out_memory_is_shared_or_read_only(
                 assert numpy.shares_memory(memory, base.local_padded)
                 memory[...] = numpy.full((), number, "i8").astype(memory.dtype)
         numpy.testing.assert_array_equal(numpy.asarray(base)[key], numpy.asarray(base[key]))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(3)
+def test_one_read_only_block_makes_the_array_read_only_on_all_ranks(rank: int, size: int) -> None:
+    block = numpy.zeros(4)
+    block.flags.writeable = rank > 0
+    array = np.from_local(block)
+    for made in (array, np.from_distarray(array), np.from_partitioned(array)):
+        assert not made.flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            made[:] = 1
+    nothing = numpy.zeros(0 if rank == 0 else 4)
+    nothing.flags.writeable = rank > 0
+    array = np.from_local(nothing)
+    array[:] = 1
+    assert float(array.sum()) == 4 * (size - 1)

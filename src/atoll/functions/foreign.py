@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..array import ndarray
+from ..comm.trail import agree
+from ..comm.world import World
 from ..interchange.local import import_local
 from ..layout import Layout
 
@@ -16,8 +20,7 @@ def from_local(block: Any, layout: Layout | None = None, *, comm: Any = None) ->
     block has the layout's shape for its rank, communication padding included. All ranks call
     it; blocks that do not fit together are a :class:`~atoll.errors.LayoutError` on all of them.
     """
-    made: ndarray = ndarray._from_block(*import_local(block, layout, comm=comm))
-    return made
+    return _over(*import_local(block, layout, comm=comm))
 
 
 def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> ndarray:
@@ -31,10 +34,7 @@ def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> nd
     """
     from ..interchange.distarray.importing import import_distarray
 
-    made: ndarray = ndarray._from_block(
-        *import_distarray(source, strict=strict, comm=comm, stacklevel=3)
-    )
-    return made
+    return _over(*import_distarray(source, strict=strict, comm=comm, stacklevel=3))
 
 
 def from_partitioned(source: Any, *, comm: Any = None, copy: bool | None = None) -> ndarray:
@@ -49,7 +49,16 @@ def from_partitioned(source: Any, *, comm: Any = None, copy: bool | None = None)
     """
     from ..interchange.partitioned import import_partitioned
 
-    made: ndarray = ndarray._from_block(
-        *import_partitioned(source, comm=comm, copy=copy, stacklevel=3)
-    )
+    return _over(*import_partitioned(source, comm=comm, copy=copy, stacklevel=3))
+
+
+def _over(block: np.ndarray[Any, Any], layout: Layout, world: World) -> ndarray:
+    """The array over blocks of all ranks: to be written to if all of them are, or else the ranks would part. Collective."""
+    if world.size > 1:
+        writeable = bool(block.flags.writeable) or not block.size
+        everywhere = all(agree(world.communicator, writeable, "whether blocks are writeable"))
+        if everywhere != block.flags.writeable:
+            block = block.view() if block.size else np.empty(block.shape, block.dtype)
+            block.flags.writeable = everywhere
+    made: ndarray = ndarray._from_block(block, layout, world)
     return made
