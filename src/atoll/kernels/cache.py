@@ -179,7 +179,7 @@ def _read(folder: int, key: str) -> bytes | None:
             raise _UnusableError(f"{key} is no file of a kernel")
         _check_owner(key, status)
         with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(LARGEST)
+            content = file.read(status.st_size)
         start = len(_MAGIC) + _DIGEST
         data = content[start:]
         if content[:start] != _MAGIC + _checksum(key, data):
