@@ -30,16 +30,18 @@ def concatenate(
         parts, axis = [shaping.ravel(part) for part in parts], 0
     if len({part.ndim for part in parts}) > 1 or not -parts[0].ndim <= axis < parts[0].ndim:
         return NotImplemented
-    kind = np.result_type(*[part.dtype for part in parts]) if dtype is None else np.dtype(dtype)
-    if out is not None:
-        if not hasattr(out, "dtype"):
-            return NotImplemented  # NumPy says what is wrong with it
-        kind = out.dtype
-    if not all(np.can_cast(part.dtype, kind, casting) for part in parts):
-        return NotImplemented
+    if out is not None and not hasattr(out, "dtype"):
+        return NotImplemented  # NumPy says what is wrong with it
     rest = {(*p.shape[: axis % p.ndim], *p.shape[axis % p.ndim + 1 :]) for p in parts}
     if len(rest) > 1:
         return NotImplemented
+    # which dtype it is, and which casts and arguments are errors, NumPy says of empty arrays
+    kind = np.concatenate(
+        [np.empty(0, part.dtype) for part in parts],
+        out=None if out is None else np.empty(0, out.dtype),
+        dtype=dtype,
+        casting=casting,
+    ).dtype
     parts = [part if part.dtype == kind else part.astype(kind) for part in parts]
     while len(parts) > _MOST:
         parts = [_joined(parts[k : k + _MOST], axis) for k in range(0, len(parts), _MOST)]
