@@ -53,6 +53,21 @@ def test_other_shapes_at_one_line_are_named() -> None:
         simulated.run(2, computing, (7, 8))
 
 
+def assigning() -> float:
+    u = atoll.ones((200, 200))
+    half = slice(0, 20_000) if atoll.world.rank == 0 else slice(20_000, 40_000)
+    u.reshape(-1)[half] = 0
+    return float(u.sum())
+
+
+def test_other_elements_of_one_shape_are_named() -> None:
+    with (
+        atoll.config(everywhere=0),
+        pytest.raises(DivergenceError, match=r"ank 0 .* from byte 0;.*rank 1 .* from byte 160000;"),
+    ):
+        simulated.run(2, assigning)
+
+
 VALUES = """
 u * 2.5 | u * 3.5
 u + rows([0.5] * 12) | u + rows([1.5] * 12)

@@ -331,6 +331,8 @@ def difference(one: Record, other: Record) -> str:
             told = ""
             if words == other_words and more != other_more:
                 told = f" Rank {one.rank} computes {more}; rank {other.rank} computes {other_more}."
+            elif words == other_words:
+                told = " What they compute there has the same names and shapes, and other arguments or layouts."
             return (
                 f"ranks have parted: as step {number}, rank {one.rank} came to "
                 f"{words}, rank {other.rank} to {other_words}.{told} What "

@@ -141,9 +141,14 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
     return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
 
 
-def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry], ...]:
-    """What a trace computes, for words: the operations with their results, in order."""
-    return tuple([(node.name or node.kind, node.geometry) for node in order])
+def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry, list[Geometry]], ...]:
+    """What a trace computes, for words: the operations with their results and the views of their bases, in order."""
+    return tuple(
+        [
+            (node.name or node.kind, node.geometry, [p for p in node.params if type(p) is Geometry])
+            for node in order
+        ]
+    )
 
 
 def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:

@@ -286,16 +286,23 @@ class ByNumpy:
 class Computed(NamedTuple):
     """What a program computes, in words for when ranks have parted."""
 
-    nodes: tuple[tuple[str, Any], ...]
+    nodes: tuple[tuple[str, Any, Any], ...]
     asked: Site | None
     numbers: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         last = self.nodes[-_LAST:]
-        words = [f"{name} {found.shape} {found.dtype}" for name, found in last]
+        words = [
+            " ".join([f"{name} {result.shape} {result.dtype}", *map(_elements, views)])
+            for name, result, views in last
+        ]
         where = f", recorded at {site_text(self.asked)}" if self.asked else ""
         numbers = f" of {', '.join(map(str, self.numbers))}" if self.numbers else ""
         return "; ".join(["..."] * (len(last) < len(self.nodes)) + words) + numbers + where
+
+
+def _elements(view: Any) -> str:
+    return f"through the view {view.shape} with strides {view.strides} from byte {view.offset}"
 
 
 _MASK = (1 << 64) - 1
@@ -362,8 +369,8 @@ class Program:
         """The same on all ranks that run it together."""
         self.exact: Sequence[int] = ()
         """The scalars whose integers ranks compare: where a triangle begins, an order of elements starts."""
-        self.computes: tuple[tuple[str, Any], ...] = ()
-        """What ranks that compute together compute: names and geometries of its nodes."""
+        self.computes: tuple[tuple[str, Any, Any], ...] = ()
+        """What ranks that compute together compute: names, geometries and views of its nodes."""
 
     def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:
         """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
