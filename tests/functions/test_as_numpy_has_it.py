@@ -283,3 +283,71 @@ def test_classes_of_dtypes_find_out_the_rest():
                 assert ours.dtype == numpy.array(numpy.array(values, dtype=dtype), dtype=kind).dtype
     same = atoll.arange(3.0)
     assert atoll.asarray(same, numpy.dtypes.Float64DType) is same
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda np: np.nanmean(np.array(2.0)),
+        lambda np: np.nanvar(np.array(2.0)),
+        lambda np: np.nanstd(np.array(2.0, np.float32)),
+        lambda np: np.roll(np.arange(4), 2**100 + 1),
+        lambda np: np.roll(np.arange(12).reshape(3, 4), (2**100 + 1, -(2**70)), (0, 1)),
+        lambda np: np.zeros_like(np.ones((2, 3, 4)).T, shape=(5, 6), order="A").strides,
+        lambda np: np.zeros_like(np.ones((2, 3, 4)).T, shape=(5, 6), order="K").strides,
+        lambda np: np.full_like(np.ones((2, 3)).T, 1, shape=(5, 6, 7), order="A").strides,
+        lambda np: np.arange(5.0).astype("i4", casting="same_value"),
+        lambda np: (np.arange(5.0) + 0.5).astype("i4", casting="same_value"),
+    ],
+)
+def test_no_axes_long_shifts_and_orders_of_other_shapes(call: Callable[[Any], Any]) -> None:
+    assert _outcome(call, atoll) == _outcome(call, numpy)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda np, x: np.add.reduce(x, out=...),
+        lambda np, x: np.add.reduce(x.reshape(1, -1), axis=0, out=...),
+        lambda np, x: np.add(x, 1, ...),
+        lambda np, x: np.negative(x, out=(...,)),
+    ],
+)
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_dots_for_out_ask_for_an_array_of_the_class(call: Callable[..., Any], shape: Any) -> None:
+    def outcome(np: Any, kind: Any) -> Any:
+        try:
+            result = call(np, np.ones(shape).view(kind))
+            return type(result).__name__, numpy.asarray(result).tolist()
+        except Exception as error:
+            return type(error), str(error)
+
+    for bases in (
+        (numpy.ndarray, atoll.ndarray),
+        [type("Own", (n.ndarray,), {}) for n in (numpy, atoll)],
+    ):
+        assert outcome(atoll, bases[1]) == outcome(numpy, bases[0])
+
+
+def test_streams_start_from_our_arrays_and_their_copies_are_of_the_same_class() -> None:
+    seed, draw = [3, 1, 4, 1], (2,)
+    for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"):
+        ours, numpys = getattr(atoll.random, name), getattr(numpy.random, name)
+        stream = ours(atoll.array(seed))
+        assert stream.random_raw() == numpys(seed).random_raw()
+        again = pickle.loads(pickle.dumps(stream))
+        assert type(again) is ours
+        assert again.random_raw() == stream.random_raw()
+        assert isinstance(numpys(1), ours)
+        assert not isinstance(1, ours)
+    counter = atoll.random.Philox(counter=atoll.array(seed), key=atoll.array([1, 2]))
+    assert counter.random_raw() == numpy.random.Philox(counter=seed, key=[1, 2]).random_raw()
+    state = atoll.random.SeedSequence(atoll.array(seed)).generate_state(3)
+    assert state.tolist() == numpy.random.SeedSequence(seed).generate_state(3).tolist()
+    drawn = atoll.random.default_rng(atoll.array(seed)).random(draw)
+    assert drawn.tolist() == numpy.random.default_rng(seed).random(draw).tolist()
+    for generator in (atoll.random.default_rng(1), atoll.random.RandomState(1)):
+        generator.normal()
+        again = pickle.loads(pickle.dumps(generator))
+        assert type(again) is type(generator)
+        assert [again.normal(), again.normal()] == [generator.normal(), generator.normal()]

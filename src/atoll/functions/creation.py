@@ -123,9 +123,8 @@ def _like_order(a: Any, order: Any, shape: Any) -> Any:
     if order not in "KA":
         return order
     flags = a.flags
-    if shape is None or len(shape) == a.ndim:
-        return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
-    return "C"
+    kept = order == "A" or shape is None or len(shape) == a.ndim
+    return "F" if kept and flags.f_contiguous and not flags.c_contiguous else "C"
 
 
 def _shaped_like(

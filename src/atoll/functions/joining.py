@@ -254,7 +254,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return shaping.like(a, by_numpy(np.roll, (a, shift, axis), {}))
     if axis is None:
         return shaping.reshape(names["roll"](a.ravel(), shift, 0), a.shape)
-    if np.asarray(plain(shift)).dtype.kind not in "iub":
+    if np.asarray(plain(shift)).dtype.kind not in "iubO":
         shift = np.asarray(plain(shift)).real.astype(int).tolist()
     axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
     shifts = np.broadcast_arrays(np.asarray(plain(shift)), axes)[0]
@@ -265,7 +265,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         np.atleast_1d(shifts).tolist(), np.atleast_1d(axes).tolist() * len(np.atleast_1d(shifts))
     ):
         n = a.shape[along]
-        by = by % n if n else 0
+        by = int(by) % n if n else 0
         if by:
             before = (slice(None),) * along
             result = concatenate(

@@ -20,6 +20,7 @@ from .public import is_large, look_like, publish
 
 _IN_PLACE = {"shuffle"}
 _ORDERED = {"permutation", "shuffle", "choice"}
+_SEEDED = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 
 
 def _may_be_long(args: tuple[Any, ...]) -> bool:
@@ -91,9 +92,41 @@ def _with_our_results(kind: type) -> type:
         for name in dir(kind)
         if not name.startswith("_") and name not in skipped and callable(getattr(kind, name))
     }
-    return type(
-        kind.__name__, (kind,), {**methods, "__doc__": kind.__doc__, "__module__": "atoll.random"}
-    )
+    more = {"__reduce__": _pickled, "__doc__": kind.__doc__, "__module__": "atoll.random"}
+    return type(kind.__name__, (kind,), methods | more)
+
+
+def _pickled(generator: Any) -> tuple[Any, ...]:
+    """How ``pickle`` and ``copy`` make a generator again: of its own class, and in its own state."""
+    if isinstance(generator, np.random.Generator):
+        return type(generator), (generator.bit_generator,)
+    stream = generator._bit_generator
+    return type(generator), (stream,), generator.get_state(legacy=False)
+
+
+class _Seeded(type):
+    """The class of our streams: NumPy's own objects are instances of them, too."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        base = cls.__base__ if cls.__module__ == "atoll.random" else None
+        return isinstance(value, base) if base else super().__instancecheck__(value)
+
+
+def _with_our_seeds(kind: type) -> type:
+    """A subclass of one of NumPy's streams, or of its seeds, that may start from arrays of ours."""
+    original: Callable[..., None] = vars(kind)["__init__"]
+
+    def __init__(self: Any, *args: Any, **options: Any) -> None:
+        plain = {name: _plain(value) for name, value in options.items()}
+        original(self, *map(_plain, args), **plain)
+
+    members = {"__init__": __init__, "__doc__": kind.__doc__, "__module__": "atoll.random"}
+    return _Seeded(kind.__name__, (kind,), members)
+
+
+def _plain(value: Any) -> Any:
+    """What NumPy gets for a seed: an array of its own for one of ours."""
+    return np.asarray(value) if isinstance(value, Handle) else value
 
 
 class _Random:
@@ -109,7 +142,7 @@ class _Random:
             return seed
         if seed is None:
             seed = _shared_entropy()
-        return self.generator(np.random.default_rng(seed).bit_generator)
+        return self.generator(np.random.default_rng(_plain(seed)).bit_generator)
 
 
 def _shared_entropy() -> int | None:
@@ -152,6 +185,7 @@ def _own() -> dict[str, Any]:
     }  # fmt: skip
     return {
         **functions,
+        **{name: _with_our_seeds(getattr(np.random, name)) for name in _SEEDED},
         "shuffle": _shuffle,
         "Generator": made.generator,
         "RandomState": made.state,

@@ -164,7 +164,8 @@ def nanmean(
     where: Any = NOTHING,
 ) -> Any:
     a = array_of(a)
-    if is_large(a) and a.dtype.char in "fd" and out is None and dtype is None and where is NOTHING:
+    simple = out is None and dtype is None and where is NOTHING
+    if is_large(a) and a.ndim and a.dtype.char in "fd" and simple:
         count = _nan_count(a, axis, keepdims)
         if count is not NotImplemented and bool((count > 0).all()):
             total = reductions.reduce(np.add, _without_nan(a, 0), axis, None, None, keepdims)
@@ -185,7 +186,7 @@ def nanvar(
         and mean is NOTHING
         and correction is NOTHING
     )
-    if is_large(a) and a.dtype.char in "fd" and simple and isinstance(ddof, int):
+    if is_large(a) and a.ndim and a.dtype.char in "fd" and simple and isinstance(ddof, int):
         count = _nan_count(a, axis, True)
         if count is not NotImplemented and bool((count > ddof).all()):
             center = nanmean(a, axis, keepdims=True)

@@ -134,7 +134,7 @@ def reduced(
     if isinstance(array, (Handle, flatiter)):
         result = reduce(numpy_ufunc, asarray(array), axis, dtype, out, keepdims, initial, where)
         if result is not NotImplemented:
-            return result if out is not None else folded(array, result)
+            return folded(array, result, out)
     options: dict[str, Any] = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
     if out is not None:
         options["out"] = out
@@ -143,7 +143,7 @@ def reduced(
     if where is not True:
         options["where"] = where
     result = by_numpy(numpy_ufunc.reduce, (array,), options)
-    return result if out is not None else folded(array, result)
+    return folded(array, result, out)
 
 
 def _reduce_called(numpy_ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -56,7 +56,7 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
     """``ufunc(*inputs, **options)``."""
     nin = ufunc.nin
     if len(inputs) > nin:
-        if "out" in options or len(inputs) > ufunc.nargs:
+        if "out" in options or len(inputs) > ufunc.nargs or any(i is ... for i in inputs[nin:]):
             return by_numpy(ufunc, inputs, options)
         outs = inputs[nin:] + (None,) * (ufunc.nargs - len(inputs))
         options = {**options, "out": outs if len(outs) > 1 else outs[0]}
@@ -229,14 +229,19 @@ def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool
     return any(result is one for one in (*args, *outs))
 
 
-def folded(array: Any, result: Any) -> Any:
-    """The result of a reduction in the class of a user's array; it has no scalars there."""
+def folded(array: Any, result: Any, out: Any = None) -> Any:
+    """The result of a reduction in the class of a user's array; it has no scalars there.
+
+    What was written into ``out`` keeps its class; ``out=...`` asks for an array, never a scalar.
+    """
     kind = type(array)
+    if out is not None and out is not ...:
+        return result
     if kind is Handle.array_type or not isinstance(array, Handle.array_type):
         return result
     if kind is type(result) or not array.inherits:
         return result
-    return array.__array_wrap__(result, None, not getattr(result, "ndim", 0))
+    return array.__array_wrap__(result, None, out is None and not getattr(result, "ndim", 0))
 
 
 def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
