@@ -149,7 +149,7 @@ _nan_extreme("nanmax", np.fmax)
 
 
 def _nan_count(a: Any, axis: Any, keepdims: Any) -> Any:
-    present = general(np.logical_not, general(np.isnan, a))
+    present = array_of(general(np.logical_not, general(np.isnan, a)))
     return reductions.reduce(np.add, present, axis, np.dtype(np.intp), None, keepdims)
 
 

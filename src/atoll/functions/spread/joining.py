@@ -235,13 +235,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         bad = places.reshape(-1)[((places < -length) | (places > length)).reshape(-1)][0]
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")
     given = asarray(values).astype(arr.dtype)
-    if not places.ndim and given.ndim:  # NumPy puts the first axis of the values where the index is
-        wide = shaping.reshape(given, (1,) * (arr.ndim - given.ndim) + given.shape)
-        given = call("moveaxis", wide, 0, axis)
     wanted = np.where(places < 0, places + length, places).reshape(-1)
-    count = given.shape[axis] if not places.ndim and given.ndim else wanted.size
-    if wanted.size == 1:
-        wanted = np.repeat(wanted, count)
+    if wanted.size == 1:  # all values along the axis go to one place
+        given = shaping.reshape(given, (1,) * (arr.ndim - given.ndim) + given.shape)
+        if not places.ndim:  # NumPy puts the first axis of the values where the index is
+            given = call("moveaxis", given, 0, axis)
+        wanted = np.repeat(wanted, given.shape[axis])
     shape = (*arr.shape[:axis], wanted.size, *arr.shape[axis + 1 :])
     given = shaping.broadcast_to(given, shape)
     order = np.argsort(wanted, kind="stable")

@@ -5,7 +5,7 @@ A quantile of a line needs two neighbours in the ordered line, and where between
 
 from __future__ import annotations
 
-from math import prod
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ...comm.world import World
 from ...recording import shaping
 from ...recording.creation import asarray
+from ...recording.making import plain
 from ...recording.spread import in_step, world_of
 from ...run.collective import Section, compressed, fetch, in_order
 from .table import along, arrays_of, call, in_c_order, into, line_of, normal_axis, on_ranks
@@ -20,10 +21,15 @@ from .table import along, arrays_of, call, in_c_order, into, line_of, normal_axi
 Array = np.ndarray[Any, Any]
 
 _SPREAD = {
-    "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "linear": (1.0, 1.0),
+    "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
 }  # fmt: skip
-"""For each method between two elements, the parameters (alpha, beta) of the places of quantiles."""
+"""For each method with places between two elements, the parameters (alpha, beta) of the places of quantiles."""
+_OTHERS: dict[str, Any] = {
+    "linear": np.asarray, "lower": np.floor, "higher": np.ceil, "nearest": np.rint,
+    "midpoint": lambda at: 0.5 * (np.floor(at) + np.ceil(at)),
+}  # fmt: skip
+"""For each other method, the place that it takes instead of the one between the first and the last."""
 
 
 def _numbers(handle: Any, world: World, *, without_nan: bool) -> Section:
@@ -42,8 +48,8 @@ def _picked(line: Section, places: Array) -> Array:
 def _median_of(line: Section) -> Any:
     """NumPy's median of the few elements that decide it."""
     length = line.layout.size
-    if not length:
-        return np.median(np.empty(0, line.dtype))
+    if not length:  # all of them are not a number
+        return np.nanmedian(np.full(1, np.nan, line.dtype))
     middle = length // 2
     found = _picked(line, np.array([middle - 1 + length % 2, middle, length - 1]))
     if found.dtype.kind in "fc" and np.isnan(found[2]):
@@ -51,40 +57,28 @@ def _median_of(line: Section) -> Any:
     return np.median(found[1:2] if length % 2 else found[:2])
 
 
-def _quantiles_of(line: Section, q: Array, method: str) -> Any:
+def _quantiles_of(line: Section, q: Array, method: str, kind: np.dtype[Any]) -> Any:
     """NumPy's quantiles of an ordered line, by the two elements around each."""
     length = line.layout.size
-    if method == "linear" and q.dtype.kind in "iu":  # an end of the line, whatever is beside it
-        ends = _picked(line, np.append((length - 1) * q, length - 1))
-        if ends.dtype.kind in "fc" and np.isnan(ends[-1]):
-            return np.full(q.shape, ends[-1])
-        return ends[:-1].reshape(q.shape)[()]
     if method in _SPREAD:
         alpha, beta = _SPREAD[method]
-        at = (
-            (length - 1) * q
-            if method == "linear"
-            else (length * q + (alpha + q * (1 - alpha - beta)) - 1)
-        )
+        at = length * q + (alpha + q * (1 - alpha - beta)) - 1
     else:
-        at = (length - 1) * q
-        at = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}.get(
-            method, lambda x: 0.5 * (np.floor(x) + np.ceil(x))
-        )(at)
-    low = np.clip(np.floor(at), 0, length - 1)
-    high = np.clip(low + 1, 0, length - 1)
-    low = np.where(at < 0, 0, low)
-    high = np.where(at < 0, 0, high)
+        at = _OTHERS[method]((length - 1) * q)
+    wide = np.asarray(at, np.result_type(at, np.float64))  # where no place is infinite
+    at = np.clip(wide, 0, length - 1)
+    low = np.floor(at)
+    high = np.where(wide < 0, 0, np.minimum(low + 1, length - 1))
     found = _picked(line, np.concatenate([low.reshape(-1), high.reshape(-1), [length - 1]]))
-    if found.dtype.kind in "fc" and np.isnan(found[-1]):
-        return np.full(q.shape, found[-1])
+    if found.dtype.kind == "f" and np.isnan(found[-1]):
+        return np.full(q.shape, found[-1], kind)[()]
     below, above = found[: q.size].reshape(q.shape), found[q.size : -1].reshape(q.shape)
-    if method in ("lower", "higher", "nearest"):
-        return below
-    share = np.clip(at - low, 0, None)
+    if method in ("lower", "higher", "nearest") or (method == "linear" and q.dtype.kind in "iu"):
+        return below.astype(kind)[()]  # whatever is beside them
+    share = np.asarray(at - low).astype(kind)
     step = above - below
     made = np.where(share < 0.5, below + step * share, above - step * (1 - share))
-    return made if made.ndim else made[()]
+    return made.astype(kind)[()]
 
 
 def _median(a: Any, axis: Any, out: Any, keepdims: bool, *, nan: bool) -> Any:
@@ -128,51 +122,43 @@ def nanmedian(
 
 
 def _quantile(
-    a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, weights: Any, *, nan: bool
-) -> Any:
+    original: Any, percent: bool, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, weights: Any
+) -> Any:  # fmt: skip
     a = asarray(a)
     world = world_of([a])
-    known = method in _SPREAD or method in ("lower", "higher", "nearest", "midpoint")
+    known = method in _SPREAD or method in _OTHERS
     if world is None or arrays_of(a) is None or weights is not None or not known or not a.size:
         return NotImplemented
-    if isinstance(q, float) and a.dtype.kind == "f":
-        q = np.asarray(q, a.dtype)  # as NumPy has it, a number does not widen the result
-    q = np.asarray(q)
-    if q.dtype.kind not in "fiu" or a.dtype.kind not in "fiu" or (q < 0).any() or (q > 1).any():
+    weak = type(q) in (int, float)  # such a number does not widen the result
+    q = q if weak else np.asarray(plain(q))
+    if np.asarray(q).dtype.kind not in "fiu" or a.dtype.kind not in "fiu":
         return NotImplemented
-    in_step(world, "quantiles", str(q.tolist()))  # which decide between which elements
-    numpy_function: Any = np.nanquantile if nan else np.quantile
+    in_step(world, "quantiles", str(np.asarray(q).tolist()))  # which decide between which elements
+    kind = original(np.zeros(1, a.dtype), q, method=method).dtype  # or NumPy's error
+    given = np.true_divide(q, 100) if percent else np.asarray(q)
+    nan = original in (np.nanquantile, np.nanpercentile)
     axes = normal_axis(axis, a.ndim)
+    shape = (*given.shape, *_left(a.shape, axes, keepdims))
+    if out is not None and out.shape != shape:
+        return NotImplemented
 
     def line(one: Any) -> Any:
         sorted_line = _numbers(one, world, without_nan=nan)
         if not sorted_line.layout.size:
-            return np.full(q.shape, np.nan)
-        return _quantiles_of(sorted_line, q, method)
+            warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
+            return np.full(given.shape, np.nan, kind)[()]
+        return _quantiles_of(sorted_line, given, method, kind)
 
     if len(axes) == a.ndim:
         found = line(a)
-        made = np.reshape(found, (*q.shape, *(1,) * a.ndim)) if keepdims else found
-        return into(out, asarray(made) if np.ndim(made) else made)
+        return into(out, asarray(np.reshape(found, shape)) if shape else found)
 
     def rows(block: Array) -> Array:
-        found: Array = np.moveaxis(
-            numpy_function(block, q.reshape(-1), axis=1, method=method), 0, 1
-        )
-        return found
+        found: Array = original(block, q, axis=1, method=method)
+        return np.reshape(found, (given.size, len(block))).T
 
     made = along(a, axes, world, rows, lambda one: np.reshape(line(one), (-1,)))
-    left = _left(a.shape, axes, keepdims)
-    assert prod(left) * q.size == made.size
-    made = shaping.reshape(call("matrix_transpose", made), (*q.shape, *left))
-    return into(out, made)
-
-
-def _share(a: Any, q: Any) -> Any:
-    """Percents as shares; a number in the precision of the array."""
-    kind = np.dtype(getattr(a, "dtype", np.float64))
-    hundred = kind.type(100) if kind.kind == "f" else 100
-    return np.true_divide(q, hundred)
+    return into(out, shaping.reshape(call("matrix_transpose", made), shape))
 
 
 @on_ranks(np.quantile, order=in_c_order)
@@ -180,7 +166,7 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    return _quantile(a, q, axis, out, method, bool(keepdims), weights, nan=False)
+    return _quantile(np.quantile, False, a, q, axis, out, method, bool(keepdims), weights)
 
 
 @on_ranks(np.percentile, order=in_c_order)
@@ -188,8 +174,7 @@ def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    share = _share(a, q)
-    return _quantile(a, share, axis, out, method, bool(keepdims), weights, nan=False)
+    return _quantile(np.percentile, True, a, q, axis, out, method, bool(keepdims), weights)
 
 
 @on_ranks(np.nanquantile, order=in_c_order)
@@ -197,7 +182,7 @@ def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    return _quantile(a, q, axis, out, method, keepdims is True, weights, nan=True)
+    return _quantile(np.nanquantile, False, a, q, axis, out, method, keepdims is True, weights)
 
 
 @on_ranks(np.nanpercentile, order=in_c_order)
@@ -205,5 +190,4 @@ def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
     keepdims: Any = False, *, weights: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
-    share = _share(a, q)
-    return _quantile(a, share, axis, out, method, keepdims is True, weights, nan=True)
+    return _quantile(np.nanpercentile, True, a, q, axis, out, method, keepdims is True, weights)

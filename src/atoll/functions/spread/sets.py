@@ -74,6 +74,9 @@ def isin(
     if arrays is None or world is None or not arrays[1].size:
         return NotImplemented
     element, tests = arrays
+    if kind is not None:  # NumPy says whether it can be, by the range of what is sought
+        ends = [tests.min(), tests.max()] if kind == "table" else [0]
+        np.isin(np.zeros(1, element.dtype), np.array(ends, tests.dtype), kind=kind)
     if place_of(tests) is None:
         among = tests._array()
         return by_blocks(
