@@ -351,3 +351,12 @@ def test_streams_start_from_our_arrays_and_their_copies_are_of_the_same_class() 
         again = pickle.loads(pickle.dumps(generator))
         assert type(again) is type(generator)
         assert [again.normal(), again.normal()] == [generator.normal(), generator.normal()]
+
+
+def test_numpy_takes_an_array_of_strings_of_any_length() -> None:
+    words = atoll.array(["a", "tall", ""], dtype=numpy.dtypes.StringDType())
+    assert type(numpy.asarray(words)) is numpy.ndarray
+    assert numpy.asarray(words).tolist() == ["a", "tall", ""]
+    masked = atoll.ma.array(words, mask=[1, 0, 0], dtype=words.dtype, fill_value="none")
+    assert masked.filled().tolist() == ["none", "tall", ""]
+    assert not hasattr(words, "__array_interface__")

@@ -99,7 +99,7 @@ def _with_our_results(kind: type) -> type:
 def _pickled(generator: Any) -> tuple[Any, ...]:
     """How ``pickle`` and ``copy`` make a generator again: of its own class, and in its own state."""
     if isinstance(generator, np.random.Generator):
-        return type(generator), (generator.bit_generator,)
+        return type(generator), (generator.bit_generator,), None
     stream = generator._bit_generator
     return type(generator), (stream,), generator.get_state(legacy=False)
 

@@ -66,6 +66,11 @@ class _Bytes:
 def interface(handle: Handle) -> dict[str, Any]:
     """``__array_interface__``: the memory as an object, which keeps it where it is, and not as a number."""
     array = shown(handle, None, None)
+    try:
+        np.dtype(array.dtype.str)
+    except TypeError:
+        word = f"__array_interface__ has no word for the dtype {array.dtype}"
+        raise AttributeError(f"{word}; np.asarray(a) gives the NumPy array") from None
     if array.dtype.hasobject or not array.size:
         return array.__array_interface__
     low, high = byte_bounds(array)
