@@ -12,6 +12,12 @@ A.T.flat[3:9] = V[:2]
 A[1:].flat[:4] = K[:4]
 I.flat[:3] = 2.7
 A.flat[99] = 1
+A.flat[True] = 1
+A.flat[()] = 1
+A.flat[[True, False]] = 1
+V.flat[[True] * 11] = 1
+V.flat[B[:5]] = 1
+V.flat[[0.5]] = 1
 V.flat[B] = -1
 np.add.at(A, [0, 0, 3], 1)
 np.add.at(A, (K[:5], [0, 1, 2, 3, 0]), V[:5])

@@ -137,3 +137,18 @@ def test_an_index_out_of_range_is_an_error_on_all_ranks(line, size):
     with pytest.raises(ValueError, match=r"where the mask is true"):
         a[a > 99] = np.zeros(5)
     same(a, normal((6, 7)), 0)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("way", ["a mask", "indices", "place", "put"])
+def test_every_rank_hears_what_numpy_warns_of(way, size):
+    a, values = put(np.zeros((6, 7)), "bn", size), np.array([1j])
+    mask = put(np.arange(42).reshape(6, 7) == 1, "bn", size)
+    write = {
+        "a mask": lambda: a.__setitem__(mask, values),
+        "indices": lambda: a.__setitem__(([0], [1]), values),
+        "place": lambda: atoll.place(a, mask, values),
+        "put": lambda: atoll.put(a, [1], values),
+    }[way]
+    with pytest.warns(np.exceptions.ComplexWarning):
+        write()

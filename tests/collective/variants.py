@@ -198,6 +198,17 @@ np.concatenate([A, I], axis=0)
 np.concatenate([A, I], axis=2)
 np.concatenate([A, I], dtype=np.int8)
 np.concatenate([A, I], dtype=np.int8, casting="unsafe")
+V.flat[True]
+V.flat[[True] * 11]
+V.flat[[True, 1]]
+V.flat[B[:5]]
+V.flat[[0.5]]
+np.delete(V, True)
+np.bincount(K, minlength=-1)
+np.bincount(K, minlength="5")
+np.clip(V, -1, 1, out=np.zeros(11, int), casting="unsafe")
+np.nanmean(V[0])
+np.nanvar(ONE.reshape(()))
 np.insert(A, [1], V[:3].reshape(3, 1), axis=0)
 np.insert(A[:, :1], [1], V[:7].reshape(7, 1), axis=1)
 np.insert(V, slice(1, 2), [1, 2])

@@ -12,6 +12,7 @@ from .cells import Handle
 from .elementwise import general
 from .fallback import Given, by_numpy
 from .late import taking
+from .making import plain
 from .showing import shown
 from .spread import place_of
 
@@ -93,14 +94,23 @@ class flatiter:
             raise IndexError(f"index {place} is out of bounds for size {size}")
         return tuple([int(k) for k in np.unravel_index(place % size, self.base.shape)])
 
+    def _is_usual(self, key: Any) -> bool:
+        """Whether a key picks what it picks from an array of one axis; NumPy knows the others."""
+        if isinstance(key, (int, np.integer)):
+            return not isinstance(key, bool)
+        array = np.asarray(plain(key)) if isinstance(key, list) else key
+        if not isinstance(array, (np.ndarray, Handle)):
+            return isinstance(key, slice)
+        mask = array.dtype == np.bool_ and array is key and array.shape == (len(self),)
+        return mask or array.dtype.kind in "iu"
+
     def __getitem__(self, key: Any) -> Any:
         if type(key) is slice:
             return self._handle()[key].copy()
-        if place_of(self.base) is not None:
+        if place_of(self.base) is not None and self._is_usual(key):
             if isinstance(key, (int, np.integer)):
                 return self.base[self._index(key)]
-            if isinstance(key, (list, np.ndarray, Handle)):
-                return self._handle()[key]
+            return self._handle()[key]
         return by_numpy(lambda array, k: array.flat[k], (self.base, key), {})
 
     def _put_on_ranks(self, key: Any, value: Any) -> bool:
@@ -109,6 +119,8 @@ class flatiter:
             return False
         if not (self.base._cell.writeable and self.base._geometry.writeable):
             raise ValueError("underlying array is read-only")
+        if not self._is_usual(key):
+            return False
         if isinstance(key, (int, np.integer)):
             key = self._index(key)
         given = value._handle() if isinstance(value, flatiter) else value

@@ -332,6 +332,8 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
         value = np.asarray(value, handle.dtype if own else None)
     if not is_native(value.dtype) or handle._cell.node.place is None:
         return False
+    if ufunc is None and value.dtype != handle.dtype:
+        value = value.astype(handle.dtype)  # whole, so that every rank hears NumPy's warnings
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
         return ufunc is None and _put_masked(handle, mask, value, world)

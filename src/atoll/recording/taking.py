@@ -222,6 +222,7 @@ def place(handle: Any, mask: Any, values: Any) -> bool:
     if not usable or not handle._geometry.is_base:
         return False
     in_step(world, "place", handle, mask, values)
+    values = values.astype(handle.dtype)  # whole, so that every rank hears NumPy's warnings
     truth = _truth(mask, world) if world_of([mask]) else section_of(mask != 0, world)
     given = section_of(values, world)
     base = block_of(handle._cell, world)
@@ -250,6 +251,7 @@ def put_flat(handle: Any, indices: Any, values: Any, mode: str) -> bool:
     low, high = even_part(length, world.size, world.rank)
     if everywhere:
         part = part[low:high]
+    values = values.astype(handle.dtype)  # as in ``place``
     if not values.ndim:
         values = shaping.reshape(values, (1,))
     number = np.unravel_index(np.arange(low, high) % values.size, values.shape)

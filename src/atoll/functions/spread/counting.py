@@ -21,7 +21,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     world = world_among(x, weights)
     if given is None or world is None or given[0].ndim != 1 or given[0].dtype.kind not in "iu":
         return NotImplemented
-    if not given[0].size or minlength < 0 or len({array.shape for array in given}) > 1:
+    np.bincount(np.empty(0, np.intp), minlength=minlength)  # or NumPy's error
+    if not given[0].size or len({array.shape for array in given}) > 1:
         return NotImplemented
     if weights is not None and given[1].dtype.kind == "c":
         return NotImplemented

@@ -202,7 +202,7 @@ def _places_along(arr: Any, obj: Any, axis: Any) -> tuple[Any, Any, int]:
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis
-    if isinstance(obj, (int, np.integer)):
+    if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
         place = int(obj)
         if not -length <= place < length:
             raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {length}")

@@ -22,7 +22,7 @@ def _with_out(name: str, place: int, casting: str = "same_kind") -> None:
             given[place] = None
         if out is None or not isinstance(out, (Handle, np.ndarray)):
             return NotImplemented
-        return into(out, call(name, *given, **options), casting)
+        return into(out, call(name, *given, **options), options.get("casting", casting))
 
     on_ranks(getattr(np, name))(function)
     method: Callable[..., Any] | None = getattr(np.ndarray, name, None)
