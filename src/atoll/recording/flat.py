@@ -98,8 +98,8 @@ class flatiter:
         """Whether a key picks what it picks from an array of one axis; NumPy knows the others."""
         if isinstance(key, (int, np.integer)):
             return not isinstance(key, bool)
-        array = np.asarray(plain(key)) if isinstance(key, list) else key
-        if not isinstance(array, (np.ndarray, Handle)):
+        array: Any = np.asarray(plain(key)) if isinstance(key, list) else key
+        if not hasattr(array, "dtype"):
             return isinstance(key, slice)
         mask = array.dtype == np.bool_ and array is key and array.shape == (len(self),)
         return mask or array.dtype.kind in "iu"
