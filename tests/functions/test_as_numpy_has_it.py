@@ -296,10 +296,12 @@ def test_classes_of_dtypes_find_out_the_rest():
         lambda np: np.zeros_like(np.ones((2, 3, 4)).T, shape=(5, 6), order="A").strides,
         lambda np: np.zeros_like(np.ones((2, 3, 4)).T, shape=(5, 6), order="K").strides,
         lambda np: np.full_like(np.ones((2, 3)).T, 1, shape=(5, 6, 7), order="A").strides,
+        lambda np: np.full_like(np.arange(3), np.inf),
         lambda np: np.arange(5.0).astype("i4", casting="same_value"),
         lambda np: (np.arange(5.0) + 0.5).astype("i4", casting="same_value"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:invalid value")
 def test_no_axes_long_shifts_and_orders_of_other_shapes(call: Callable[[Any], Any]) -> None:
     assert _outcome(call, atoll) == _outcome(call, numpy)
 

@@ -134,8 +134,8 @@ def filled(
 
         return _by_numpy(make, shape, dtype, order, layout)
     geometry = _base(shape, dtype, order)
-    if dtype.kind != "c" and isinstance(scalar, (complex, np.complexfloating)):
-        scalar = np.full((), scalar, dtype)[()]  # NumPy warns
+    if dtype.kind != "c" and isinstance(scalar, (float, complex, np.inexact)):
+        scalar = np.full((), scalar, dtype)[()]  # NumPy warns, and has integers for inf and nan
     node = Node("fill", (dtype.type(scalar),), geometry, site=user_site())
     return recorded(at_place(node, default_place(shape, layout)))
 
