@@ -220,3 +220,17 @@ def test_drawn_programs_on_simulated_ranks():
 def test_drawn_programs_on_ranks(rank):
     for seed in range(42_000, 42_006):
         checking.check(wider.draw(seed, 14, ranks=True, kind=mixing.Mixing))
+
+
+def test_what_numpy_reads_is_not_stored_over_by_what_it_asks_for_next():
+    """NumPy gets the memory of its arguments when all of them have been computed."""
+
+    def program(xp):
+        a, b = xp.arange(40_000.0) + 1, xp.arange(40_000.0) * 3
+        xp.add(a[..., None][..., 0], b, out=a, where=b > 7)
+        finite = xp.isfinite(a)
+        xp.add(b, b + 1, out=b, where=finite, casting="unsafe")
+        return b
+
+    with np.config(small=0):
+        numpy.testing.assert_array_equal(program(np), program(numpy))

@@ -229,6 +229,11 @@ def by_numpy(
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
     come_first()
+    # All values come before any memory is handed out: a program that computes one of them may store it
+    # over an older version of another, which nothing pending refers to any more.
+    for handle in arrays_among((args, list(options.values()))):
+        if handle._np is None:
+            handle._cell.settle()
     owner = getattr(function, "__self__", function)
     given = Given(classes=not isinstance(owner, np.ufunc))
     with given.pins:
@@ -258,6 +263,8 @@ def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
             yield value
         elif isinstance(value, list | tuple | ValuesView):
             yield from arrays_among(value)
+        elif hasattr(type(value), "_handle"):  # a flat iterator
+            yield value.base
 
 
 implementations: dict[Any, Callable[..., Any]] = {}
