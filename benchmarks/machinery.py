@@ -24,9 +24,9 @@ import llvmlite.binding as llvm
 import numpy as np
 
 import atoll as anp
+from atoll.backend.llvm import cache, workers
 from atoll.config import config
-from atoll.kernels import cache, workers
-from atoll.run.memory import Pool
+from atoll.execute.memory import Pool
 
 _NOTHING = "define void @nothing(ptr %argument, i64 %low, i64 %high) { ret void }"
 _MEBIBYTE = 1 << 20

@@ -19,7 +19,7 @@ from typing import Any
 
 import atoll
 from atoll import Layout, World
-from atoll.comm.imagined import imagined_world
+from atoll.comm.dry_run import imagined_world
 from atoll.config import config
 
 SHARE = (64, 512)

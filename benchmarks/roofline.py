@@ -35,8 +35,8 @@ from programs import chosen
 from programs.program import Program
 
 import atoll
-from atoll.kernels.compile import compile_text
-from atoll.kernels.workers import parallel_for
+from atoll.backend.llvm.compile import compile_text
+from atoll.backend.llvm.workers import parallel_for
 
 CHUNK = 1 << 15
 SUMS = 8

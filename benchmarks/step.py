@@ -22,8 +22,8 @@ from typing import Any
 import numpy
 
 import atoll as np
+from atoll.backend.llvm import workers
 from atoll.config import config
-from atoll.kernels import workers
 
 SIZES = (70, 200, 500)
 WARM = 300

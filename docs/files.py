@@ -9,9 +9,20 @@ from pathlib import Path
 PAGE = Path(__file__).with_suffix(".md")
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "atoll"
 ROOMS = (
-    *(".", "cli", "dataflow", "functions", "functions/spread", "explaining", "recording"),
+    *(".", "cli", "dataflow", "functions", "functions/spread", "explaining", "lazy"),
     *("interchange", "interchange/distarray", "interchange/partitioned", "interchange/dask"),
-    *("plan", "kernels", "run", "run/collective", "ops", "graph", "layout", "comm"),
+    *(
+        "plan",
+        "backend",
+        "backend/llvm",
+        "collective",
+        "execute",
+        "ops",
+        "graph",
+        "layout",
+        "comm",
+        "context",
+    ),
 )
 """In the order of docs/design.md."""
 

@@ -8,7 +8,7 @@ pytest_plugins = ["tests.bench.plugin"]
 @pytest.fixture
 def by_numpy(monkeypatch):
     """NumPy runs the loops: nothing is compiled, for what is tested is recording, planning and messages."""
-    from atoll import evaluate
+    from atoll.lazy import evaluate
     from tests.plan.reference import ReferenceLaunch
 
     monkeypatch.setattr(evaluate, "make_launch", ReferenceLaunch)

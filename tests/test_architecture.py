@@ -22,18 +22,19 @@ ORDER = [
     "functions",
     "array",
     "explaining",
-    "recording",
+    "lazy",
     "interchange",
-    "evaluate",
     "plan",
-    "kernels",
-    "run",
+    "backend",
+    "collective",
+    "execute",
     "ops",
     "graph",
     "layout",
     "started",
     "startup",
     "comm",
+    "context",
     "config",
     "errors",
     "_version",
@@ -42,7 +43,7 @@ ORDER = [
 
 FOREIGN = {
     "mpi4py": {"comm/mpi.py"},
-    "llvmlite": {"kernels"},
+    "llvmlite": {"backend"},
 }
 """The packages that only some files or rooms may import."""
 

@@ -19,7 +19,7 @@ INNER = """
     import numpy, pytest
     from hypothesis import assume, given, settings, strategies as st
     from atoll.config import config
-    from atoll.run import statistics
+    from atoll.context import statistics
     from tests.bench import pool
 
     pool.AFTER_FAILURE = 1.0

@@ -14,6 +14,8 @@ from .comm.world import World as World
 from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
+from .context.statistics import reset_stats as reset_stats
+from .context.statistics import stats as stats
 from .functions import coverage as coverage
 from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
@@ -25,9 +27,7 @@ from .layout import Layout as Layout
 from .layout import Undistributed as Undistributed
 from .layout import Unstructured as Unstructured
 from .layout import set_default_size
-from .recording.syncing import sync as sync
-from .run.statistics import reset_stats as reset_stats
-from .run.statistics import stats as stats
+from .lazy.syncing import sync as sync
 
 if TYPE_CHECKING:
     from . import dataflow as dataflow

@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import DeferredValueError
 from .graph.node import Site, new
-from .recording import (
+from .lazy import (
     creation,
     deferred,
     files,
@@ -27,19 +27,19 @@ from .recording import (
     showing,
     subclasses,
 )
-from .recording.calling import call
-from .recording.cells import Handle
-from .recording.distributed import Distributed
-from .recording.elementwise import FAST_SCALARS, general
-from .recording.fallback import by_numpy, implementations, user_frame
-from .recording.flags import Flags
-from .recording.flat import flatiter
-from .recording.in_place import in_place, in_place_operator
-from .recording.indexing import BASIC
-from .recording.making import from_numpy, of_array, of_small
-from .recording.operators import Operators
-from .recording.printing import text_of
-from .recording.reductions import NOTHING
+from .lazy.calling import call
+from .lazy.distributed import Distributed
+from .lazy.elementwise import FAST_SCALARS, general
+from .lazy.fallback import by_numpy, implementations, user_frame
+from .lazy.flags import Flags
+from .lazy.flat import flatiter
+from .lazy.in_place import in_place, in_place_operator
+from .lazy.indexing import BASIC
+from .lazy.making import from_numpy, of_array, of_small
+from .lazy.operators import Operators
+from .lazy.printing import text_of
+from .lazy.reductions import NOTHING
+from .lazy.views import Handle
 
 _Array = np.ndarray
 

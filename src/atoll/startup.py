@@ -41,7 +41,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
-from .comm import launcher, whereabouts
+from .comm import launcher
+from .context import remote_stacks
 
 ExceptionHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
 
@@ -573,7 +574,7 @@ def begin() -> bool:
     if launch is None or launch.size == 1 or os.environ.get(BEGUN) == str(os.getpid()):
         return False
     share_cores(launch.local_size or launch.size or 1)
-    whereabouts.be_found(whereabouts.job_of_parent(), launch.rank)
+    remote_stacks.be_found(remote_stacks.job_of_parent(), launch.rank)
     ender = Ender(launch.rank, launch.size)
     watch_exceptions(ender)
     watch_exits(ender)

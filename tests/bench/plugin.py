@@ -16,7 +16,7 @@ import pytest
 
 from atoll.config import available_cores
 from atoll.config import config as settings
-from atoll.run import statistics
+from atoll.context import statistics
 
 from . import beside, examples, limits, verdict
 from .bytecode import Bytecode

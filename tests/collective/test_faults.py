@@ -16,7 +16,7 @@ import atoll
 from atoll import Cyclic, Layout, dataflow
 from atoll.comm.simulated import Simulation
 from atoll.errors import AtollError, CommunicationError
-from atoll.run import arrays, memory
+from atoll.execute import arrays, memory
 
 pytestmark = pytest.mark.usefixtures("by_numpy")
 

@@ -8,10 +8,10 @@ import sys
 import atoll as np
 a = np.ones((400, 400))
 assert float((a[1:] + a[:-1]).sum()) == 2 * 399 * 400
-print("before", "atoll.recording.picking" in sys.modules, "atoll.recording.products" in sys.modules)
+print("before", "atoll.lazy.fancy_indexing" in sys.modules, "atoll.lazy.products" in sys.modules)
 assert (a @ a)[3, 4] == 400
 assert a[[1, 2]].shape == (2, 400)
-print("after", "atoll.recording.picking" in sys.modules, "atoll.recording.products" in sys.modules)
+print("after", "atoll.lazy.fancy_indexing" in sys.modules, "atoll.lazy.products" in sys.modules)
 """
 
 

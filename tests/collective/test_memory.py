@@ -9,9 +9,9 @@ import pytest
 import atoll
 from atoll.comm import simulated
 from atoll.config import config
+from atoll.context import statistics
+from atoll.execute.memory import pool
 from atoll.layout import Layout
-from atoll.run import statistics
-from atoll.run.memory import pool
 
 RANKS = 16
 ROWS, COLUMNS = 1024, 256

@@ -62,7 +62,7 @@ def test_axes(maps, size):
 
 @pytest.mark.simulated(8)
 def test_equal_elements_are_divided_evenly(rank, size):
-    from atoll.run.collective import Section, even_line, ordered, sorting
+    from atoll.collective import Section, even_line, ordered, sorting
 
     line = even_line(8000, size)
     made = []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll.run import statistics
+from atoll.context import statistics
 
 from .placing import normal, put, uneven
 

@@ -6,7 +6,7 @@ import pytest
 import atoll
 from atoll.comm import simulated
 from atoll.config import config
-from atoll.recording import drawing
+from atoll.lazy import drawing
 
 EXACT = {
     "random": lambda g: g.random((6, 7)),

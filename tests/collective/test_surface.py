@@ -7,8 +7,8 @@ import pytest
 
 import atoll
 from atoll import Block, Cyclic, Layout
+from atoll.context import statistics
 from atoll.functions import coverage
-from atoll.run import statistics
 
 from .exceptions import EXEMPT, GATHERING, NUMBER
 from .surface import CALLS, LINES, operands

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from atoll.comm.deadlock import Watch
 from atoll.comm.launcher import HOW
-from atoll.comm.trail import Trail, difference
-from atoll.comm.watch import Watch
+from atoll.context.divergence import Trail, difference
 from atoll.errors import DivergenceError
 
 from ..cli.commands import atoll

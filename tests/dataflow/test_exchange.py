@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import dataflow as df
-from atoll.evaluate import _programs
+from atoll.lazy.evaluate import _programs
 
 
 def execute(partition, **inputs):

@@ -17,13 +17,12 @@ from typing import Any
 
 import pytest
 
-from atoll import evaluate
-from atoll.comm import trail
+from atoll.context import call_sites
 from atoll.functions import joining
 from atoll.graph import geometry, node, pattern
+from atoll.lazy import evaluate, reductions, views
 from atoll.ops import elementwise, placement
 from atoll.plan import shares
-from atoll.recording import cells, reductions
 
 MEMOS = {
     geometry: ["_bases", "_orders", "_forms"],
@@ -32,7 +31,7 @@ MEMOS = {
     placement: ["_views", "_crossing", "_broadcast"],
     shares: ["_intervals"],
     reductions: ["_folds"],
-    trail: ["_numbered", "_ours"],
+    call_sites: ["_numbered", "_ours"],
     joining: ["_turns"],
 }
 LIMITS = {
@@ -100,7 +99,7 @@ def forgetting(seed: int) -> Iterator[None]:
         patch.setattr(evaluate._Programs, "__init__", begin_programs)
         patch.setattr(evaluate, "_programs", evaluate._Programs())
         kept: list[Any] = []
-        boxed = cells.boxed
+        boxed = views.boxed
 
         def noticed(cell: Any, value: Any) -> Any:
             roll = dice.random()

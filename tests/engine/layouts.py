@@ -17,13 +17,13 @@ import numpy as np
 import atoll
 from atoll import Block, Cyclic, Layout, Undistributed, Unstructured
 from atoll.comm.world import current_world
+from atoll.context import statistics
 from atoll.errors import ProtocolError
 from atoll.graph.geometry import dense
 from atoll.graph.node import source
+from atoll.lazy.making import of_view
+from atoll.lazy.views import Cell
 from atoll.ops.placement import Place
-from atoll.recording.cells import Cell
-from atoll.recording.making import of_view
-from atoll.run import statistics
 
 
 def cuts(rng: random.Random, n: int, processes: int) -> tuple[int, ...]:

@@ -12,9 +12,9 @@ import traceback
 
 import numpy
 
-from atoll import evaluate
 from atoll.comm import simulated
 from atoll.comm.world import current_world
+from atoll.lazy import evaluate
 
 from ..plan import reference
 from . import layouts

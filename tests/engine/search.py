@@ -19,8 +19,8 @@ import sys
 import traceback
 
 import atoll
-from atoll import evaluate
 from atoll.comm import simulated
+from atoll.lazy import evaluate
 
 from ..plan import proof, reference
 from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider

@@ -107,8 +107,8 @@ def test_a_moved_plan_is_what_would_be_planned():
 
 def test_a_choice_that_fails_reaches_nobody(monkeypatch):
     """Where to cut a loop, and whether a plan can move, is chosen to save work."""
-    from atoll.plan.moving import Family
-    from atoll.recording import cells
+    from atoll.lazy import views
+    from atoll.plan.templates import Family
 
     def fails(*_):
         raise IndexError("a mistake in choosing")
@@ -123,7 +123,7 @@ def test_a_choice_that_fails_reaches_nobody(monkeypatch):
             float(q.sum())
         return float(p.sum()), float(q.sum()) - 8 * n
 
-    monkeypatch.setattr(cells, "find_waist", fails)
+    monkeypatch.setattr(views, "find_waist", fails)
     monkeypatch.setattr(Family, "bound", fails)
     monkeypatch.setattr(Family, "extended", fails)
     before = np.stats().choices_failed

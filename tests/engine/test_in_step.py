@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll.comm.trail import PATCHES, Trail
+from atoll.context.divergence import PATCHES, Trail
 from atoll.errors import CommunicationError, DivergenceError
-from atoll.evaluate import look_up
+from atoll.lazy.evaluate import look_up
 from atoll.ops.fingerprint import of_trace
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll.run import exchange
+from atoll.execute import exchange
 
 from .layouts import random_layout
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atoll import evaluate
 from atoll.comm import simulated
+from atoll.lazy import evaluate
 from tests.engine.moving_search import check
 from tests.plan import reference
 

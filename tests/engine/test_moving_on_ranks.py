@@ -6,10 +6,10 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import evaluate
+from atoll.execute.exchange import StartExchange
+from atoll.execute.program import Allocate, Share
 from atoll.layout import Block
-from atoll.run.exchange import StartExchange
-from atoll.run.program import Allocate, Share
+from atoll.lazy import evaluate
 from tests.engine.test_moving_slices import Loop, blocks, eliminate, emptying, shrinking
 from tests.engine.test_scattered_shares import MAPS
 

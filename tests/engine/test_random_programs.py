@@ -12,12 +12,12 @@ import pytest
 import atoll
 from atoll import Cyclic, Layout
 from atoll.comm.world import current_world
+from atoll.context import statistics
 from atoll.graph.geometry import dense
 from atoll.graph.node import source
+from atoll.lazy.making import of_view
+from atoll.lazy.views import Cell
 from atoll.ops.placement import Place
-from atoll.recording.cells import Cell
-from atoll.recording.making import of_view
-from atoll.run import statistics
 
 from . import programs, richer
 

@@ -15,7 +15,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm.threads import turn
+from atoll.context.threads import turn
 from atoll.errors import ThreadError
 
 from . import threads

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.recording.small import GENERAL, LONGEST, at_once
+from atoll.lazy.small import GENERAL, LONGEST, at_once
 
 
 def test_results_are_arrays_of_ours_and_views_stay_views():

@@ -3,7 +3,7 @@
 import numpy as np
 
 import atoll
-from atoll.comm.trail import line_of, site_number
+from atoll.context.call_sites import line_of, site_number
 from atoll.graph.waist import find_waist, in_hand
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import atoll as np
 from atoll.comm.simulated import run
-from atoll.recording import syncing
+from atoll.lazy import syncing
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm.parcels import HEAD, Parcel, Parcels
+from atoll.comm.persistent import HEAD, Parcel, Parcels
 from atoll.errors import CommunicationError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atoll.kernels import Instruction, KernelSpec, Operand, Reduction, compile_kernel
+from atoll.backend.llvm import Instruction, KernelSpec, Operand, Reduction, compile_kernel
 
 
 def code(dtype):

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
+from atoll.backend.llvm import cache
 from atoll.config import config
-from atoll.kernels import cache
 
 KEY = cache.key_of("a kernel")
 DATA = bytes(range(256)) * 40
@@ -247,7 +247,7 @@ def test_half_written_files_of_dead_processes_are_removed(folder, monkeypatch):
 
 _MANY = """
 import sys
-from atoll.kernels import cache
+from atoll.backend.llvm import cache
 data = bytes(range(256)) * 100
 keys = [cache.key_of(number) for number in range(20)]
 bad = 0

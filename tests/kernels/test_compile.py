@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from atoll.backend.llvm import Instruction, KernelSpec, Operand, Reduction, compile, compile_kernel
+from atoll.backend.llvm.block import Layout
+from atoll.backend.llvm.compile import Compiler, kernel_text
 from atoll.config import config
-from atoll.kernels import Instruction, KernelSpec, Operand, Reduction, compile, compile_kernel
-from atoll.kernels.block import Layout
-from atoll.kernels.compile import Compiler, kernel_text
-from atoll.run import statistics
+from atoll.context import statistics
 
 from .harness import Loop
 
@@ -86,7 +86,7 @@ def test_memory_of_kernels(monkeypatch):
 def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
     script = """
         from tests.kernels.test_compile import laplace
-        from atoll.kernels.compile import kernel_text
+        from atoll.backend.llvm.compile import kernel_text
         print(kernel_text(laplace()))
     """
     other = subprocess.run(
@@ -100,7 +100,7 @@ def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
 def test_llvm_is_loaded_at_the_first_kernel():
     script = """
         import sys
-        import atoll.kernels
+        import atoll.backend.llvm
         assert not any(name.startswith("llvmlite") for name in sys.modules)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)

@@ -8,10 +8,10 @@ import numpy
 import pytest
 
 import atoll as np
+from atoll.backend.llvm import compile as compiling
+from atoll.backend.llvm.machine import machine
 from atoll.config import config
-from atoll.evaluate import _programs
-from atoll.kernels import compile as compiling
-from atoll.kernels.machine import machine
+from atoll.lazy.evaluate import _programs
 
 pytestmark = pytest.mark.skipif(not machine().x86, reason="there are drafts on x86-64 only")
 N = 3000

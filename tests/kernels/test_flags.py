@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atoll.kernels import can_flag, compile_kernel, run_block, supported
+from atoll.backend.llvm import can_flag, compile_kernel, run_block, supported
 
 from .harness import Loop, code
 from .samples import operands

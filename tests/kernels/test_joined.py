@@ -6,8 +6,8 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.kernels import workers
-from atoll.kernels.launch import KernelSteps
+from atoll.backend.llvm import workers
+from atoll.backend.llvm.launch import KernelSteps
 
 
 def step(u):

@@ -15,11 +15,11 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from atoll.backend.llvm import DTYPES, machine, supported
+from atoll.backend.llvm.compile import Compiler, emit
+from atoll.backend.llvm.machine import Machine, vector_name
+from atoll.backend.llvm.nest import build
 from atoll.config import config
-from atoll.kernels import DTYPES, machine, supported
-from atoll.kernels.compile import Compiler, emit
-from atoll.kernels.machine import Machine, vector_name
-from atoll.kernels.nest import build
 
 from .harness import Loop, code, same
 from .samples import ordinary

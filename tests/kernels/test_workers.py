@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
+from atoll.backend.llvm import worker_loops, workers
 from atoll.comm import launcher
-from atoll.kernels import waiting, workers
 
 llvm = pytest.importorskip("llvmlite.binding")
 
@@ -200,12 +200,12 @@ def test_nobody_spins_where_ranks_share_cores(monkeypatch):
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_loops_are_legal_for_every_machine(machine):
     llvm.initialize_native_target()
-    llvm.parse_assembly(waiting.source(machine)).verify()
+    llvm.parse_assembly(worker_loops.source(machine)).verify()
 
 
 _AT_EXIT = """
 import ctypes, os, sys, threading, time
-from atoll.kernels import waiting, workers
+from atoll.backend.llvm import worker_loops as waiting, workers
 kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(lambda a, l, h: None)
 address = ctypes.cast(kernel, ctypes.c_void_p).value
 workers.set_spin({spin})

@@ -29,17 +29,17 @@ TRAPS = [
     ),
     Mutation(
         "trap 2a: a parcel is written again only when it has gone",
-        (("comm/parcels.py", "            self._communicator.wait_all(self._requests)\n", "            self._communicator.wait_all(self._requests[: len(self._arriving)])\n"),),
+        (("comm/persistent.py", "            self._communicator.wait_all(self._requests)\n", "            self._communicator.wait_all(self._requests[: len(self._arriving)])\n"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
         "trap 2b: a message that lies in an array's memory is waited for",
-        (("run/exchange.py", "        waiting = list(range(len(requests)))\n", "        waiting = list(range(len(arriving)))\n"),),
+        (("execute/exchange.py", "        waiting = list(range(len(requests)))\n", "        waiting = list(range(len(arriving)))\n"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
         "trap 2c: a register lives until what was sent of it has gone",
-        (("run/exchange.py", "            | {one.register for one in self.outgoing}\n            | {one.source for one in self.inside}\n", ""),),
+        (("execute/exchange.py", "            | {one.register for one in self.outgoing}\n            | {one.source for one in self.inside}\n", ""),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
@@ -59,17 +59,17 @@ TRAPS = [
     ),
     Mutation(
         "trap 5: a slice of one element is an array",
-        (("recording/indexing.py", "    if geometry.ndim == 0 and Ellipsis not in items:\n", "    if geometry.size == 1 and Ellipsis not in items:\n"),),
+        (("lazy/indexing.py", "    if geometry.ndim == 0 and Ellipsis not in items:\n", "    if geometry.size == 1 and Ellipsis not in items:\n"),),
         (f"{KNOWN}::test_slices_of_one_element_stay_arrays",),
     ),
     Mutation(
         "trap 6: no index array of global size on a rank",
-        (("run/collective/elements.py", "    return _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)\n", "    everything = np.arange(section.layout.size)\n    found = _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)\n    return found if everything.size else found[:0]\n"),),
+        (("collective/elements.py", "    return _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)\n", "    everything = np.arange(section.layout.size)\n    found = _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)\n    return found if everything.size else found[:0]\n"),),
         ("tests/collective/test_memory.py",),
     ),
     Mutation(
         "trap 7a: ranges run backwards",
-        (("recording/creation.py", "length = max(ceil((stop - start) / step), 0)", "length = max(ceil((stop - start) / abs(step)), 0)"),),
+        (("lazy/creation.py", "length = max(ceil((stop - start) / step), 0)", "length = max(ceil((stop - start) / abs(step)), 0)"),),
         (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
     ),
     Mutation(
@@ -79,12 +79,12 @@ TRAPS = [
     ),
     Mutation(
         "trap 7b: a field is a view",
-        (("recording/indexing.py", "            geometry = handle._geometry.field(key)\n", "            geometry = None\n"),),
+        (("lazy/indexing.py", "            geometry = handle._geometry.field(key)\n", "            geometry = None\n"),),
         ("tests/interchange/test_structures.py",),
     ),
     Mutation(
         "trap 7b: what nobody sees is not written to",
-        (("recording/sections.py", "        part.flags.writeable = False", "        part.flags.writeable = True"),),
+        (("lazy/sections.py", "        part.flags.writeable = False", "        part.flags.writeable = True"),),
         ("tests/interchange/test_sharing.py",),
     ),
     Mutation(
@@ -94,12 +94,12 @@ TRAPS = [
     ),
     Mutation(
         "trap 7c: a reshape takes elements in C order",
-        (("run/collective/moving.py", "    values = section.block.reshape(-1)\n    outgoing = dict(_cut(", "    values = section.block.T.reshape(-1)\n    outgoing = dict(_cut("),),
+        (("collective/moving.py", "    values = section.block.reshape(-1)\n    outgoing = dict(_cut(", "    values = section.block.T.reshape(-1)\n    outgoing = dict(_cut("),),
         (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
     ),
     Mutation(
         "trap 8: text does not depend on the rank",
-        (("recording/printing.py", "    ends = _ends(handle)\n", "    ends = _ends(handle)\n    if __import__('atoll').world.rank:\n        return ''\n"),),
+        (("lazy/printing.py", "    ends = _ends(handle)\n", "    ends = _ends(handle)\n    if __import__('atoll').world.rank:\n        return ''\n"),),
         (f"{KNOWN}::test_text_is_the_same_on_every_rank",),
     ),
     Mutation(
@@ -109,12 +109,12 @@ TRAPS = [
     ),
     Mutation(
         "trap 10: nobody has to be inside for others to go on",
-        (("recording/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", "        value.pinned = True\n        cell.pins += 1\n        self.world.communicator.barrier()\n"),),
+        (("lazy/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", "        value.pinned = True\n        cell.pins += 1\n        self.world.communicator.barrier()\n"),),
         (f"{KNOWN}::test_a_rank_goes_on_while_the_others_are_outside",),
     ),
     Mutation(
         "trap 11: random streams do not depend on the rank",
-        (("recording/drawing.py", "self.copy.jumped(number) if number else self.copy", "self.copy.jumped(number + 1 + current_world().rank)"),),
+        (("lazy/drawing.py", "self.copy.jumped(number) if number else self.copy", "self.copy.jumped(number + 1 + current_world().rank)"),),
         ("tests/collective/test_random.py",),
     ),
     Mutation(
@@ -132,33 +132,33 @@ RULES = [
     ),
     Mutation(
         "rule 1a: a loop that comes round closes a window",
-        (("recording/cells.py", "return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0", "return False"),
-         ("recording/cells.py", "            elif place in sites and node.weight >= 0:  # the loop has come round\n", "            elif not sites:\n")),
+        (("lazy/views.py", "return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0", "return False"),
+         ("lazy/views.py", "            elif place in sites and node.weight >= 0:  # the loop has come round\n", "            elif not sites:\n")),
         ("tests/instep/test_windows.py",),
     ),
     Mutation(
         "rule 6: a block that was handed out stays where it is",
-        (("recording/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", ""),),
+        (("lazy/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", ""),),
         ("tests/instep/test_pinned.py",),
     ),
     Mutation(
         "rule 6: operations on what was handed out run at the call",
-        (("recording/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", "        value.pinned = True\n"),),
+        (("lazy/distributed.py", "        value.pinned = True\n        cell.pins += 1\n", "        value.pinned = True\n"),),
         ("tests/instep/test_pinned.py",),
     ),
     Mutation(
         "rule 13: what ranks do is told apart",
-        (("comm/trail.py", "self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & _MASK", "self.hash = rolled = ((self.hash ^ 1) + number) * _ODD & _MASK"),),
+        (("context/divergence.py", "self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK", "self.hash = rolled = ((self.hash ^ 1) + number) * _ODD & HASH_MASK"),),
         ("tests/instep/test_parted.py",),
     ),
     Mutation(
         "rule 13: a parcel of another step is not used",
-        (("comm/parcels.py", "if parcel.mark[0] != mark:", "if parcel.mark[0] == 1:"),),
+        (("comm/persistent.py", "if parcel.mark[0] != mark:", "if parcel.mark[0] == 1:"),),
         ("tests/instep/test_parcels.py",),
     ),
     Mutation(
         "rule 13: what ranks compute together is told apart by its arguments",
-        (("recording/spread.py", 'trail.step(zlib.crc32(f"{words} {exact}".encode()), words)', "trail.step(1, words)"),),
+        (("lazy/spread.py", 'trail.step(zlib.crc32(f"{words} {exact}".encode()), words)', "trail.step(1, words)"),),
         ("tests/instep/test_together.py",),
     ),
     Mutation(
@@ -173,17 +173,17 @@ RULES = [
     ),
     Mutation(
         "rule 13: ranks that have parted stay parted",
-        (("comm/trail.py", "        if self.parted:\n            raise self._still_parted(what)\n        if not self._alone", "        if not self._alone"),),
+        (("context/divergence.py", "        if self.parted:\n            raise self._still_parted(what)\n        if not self._alone", "        if not self._alone"),),
         ("tests/instep/test_after_parting.py",),
     ),
     Mutation(
         "rule 13: what ranks have in hand does not depend on who has looked at it",
-        (("recording/making.py", "        if current_world().size == 1 and (geometry.size > SHORT or not cell.is_used_by_pieces()):", "        if geometry.size > SHORT or not cell.is_used_by_pieces():"),),
+        (("lazy/making.py", "        if current_world().size == 1 and (geometry.size > SHORT or not cell.is_used_by_pieces()):", "        if geometry.size > SHORT or not cell.is_used_by_pieces():"),),
         ("tests/engine/test_everywhere.py",),
     ),
     Mutation(
         "what a guarded part reads is loaded before the same loop stores it",
-        (("kernels/levels.py", "body[n].op == \"load\" and any(n < k and self._meet(n, k) for k in early)", "False"), ("kernels/levels.py", "any(a > b and self._meet(a, b)", "any(a > b and a < 0")),
+        (("backend/llvm/levels.py", "body[n].op == \"load\" and any(n < k and self._meet(n, k) for k in early)", "False"), ("backend/llvm/levels.py", "any(a > b and self._meet(a, b)", "any(a > b and a < 0")),
         (f"{HAZARDS}::test_what_a_group_stores_is_read_under_a_mask",),
     ),
     Mutation(
@@ -203,22 +203,22 @@ RULES = [
     ),
     Mutation(
         "one thread at a time evaluates",
-        (("evaluate.py", "    with turn.lock:\n        if opened", "    if True:\n        if opened"),),
+        (("lazy/evaluate.py", "    with turn.lock:\n        if opened", "    if True:\n        if opened"),),
         ("tests/engine/test_threads.py",),
     ),
     Mutation(
         "one thread of a rank communicates",
-        (("comm/trail.py", "        if not self._alone:\n", "        if False:\n"),),
+        (("context/divergence.py", "        if not self._alone:\n", "        if False:\n"),),
         ("tests/engine/test_threads.py::test_one_thread_of_a_rank_communicates",),
     ),
     Mutation(
         "memory is read-only for who has not asked to write",
-        (("recording/showing.py", "    array.flags.writeable = False\n", ""), ("recording/showing.py", "(low, True)", "(low, False)")),
+        (("lazy/showing.py", "    array.flags.writeable = False\n", ""), ("lazy/showing.py", "(low, True)", "(low, False)")),
         ("tests/functions/test_showing.py::test_what_numpy_takes_for_a_temporary_is_a_copy",),
     ),
     Mutation(
         "an address is one for as long as the array lives",
-        (("recording/showing.py", "        handle._cell.pin()\n", "        pass\n"),),
+        (("lazy/showing.py", "        handle._cell.pin()\n", "        pass\n"),),
         ("tests/functions/test_showing.py::test_an_address_is_one_for_as_long_as_the_array_lives",),
     ),
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from atoll.plan.moving import Template
+from atoll.plan.templates import Template
 
 from . import reference
 

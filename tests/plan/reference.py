@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from atoll.execute.program import State
 from atoll.plan.launches import Launch
-from atoll.run.program import State
 
 
 def dtype_of(code):

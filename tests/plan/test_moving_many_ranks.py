@@ -6,8 +6,8 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import evaluate
-from atoll.comm.imagined import imagined_world
+from atoll.comm.dry_run import imagined_world
+from atoll.lazy import evaluate
 from tests.engine import layouts
 from tests.engine.test_moving_on_ranks import kinds, pieces
 

@@ -8,7 +8,7 @@ import pytest
 
 import atoll
 from atoll import Cyclic, Layout, Unstructured
-from atoll.comm.imagined import imagined_world
+from atoll.comm.dry_run import imagined_world
 from atoll.config import config
 from atoll.errors import CommunicationError
 from atoll.plan import build, readers

@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll.layout import Layout
-from atoll.plan.slabs import slab_count
+from atoll.plan.split_reductions import slab_count
 
 NAMES = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var")
 SHAPES = [  # and the axis that is folded in slabs

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from atoll.config import config
-from atoll.run import statistics
+from atoll.context import statistics
 
 
 @contextmanager

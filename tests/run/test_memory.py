@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import atoll
 from atoll.config import config
-from atoll.run.memory import ALIGNMENT, Buffer, Pool, in_words, rounded
+from atoll.execute.memory import ALIGNMENT, Buffer, Pool, in_words, rounded
 
 from .counting import counted
 

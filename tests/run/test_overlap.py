@@ -7,10 +7,10 @@ import pytest
 
 import atoll
 from atoll import Layout
+from atoll.backend.llvm.launch import KernelStep, KernelSteps
 from atoll.comm.simulated import Simulation
 from atoll.config import config
-from atoll.kernels.launch import KernelStep, KernelSteps
-from atoll.run.exchange import StartExchange
+from atoll.execute.exchange import StartExchange
 
 N = 100
 SECONDS_PER_ELEMENT = 1 / (N * N)

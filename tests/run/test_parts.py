@@ -9,9 +9,9 @@ import atoll
 from atoll.comm.simulated import Simulation, run
 from atoll.config import config
 from atoll.errors import PartitionInducedCycleError, WaitTimeoutError
+from atoll.execute.messages import Message, Piece
+from atoll.execute.parts import Part, Schedule, State
 from atoll.graph.node import Value
-from atoll.run.messages import Message, Piece
-from atoll.run.parts import Part, Schedule, State
 
 
 class Note:

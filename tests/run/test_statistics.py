@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import atoll
-from atoll.run import statistics
+from atoll.context import statistics
 
 
 def test_counts_are_added_and_reset() -> None:

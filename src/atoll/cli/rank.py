@@ -190,7 +190,7 @@ def run(words: list[str]) -> None:
 def main() -> None:
     """The whole life of this rank."""
     options = json.loads(sys.argv[1])
-    startup, launcher, whereabouts = borrow("startup", "comm.launcher", "comm.whereabouts")
+    startup, launcher, whereabouts = borrow("startup", "comm.launcher", "context.remote_stacks")
     launch = launcher.detect()
     if launch is None:
         startup.write_error("atoll: started by `atoll run`, but no MPI launcher is to be seen\n")

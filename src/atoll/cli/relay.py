@@ -19,9 +19,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from .. import startup
-from ..comm import launcher, whereabouts
+from ..comm import launcher
 from ..comm.stragglers import Stragglers
 from ..config import config
+from ..context import remote_stacks
 from . import remarks
 from .leftovers import Leftovers
 from .streams import ByRank, Extract, Stage, fed, flushed
@@ -52,7 +53,7 @@ class Relay:
         self._size = size
         self._starting: dict[int, float] = {}
         self._next_word = min(config.wait_report, config.wait_abort)
-        whereabouts.look_into(mark)
+        remote_stacks.look_into(mark)
         self._stages = {
             1: self._for_output(family, by_rank),
             2: self._for_errors(family, mark, by_rank),
@@ -180,7 +181,7 @@ class Relay:
             return True
         connection.settimeout(1.0)
         try:
-            process = whereabouts.peer(connection)
+            process = remote_stacks.peer(connection)
             number, colon, signs = (b"" if process is None else connection.recv(64)).partition(b":")
             rank = int(number)
         except (OSError, ValueError):
@@ -299,7 +300,7 @@ class Relay:
         if now - since < self._next_word:
             return
         others = (rank for _, rank in self._ties.values() if rank not in self._starting)
-        where = whereabouts.told(sorted(others))
+        where = remote_stacks.told(sorted(others))
         if now - since >= config.wait_abort:
             limit = f"{config.wait_abort:.3g} s (ATOLL_WAIT_ABORT)"
             self._end_wait(waiting, f"waited {limit} for MPI to start{where}", now)
@@ -311,7 +312,7 @@ class Relay:
     def _ended(self) -> set[int]:
         """The ranks of this host that have come to their end; who has become another program has not."""
         gone = set(self._verdict.gone)
-        return {rank for rank in gone if whereabouts.has_ended(self._processes[rank])}
+        return {rank for rank in gone if remote_stacks.has_ended(self._processes[rank])}
 
     def _attend_end(self, now: float) -> None:
         """Ranks that go on after others have ended: those that MPI ties together end with them."""

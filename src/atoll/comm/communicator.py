@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from ..errors import CommunicationError, WorldError
 
 if TYPE_CHECKING:
-    from .parcels import Parcel
-    from .trail import Trail
+    from ..context.divergence import Trail
+    from .persistent import Parcel
 
 Array = NDArray[Any]
 PLAIN = frozenset("?bBhHiIlLqQefdgFDG")

@@ -28,8 +28,10 @@ from typing import Any, NoReturn
 import numpy as np
 from mpi4py import MPI
 
+from ..context import remote_stacks
+from ..context.divergence import Trail, settle_all
 from ..errors import CommunicationError, WorldError
-from . import launcher, mpi_persistent, whereabouts
+from . import launcher, mpi_persistent
 from .communicator import (
     PLAIN,
     Array,
@@ -40,16 +42,15 @@ from .communicator import (
     check_array,
     describe_all,
 )
+from .deadlock import Watch
 from .mpi_data import Datatypes, Native, Operations, post_error, words_of
 from .mpi_objects import ObjectsByMpi
 from .mpi_requests import MpiRequest, PersistentMessage, PersistentMessages
-from .parcels import Parcel
+from .persistent import Parcel
 from .reduction import combine, contribution
 from .single import check_rows
 from .slots import SLOT
-from .trail import Trail, settle_all
 from .waiting import SPINS, Patience
-from .watch import Watch
 
 _BYTE = MPI.BYTE
 
@@ -446,7 +447,7 @@ def _duplicate(comm: Any) -> Any:
         others = [number for number in _numbers_in_world(comm) if number != MPI.COMM_WORLD.rank]
         return (
             "the duplication of a communicator, which all of its ranks must take part in"
-            + whereabouts.told(others)
+            + remote_stacks.told(others)
         )
 
     patience = Patience(f"rank {comm.rank} of {comm.size}", describe, None)

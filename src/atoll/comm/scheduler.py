@@ -27,6 +27,7 @@ from math import inf
 from typing import Any
 
 from ..config import config
+from ..context.divergence import Trail, parted
 from ..errors import (
     CommunicationError,
     DeadlockError,
@@ -37,7 +38,6 @@ from ..errors import (
 )
 from .communicator import Request, Traffic, describe_all
 from .launcher import HOW
-from .trail import Trail, parted
 
 
 class Dropped(BaseException):

@@ -26,13 +26,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..config import config
+from ..context.divergence import Trail, settle_all
+from ..context.threads import begin_simulated_rank
 from ..errors import RankFailedError
 from .communicator import Array, Communicator, Request, Traffic, check_array
 from .reduction import combine, contribution
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
 from .single import check_rows, deliver
-from .threads import begin_simulated_rank
-from .trail import Trail, settle_all
 from .world import World
 
 Latency = float | Callable[[int, int, int], float]

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..context.divergence import Trail
 from ..errors import CommunicationError, DeadlockError
 from .communicator import Array, Communicator, Request, Traffic, check_array, describe_all
 from .reduction import contribution
-from .trail import Trail
 
 
 class SingleRequest(Request):

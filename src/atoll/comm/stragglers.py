@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 
 from ..config import config
-from . import whereabouts
+from ..context import remote_stacks
 
 LOOKS = 8
 """How often the steps are looked at within the shorter of both limits."""
@@ -38,7 +38,7 @@ class Stragglers:
             return None
         self._next_look = now + min(config.wait_report, config.wait_abort) / LOOKS
         waited_for = sorted(ranks)
-        steps = [whereabouts.steps(rank) for rank in waited_for]
+        steps = [remote_stacks.steps(rank) for rank in waited_for]
         if steps != self._steps or None in steps:
             self._since, self._steps = now, steps
         over = ends and now - self._since >= config.wait_abort
@@ -46,7 +46,7 @@ class Stragglers:
             return None
         waited = now - self._began
         self._next_word = now + waited
-        where = whereabouts.told(waited_for, waiting=False)
+        where = remote_stacks.told(waited_for, waiting=False)
         if over:
             return (
                 f"waited {config.wait_abort:.3g} s (ATOLL_WAIT_ABORT) for the others{where}",

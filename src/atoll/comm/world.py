@@ -8,7 +8,7 @@ here on, and the simulated ranks each have their own.
 Threads. Context variables do not cross into a thread that the program starts, so such a
 thread begins in the process-wide world, whatever the world of the thread that started it.
 The ranks of a world must call it in the same order, so one thread of a process communicates: another
-one gets a ``ThreadError`` for as long as the first is alive (see ``comm.threads``).
+one gets a ``ThreadError`` for as long as the first is alive (see ``context.threads``).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..config import config
 from ..errors import CommunicationError, LaunchError, WorldError
 from . import launcher
 from .communicator import Communicator
+from .in_step import allgather
 from .single import SingleCommunicator
-from .trail import allgather
 
 
 class World:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..evaluate import bound_program
+from ..backend.llvm.flags import report
+from ..execute.parts import State
+from ..execute.program import Program
 from ..graph.node import Node, Value
-from ..kernels.flags import report
-from ..run.parts import State
-from ..run.program import Program
+from ..lazy.evaluate import bound_program
 
 _FORMS = 64
 

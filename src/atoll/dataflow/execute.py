@@ -1,11 +1,11 @@
 """Running a partition: its parts, lowered to those that all plans of atoll run as.
 
 What is known beforehand is worked out once and kept with the partition: a register for each name,
-a :class:`~atoll.run.parts.Part` for each part, in an order where those that somebody waits for come
+a :class:`~atoll.execute.parts.Part` for each part, in an order where those that somebody waits for come
 first, and the messages. Those between two ranks are numbered alike on both sides, in the order of
 their tags. Small ones to one rank that one part sends are packed into one; the sender tells the
 receiver once, before the first run, which these are. What a rank sends to itself is no message: the
-reader waits for the part that makes it. The loop that runs the parts is in ``run.parts``.
+reader waits for the part that makes it. The loop that runs the parts is in ``execute.parts``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from ..comm.communicator import Communicator
-from ..comm.trail import total
+from ..comm.in_step import total
 from ..errors import (
     CommunicationTagError,
     MixedArraysError,
     PartitionInducedCycleError,
     RankFailedError,
 )
+from ..execute.messages import Allocator, Message, Piece
+from ..execute.parts import Failure, Part, Schedule, State
 from ..graph.node import Value
 from ..interchange.worlds import world_of
-from ..recording.cells import Handle
-from ..run.messages import Allocator, Message, Piece
-from ..run.parts import Failure, Part, Schedule, State
+from ..lazy.views import Handle
 from .messages import received, sent
 from .nodes import Data, Input, Receive
 from .partition import origin_of

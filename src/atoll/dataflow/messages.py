@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.trail import site_text
+from ..context.call_sites import site_text
 from .records import DistributedGraphPart, DistributedGraphPartition
 from .tags import tag_bytes
 

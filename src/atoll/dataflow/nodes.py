@@ -1,6 +1,6 @@
 """What a dataflow graph is made of besides NumPy's functions: inputs, sends, receives.
 
-All of these are arrays of atoll that are local to their rank (see ``recording.deferred``), so any
+All of these are arrays of atoll that are local to their rank (see ``lazy.deferred``), so any
 function takes them. A send has no value; a *holder*, an array with another one's value, keeps it
 in the graph, or it is given to :func:`~.partition.find_distributed_partition` beside the outputs.
 """
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..comm.trail import ROOT
+from ..context.call_sites import ROOT
 from ..graph.geometry import dense, strided
 from ..graph.node import Node, Site
-from ..recording.cells import Cell, Handle
-from ..recording.creation import asarray, dtype_of, shape_of
-from ..recording.deferred import captured_operand, deferred_node
-from ..recording.making import of_node, of_view
+from ..lazy.creation import asarray, dtype_of, shape_of
+from ..lazy.deferred import captured_operand, deferred_node
+from ..lazy.making import of_node, of_view
+from ..lazy.views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
 ShapeType = tuple[int, ...]

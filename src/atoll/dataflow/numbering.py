@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..comm.trail import agree
+from ..comm.in_step import agree
 from ..errors import CommunicationTagError
 from ..interchange.worlds import world_of
 from .nodes import DistributedRecv

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate import evaluate
 from ..graph.node import Node, in_order
-from ..recording.deferred import Call, Mark
+from ..lazy.deferred import Call, Mark
+from ..lazy.evaluate import evaluate
 from .nodes import (
     Data,
     DistributedRecv,

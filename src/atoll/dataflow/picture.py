@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from ..comm.trail import agree, site_text
+from ..comm.in_step import agree
+from ..context.call_sites import site_text
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.picture import Drawing

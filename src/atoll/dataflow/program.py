@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.node import Node, Value, in_order
-from ..recording.deferred import Call
+from ..lazy.deferred import Call
 from .bound import Bound
 from .nodes import Data, Input, Receive
 from .partition import origin_of

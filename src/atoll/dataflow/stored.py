@@ -17,8 +17,8 @@ import numpy as np
 
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, source
+from ..lazy.deferred import Call, Hole
 from ..ops.elementwise import Loop, loops_of
-from ..recording.deferred import Call, Hole
 from .nodes import Data, DistributedRecv, DistributedSend, Input, Receive, array_over
 
 Row = tuple[Any, ...]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comm.communicator import Communicator
-from ..comm.trail import total
+from ..comm.in_step import total
 from ..errors import (
     CommunicationCycleError,
     DistributedPartitionVerificationError,

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.threads import turn
-from ..evaluate import look_up, make_program, stored_too
+from ..context.threads import turn
+from ..execute.program import Program
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.words import view_text
+from ..lazy.evaluate import look_up, make_program, stored_too
+from ..lazy.views import Handle
 from ..ops.windows import dropped, looks, together
-from ..recording.cells import Handle
-from ..run.program import Program
 from .facts import Access as Access
 from .facts import Collective as Collective
 from .facts import Explanation as Explanation

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.llvm.spec import KernelSpec
 from ..graph.geometry import Geometry
 from ..graph.words import key_text, scalar_text, slice_text
-from ..kernels.spec import KernelSpec
 from ..layout import IndexSet
 from ..plan.description import RegisterNote
 from ..plan.launches import Launch

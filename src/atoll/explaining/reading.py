@@ -8,18 +8,18 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from ..comm.trail import site_text
+from ..backend.llvm.compile import is_compiled
+from ..backend.llvm.launch import threads_of
+from ..collective.steps import CountLocally, FoldAcross, ReadAcross
+from ..context.call_sites import site_text
+from ..execute.exchange import TOGETHER, AcrossRanks, FinishExchange, Fold, Position, StartExchange
+from ..execute.parts import State, Step
+from ..execute.program import Allocate, ByNumpy, Copy, Program, Release, Share
 from ..graph.geometry import Geometry
 from ..graph.picture import letters
 from ..graph.words import key_text, slice_text
-from ..kernels.compile import is_compiled
-from ..kernels.launch import threads_of
 from ..plan import launches
 from ..plan.description import Description, GroupNote, StatementNote
-from ..run.across import CountLocally, FoldAcross, ReadAcross
-from ..run.exchange import TOGETHER, AcrossRanks, FinishExchange, Fold, Position, StartExchange
-from ..run.parts import State, Step
-from ..run.program import Allocate, ByNumpy, Copy, Program, Release, Share
 from .facts import Access, Collective, Explanation, Group, Launch, Memory, Message, Stored
 from .formulas import code_of, operations_of, region_of, sets_text, touched
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy
-from ..recording.shaping import in_order, order_of
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy
+from ..lazy.shaping import in_order, order_of
 from . import creation, joining, shaping
 from .public import array_of, is_large, names, native
 

@@ -10,7 +10,7 @@ from ..interchange.dask import export_dask, import_dask
 from ..interchange.partitioned import Imported
 from ..interchange.ray import RayPartitions, export_ray, import_ray
 from ..layout import Layout
-from ..recording.creation import asarray
+from ..lazy.creation import asarray
 
 
 def from_dask(x: Any, *, client: Any = None, comm: Any = None) -> ndarray:

@@ -12,15 +12,15 @@ from ..array import ndarray
 from ..comm.world import current_world
 from ..config import config
 from ..layout import Layout
+from ..lazy import creation, shaping
+from ..lazy.creation import asarray as _asarray
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy
+from ..lazy.making import from_numpy, is_small, of_array, plain
+from ..lazy.small import GENERAL, at_once
+from ..lazy.spread import place_of
+from ..lazy.views import Handle
 from ..ops.elementwise import is_native
-from ..recording import creation, shaping
-from ..recording.cells import Handle
-from ..recording.creation import asarray as _asarray
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy
-from ..recording.making import from_numpy, is_small, of_array, plain
-from ..recording.small import GENERAL, at_once
-from ..recording.spread import place_of
 from .public import array_of, declare, is_large, native, on_data
 
 _NATIVE_KINDS = "biufc"

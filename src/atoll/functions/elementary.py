@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import selecting
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy
-from ..recording.reductions import NOTHING
-from ..recording.spread import place_of
+from ..lazy import selecting
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy
+from ..lazy.reductions import NOTHING
+from ..lazy.spread import place_of
 from .public import array_of, is_large, names, native, on_data
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..array import ndarray
 from ..comm.world import current_world
-from ..recording import files
-from ..recording.classed import class_giver, in_class_of
-from ..recording.fallback import Given
-from ..recording.spread import place_of
+from ..lazy import files
+from ..lazy.classed import class_giver, in_class_of
+from ..lazy.fallback import Given
+from ..lazy.spread import place_of
 from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..comm.trail import agree
+from ..comm.in_step import agree
 from ..comm.world import World
 from ..interchange.local import import_local
 from ..layout import Layout

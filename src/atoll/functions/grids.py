@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..lazy import creation, shaping
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy
+from ..lazy.making import from_numpy, is_small, plain
+from ..lazy.small import GENERAL, at_once
+from ..lazy.spread import in_step, world_of
 from ..ops.elementwise import is_native
-from ..recording import creation, shaping
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy
-from ..recording.making import from_numpy, is_small, plain
-from ..recording.small import GENERAL, at_once
-from ..recording.spread import in_step, world_of
 from .public import array_of, is_large, names, native, on_data, publish
 
 

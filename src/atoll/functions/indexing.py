@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import jointly, selecting
-from ..recording.cells import Handle
-from ..recording.elementwise import assign, value_for
-from ..recording.fallback import by_numpy
-from ..recording.late import ordering, taking
-from ..recording.reductions import NOTHING
-from ..recording.spread import place_of
+from ..lazy import jointly, selecting
+from ..lazy.elementwise import assign, value_for
+from ..lazy.fallback import by_numpy
+from ..lazy.late import ordering, taking
+from ..lazy.reductions import NOTHING
+from ..lazy.spread import place_of
+from ..lazy.views import Handle
 from .public import array_of, is_large, native, on_data
 
 

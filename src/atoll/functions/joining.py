@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array import ndarray
-from ..comm.trail import user_site
+from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
-from ..kernels.rules import free
+from ..lazy import creation, shaping
+from ..lazy.fallback import by_numpy
+from ..lazy.float_errors import free
+from ..lazy.making import at_place, default_place, from_numpy, plain, present
+from ..lazy.spread import place_of
+from ..lazy.views import Handle
 from ..ops.elementwise import cast, is_native, join_of, read, update
-from ..recording import creation, shaping
-from ..recording.cells import Handle
-from ..recording.fallback import by_numpy
-from ..recording.making import at_place, default_place, from_numpy, plain, present
-from ..recording.spread import place_of
 from .public import array_of, declare, is_large, names, native, on_data, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import reductions
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy, implementations
-from ..recording.small import GENERAL, at_once
+from ..lazy import reductions
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy, implementations
+from ..lazy.small import GENERAL, at_once
 from .namespaces import Namespace
 from .public import array_of, is_large, names, publish
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import selecting, shaping
-from ..recording.cells import Handle
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy
-from ..recording.late import contraction, products
-from ..recording.making import is_small, plain
-from ..recording.small import GENERAL, at_once
+from ..lazy import selecting, shaping
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy
+from ..lazy.late import contraction, products
+from ..lazy.making import is_small, plain
+from ..lazy.small import GENERAL, at_once
+from ..lazy.views import Handle
 from .public import array_of, is_large, native, on_data
 
 

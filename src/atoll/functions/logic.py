@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..recording.cells import Handle
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy
-from ..recording.making import plain
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy
+from ..lazy.making import plain
+from ..lazy.views import Handle
 from .public import array_of, declare, is_large, look_like, native, on_data, publish
 
 _DOUBLE = np.dtype(np.float64)

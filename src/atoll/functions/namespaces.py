@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..recording.fallback import implementations
+from ..lazy.fallback import implementations
 from .public import numpy_function
 
 

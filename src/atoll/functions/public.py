@@ -17,13 +17,13 @@ import numpy as np
 
 from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
-from ..recording.cells import Handle
-from ..recording.classed import in_class_of
-from ..recording.creation import asarray
-from ..recording.fallback import by_numpy, find_on_ranks, implementations
-from ..recording.small import GENERAL, at_once
-from ..recording.spread import place_of
-from ..recording.twins import is_subclass
+from ..lazy.classed import in_class_of
+from ..lazy.creation import asarray
+from ..lazy.fallback import by_numpy, find_on_ranks, implementations
+from ..lazy.small import GENERAL, at_once
+from ..lazy.spread import place_of
+from ..lazy.twins import is_subclass
+from ..lazy.views import Handle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

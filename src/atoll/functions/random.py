@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.trail import bcast_object
+from ..comm.in_step import bcast_object
 from ..comm.world import current_world
-from ..recording.cells import Handle
-from ..recording.fallback import by_numpy
-from ..recording.late import drawing
-from ..recording.small import GENERAL, at_once
+from ..lazy.fallback import by_numpy
+from ..lazy.late import drawing
+from ..lazy.small import GENERAL, at_once
+from ..lazy.views import Handle
 from .namespaces import Namespace
 from .public import is_large, look_like, publish
 

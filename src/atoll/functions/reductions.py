@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..recording import reductions, selecting, shaping
-from ..recording.cells import Handle
-from ..recording.elementwise import general
-from ..recording.fallback import by_numpy
-from ..recording.reductions import NOTHING
+from ..lazy import reductions, selecting, shaping
+from ..lazy.elementwise import general
+from ..lazy.fallback import by_numpy
+from ..lazy.reductions import NOTHING
+from ..lazy.views import Handle
 from .public import array_of, declare, is_large, native, on_data
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import shaping
-from ..recording.fallback import by_numpy, implementations
-from ..recording.making import plain
-from ..recording.twins import is_subclass
+from ..lazy import shaping
+from ..lazy.fallback import by_numpy, implementations
+from ..lazy.making import plain
+from ..lazy.twins import is_subclass
 from .public import array_of, declare, native, on_data, publish
 
 

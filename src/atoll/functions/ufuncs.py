@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..recording import operators
-from ..recording.calling import call, folded, method, takes_over
-from ..recording.cells import Handle
-from ..recording.creation import asarray
-from ..recording.elementwise import FAST_SCALARS, binary, unary
-from ..recording.fallback import Given, by_numpy, implementations
-from ..recording.flat import flatiter
-from ..recording.making import of_small
-from ..recording.reductions import NOTHING, reduce
-from ..recording.small import GENERAL, at_once
+from ..lazy import operators
+from ..lazy.calling import call, folded, method, takes_over
+from ..lazy.creation import asarray
+from ..lazy.elementwise import FAST_SCALARS, binary, unary
+from ..lazy.fallback import Given, by_numpy, implementations
+from ..lazy.flat import flatiter
+from ..lazy.making import of_small
+from ..lazy.reductions import NOTHING, reduce
+from ..lazy.small import GENERAL, at_once
+from ..lazy.views import Handle
 from .public import publish
 
 

@@ -19,7 +19,7 @@ update     (old, value[, mask])                   (geometry of the region,): the
 compress   (operand, mask)                         none: the elements where the mask is true
 reduce     (operand,)                             (axes, keepdims); ``name`` is the ufunc
 arg        (operand,)                             (axes, keepdims); ``name`` is argmin or argmax
-deferred   what the origin reads                  (origin, output): see ``recording.deferred``
+deferred   what the origin reads                  (origin, output): see ``lazy.deferred``
 =========  =====================================  =================================================
 """
 
@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..comm.trail import opened
+from ..context.divergence import opened
 from .geometry import Geometry, strided
 
 Scalar = Any
@@ -157,7 +157,7 @@ class Node:
     born: int
     """A number that grows from node to node; what was there from the start has none."""
     weight: float
-    """Minus infinity for what waits for a value from outside: see ``recording.deferred``."""
+    """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
     placed: ClassVar[Callable[[Node], Any]]
     """The rule for the place of a result; see ``ops.windows``, which is above this room."""
 

@@ -14,7 +14,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from ..comm.trail import site_text
+from ..context.call_sites import site_text
 from .geometry import shape_text
 from .node import Node
 from .words import label, scalar_text

@@ -25,7 +25,7 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import NamedTuple
 
-from ..comm.trail import site_number, site_text
+from ..context.call_sites import site_number, site_text
 from .node import Node, Site
 
 _born = attrgetter("born")

@@ -18,7 +18,7 @@ from itertools import accumulate, product
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
-from ..comm.trail import agree, bcast_object
+from ..comm.in_step import agree, bcast_object
 from ..comm.world import World
 from ..errors import AtollError, ClusterError, ProtocolError
 

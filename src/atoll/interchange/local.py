@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..comm.trail import agree
+from ..comm.in_step import agree
 from ..comm.world import World
 from ..errors import LayoutError
 from ..layout import BlockAxis, Layout, UnstructuredAxis

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
-from ..comm.trail import Site
 from ..comm.world import current_world
 from ..config import config
+from ..context.call_sites import Site
 from ..graph.node import Node
 
 _AGREED = frozenset(

@@ -23,8 +23,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from ..comm.trail import Site, Trail, line_of, opened
 from ..comm.world import World
+from ..context.call_sites import Site, line_of
+from ..context.divergence import Trail, opened
 from ..graph.node import Node
 from .placement import place_of
 
@@ -59,7 +60,7 @@ def _line(site: Site | None) -> object:
 
 
 class Evaluation:
-    """How nodes are evaluated: set by ``evaluate`` and ``recording.cells``, which are above this room."""
+    """How nodes are evaluated: set by ``evaluate`` and ``lazy.views``, which are above this room."""
 
     compute: ClassVar[Callable[[list[Node]], None]]
     with_others: ClassVar[Callable[[World, list[Node]], list[Node]]]

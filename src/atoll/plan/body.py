@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.llvm.spec import Instruction, Reduction
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation
-from ..kernels.spec import Instruction, Reduction
 from ..layout import IndexSet, Range
 from ..ops.placement import Place
 from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .scattered import counts_locally, first_of, hop, region_under, shape_under
 from .shares import Intervals, intervals_of, local_geometry
-from .unknown import Number, dense_shape
+from .symbolic import Number, dense_shape
 
 Box = tuple[tuple[int, int], ...]
 

@@ -7,15 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..graph.geometry import Geometry
-from ..graph.node import Node, Operation, Site
-from ..graph.words import label
-from ..layout import Layout
-from ..ops.placement import Place
-from ..ops.reduction import reduced_shape
-from ..run.across import FoldAcross
-from ..run.collective import fold_plan
-from ..run.exchange import (
+from ..collective import fold_plan
+from ..collective.steps import FoldAcross
+from ..execute.exchange import (
     AcrossRanks,
     CopyInside,
     FinishExchange,
@@ -23,29 +17,28 @@ from ..run.exchange import (
     Position,
     StartExchange,
 )
-from ..run.parts import Step
-from ..run.program import (
-    Allocate,
-    Combine,
-    CombinePositions,
-    Copy,
-    Program,
-    Share,
-)
+from ..execute.parts import Step
+from ..execute.program import Allocate, Combine, CombinePositions, Copy, Program, Share
+from ..graph.geometry import Geometry
+from ..graph.node import Node, Operation, Site
+from ..graph.words import label
+from ..layout import Layout
+from ..ops.placement import Place
+from ..ops.reduction import reduced_shape
 from .body import Needs, Patch
+from .coalesce import Begin, Exchange, read_elsewhere
 from .counted import Reading, counted_exchange
 from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import cuts_of, plan_exchange
 from .groups import Group, make_groups
 from .identities import identity
-from .joining import Begin, Exchange, read_elsewhere
 from .launches import Launch
 from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
 from .readers import readers_of
 from .shares import intervals_of
 from .statements import Trace, make_statements
-from .unknown import dense_shape
+from .symbolic import dense_shape
 
 
 def _site_of(node: Node) -> Site | None:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comm.communicator import Communicator
+from ..execute.exchange import Incoming, Inside, Outgoing, StartExchange
 from ..graph.geometry import Geometry
 from ..layout import needed
 from ..layout.transfer import region_key
 from ..ops.placement import Place
-from ..run.exchange import Incoming, Inside, Outgoing, StartExchange
 from .maps import AxisMap
 from .readers import who_reads_share
 from .scattered import has_share, region_under

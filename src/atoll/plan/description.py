@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..execute.parts import Step
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Layout
-from ..run.parts import Step
 from .body import Patch, Registers
 from .groups import Group
 

@@ -15,21 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..comm.world import World
+from ..context import statistics
+from ..execute.exchange import CopyInside, FinishExchange, Incoming, Inside, Outgoing, StartExchange
+from ..execute.parts import State
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
 from ..layout import IndexSet, Layout, Range, needed
 from ..layout.transfer import region_key
 from ..ops.fingerprint import of_move
-from ..run import statistics
-from ..run.exchange import (
-    CopyInside,
-    FinishExchange,
-    Incoming,
-    Inside,
-    Outgoing,
-    StartExchange,
-)
-from ..run.parts import State
 from .maps import identity
 from .shares import Intervals, common, intervals_of, key_of, pieces_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..graph.node import Node
-from .unknown import dense_shape
+from .symbolic import dense_shape
 
 _DEEP = 40
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.llvm.spec import KernelSpec
 from ..graph.node import Operation
-from ..kernels.spec import KernelSpec
 from .body import Memory
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.llvm.block import rounds
+from ..backend.llvm.spec import Instruction, KernelSpec, Operand, Reduction
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..kernels.block import rounds
-from ..kernels.spec import Instruction, KernelSpec, Operand, Reduction
 from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
@@ -27,9 +27,9 @@ from .orders import Order, axis_to_cut, parted
 from .patches import join_patches
 from .scattered import counts_of, seated, sets_of
 from .shares import intervals_of
-from .slabs import Cut, cut_into_slabs
+from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
-from .unknown import function, greatest, least
+from .symbolic import function, greatest, least
 
 CHUNK_ELEMENTS = 1 << 15
 _LONGEST_RUN = 16
@@ -328,7 +328,7 @@ def _launches(
 
 
 def _is_flat(body: Body, loops: list[Loop]) -> bool:
-    """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.kernels.block.is_flat`."""
+    """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.backend.llvm.block.is_flat`."""
     folds, ndim = body.reductions, len(body.box)
     whole = all(len(one.axes) == ndim for one in folds)
     return len(loops) > 1 and whole and any(rounds(one) for one in folds)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
+from ..backend import llvm
 from ..graph.node import Node, view_of
 
 
 def _compressed(a: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> Any:
     """The elements where the mask is true; by a kernel of its own, where the arrays are contiguous."""
-    return kernels.selected(a, mask) if kernels.can_select(a, mask) else a[mask]
+    return llvm.selected(a, mask) if llvm.can_select(a, mask) else a[mask]
 
 
 def numpy_function(node: Node) -> tuple[Callable[..., Any], tuple[int, ...]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..collective.steps import CompressAcross, CountLocally, ReadAcross, is_readable
 from ..comm.world import World
+from ..execute.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
+from ..execute.program import ByNumpy, Copy
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..layout import Layout, Range
 from ..ops.placement import Place, goes_across
-from ..run.across import CompressAcross, CountLocally, ReadAcross, is_readable
-from ..run.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
-from ..run.program import ByNumpy, Copy
 from .body import Patch
 from .exchange import plan_exchange
 from .maps import broadcast_map, identity
@@ -20,7 +20,7 @@ from .numpy_nodes import numpy_function
 from .readers import who_reads_share
 from .shares import intervals_of
 from .steps import Steps
-from .unknown import dense_shape
+from .symbolic import dense_shape
 
 
 class StepsByNumpy(Steps):

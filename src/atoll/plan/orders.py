@@ -2,7 +2,7 @@
 
 A rounded sum or product shows in which order it was made. So that order follows from what is folded alone: the axes
 are taken as the value that is folded would lie in memory, the slowest first. A fold of all axes takes the
-elements as those of one row (:func:`~atoll.kernels.block.is_flat`). Folds that want different loops
+elements as those of one row (:func:`~atoll.backend.llvm.block.is_flat`). Folds that want different loops
 become nests of their own, which read what they need once more; other statements go with any of them. A fold of what the same nest
 stores stays there: outside it would meet other values.
 """
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 
+from ..backend.llvm.block import rounds
+from ..backend.llvm.levels import arguments, whole
+from ..backend.llvm.spec import Reduction
 from ..graph.geometry import Geometry
-from ..kernels.block import rounds
-from ..kernels.levels import arguments, whole
-from ..kernels.spec import Reduction
 from .body import Body
-from .slabs import ENOUGH, LONG
-from .unknown import Number
+from .split_reductions import ENOUGH, LONG
+from .symbolic import Number
 
 Order = tuple[int, ...]
 Want = tuple[Order, tuple[int, ...]]

@@ -13,7 +13,7 @@ from math import prod
 
 from .body import Body, Needs, Patch
 from .shares import Intervals
-from .unknown import dense_shape
+from .symbolic import dense_shape
 
 
 def join_patches(bodies: Sequence[Body], needs: Needs) -> None:

@@ -22,7 +22,7 @@ from .body import Registers
 from .groups import Group
 from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .shares import Intervals, bounds_of, intervals_of, owners_of
-from .unknown import greatest, least
+from .symbolic import greatest, least
 
 Found = tuple[Node, AxisMap | None]
 """A node in memory, and the map under which it is read; ``None`` where all of it is."""

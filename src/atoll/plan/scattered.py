@@ -21,7 +21,7 @@ from ..graph.geometry import Geometry
 from ..layout import IndexSet, Layout, Range
 from ..ops.placement import Place
 from .maps import AxisMap
-from .unknown import Number, function
+from .symbolic import Number, function
 
 Sets = tuple[IndexSet, ...]
 

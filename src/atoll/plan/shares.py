@@ -22,7 +22,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
 from ..ops.placement import Place
-from .unknown import Given, Number, dense_shape, function, greatest, least
+from .symbolic import Given, Number, dense_shape, function, greatest, least
 
 Interval = tuple[Number, Number]
 """First index, and the one after the last."""

@@ -20,9 +20,9 @@ from ..ops.elementwise import is_native, parts_of
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .flattened import unshape_reductions
+from .hazards import reads_safely
 from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .reasons import Chosen
-from .safety import reads_safely
 from .scattered import counts_locally
 
 MAX_OPERATIONS = 200

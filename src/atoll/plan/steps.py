@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..execute.exchange import CopyInside, FinishExchange, StartExchange
+from ..execute.parts import Step
+from ..execute.program import Allocate, Release
 from ..graph.node import Node
 from ..layout import Range
-from ..run.exchange import CopyInside, FinishExchange, StartExchange
-from ..run.parts import Step
-from ..run.program import Allocate, Release
 from .body import Patch, Registers
 from .exchange import plan_exchange
 from .launches import Launch

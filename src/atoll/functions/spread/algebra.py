@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ...collective import even_rows, redistributed
+from ...collective.factors import cholesky as factor_cholesky
+from ...collective.factors import dealt_rows, diagonal, lu, solved
 from ...comm.world import World
-from ...recording import shaping
-from ...recording.creation import asarray
-from ...recording.sections import of_section, section_of
-from ...recording.spread import world_of
-from ...run.collective import even_rows, redistributed
-from ...run.collective.factors import cholesky as factor_cholesky
-from ...run.collective.factors import dealt_rows, diagonal, lu, solved
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.sections import of_section, section_of
+from ...lazy.spread import world_of
 from .orthogonal import floats, of_each, singular_values, stack_of
 from .table import arrays_of, call, into, on_ranks, world_among
 

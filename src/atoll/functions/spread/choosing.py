@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import selecting, shaping
-from ...recording.cells import Handle
-from ...recording.creation import asarray
-from ...recording.spread import place_of
+from ...lazy import selecting, shaping
+from ...lazy.creation import asarray
+from ...lazy.spread import place_of
+from ...lazy.views import Handle
 from .table import arrays_of, by_blocks, call, into, on_ranks, world_among
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import shaping
-from ...recording.creation import asarray
-from ...recording.picking import small_or_spread
-from ...recording.spread import place_of
-from ...run.collective import even_line, store
-from ...run.collective.section import empty
+from ...collective import even_line, store
+from ...collective.section import empty
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.fancy_indexing import small_or_spread
+from ...lazy.spread import place_of
 from .table import alike, arrays_of, call, line_of, on_ranks, total, world_among
 
 

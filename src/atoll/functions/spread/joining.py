@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import creation, shaping
-from ...recording.cells import Handle
-from ...recording.creation import asarray
-from ...recording.making import plain
-from ...recording.spread import place_of
+from ...lazy import creation, shaping
+from ...lazy.creation import asarray
+from ...lazy.making import plain
+from ...lazy.spread import place_of
+from ...lazy.views import Handle
 from .table import arrays_of, call, into, on_ranks, world_among
 
 Array = np.ndarray[Any, Any]

@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...comm.world import World
-from ...layout import Layout
-from ...recording import ordering, shaping
-from ...recording.cells import Handle
-from ...recording.creation import asarray
-from ...recording.picking import numbered, small_or_spread
-from ...recording.sections import section_of
-from ...recording.spread import place_of, world_of
-from ...run.collective import (
+from ...collective import (
     Section,
     compressed,
     even_line,
@@ -27,7 +19,15 @@ from ...run.collective import (
     starts,
     store,
 )
-from ...run.collective.section import empty
+from ...collective.section import empty
+from ...comm.world import World
+from ...layout import Layout
+from ...lazy import ordering, shaping
+from ...lazy.creation import asarray
+from ...lazy.fancy_indexing import numbered, small_or_spread
+from ...lazy.sections import section_of
+from ...lazy.spread import place_of, world_of
+from ...lazy.views import Handle
 from .table import arrays_of, by_blocks, call, line_of, on_ranks, small_or_there, world_among
 
 Array = np.ndarray[Any, Any]

@@ -15,16 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...comm.trail import allgather
-from ...comm.world import World
-from ...layout import Layout
-from ...recording import shaping
-from ...recording.creation import asarray
-from ...recording.sections import of_section, result_layout, section_of
-from ...recording.spread import world_of
-from ...run.collective import Section, even_rows, redistributed, reshaped
-from ...run.collective.factors import everywhere
-from ...run.collective.reflections import (
+from ...collective import Section, even_rows, redistributed, reshaped
+from ...collective.factors import everywhere
+from ...collective.reflections import (
     factored,
     in_rows,
     is_one_panel,
@@ -34,6 +27,13 @@ from ...run.collective.reflections import (
     tall_r,
     upper_rows,
 )
+from ...comm.in_step import allgather
+from ...comm.world import World
+from ...layout import Layout
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.sections import of_section, result_layout, section_of
+from ...lazy.spread import world_of
 from ..public import names
 from .table import Entry, arrays_of, call, every_rank, on_ranks, small_or_there, world_among
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording.cells import Handle
+from ...lazy.views import Handle
 from .table import call, into, on_ranks
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ...collective import Section, compressed, fetch, in_order
 from ...comm.world import World
-from ...recording import shaping
-from ...recording.creation import asarray
-from ...recording.making import plain
-from ...recording.spread import in_step, world_of
-from ...run.collective import Section, compressed, fetch, in_order
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.making import plain
+from ...lazy.spread import in_step, world_of
 from .table import along, arrays_of, call, in_c_order, into, line_of, normal_axis, on_ranks
 
 Array = np.ndarray[Any, Any]

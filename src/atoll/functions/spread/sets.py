@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import shaping
-from ...recording.creation import asarray
-from ...recording.spread import place_of
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.spread import place_of
 from .table import arrays_of, by_blocks, call, on_ranks, world_among
 
 

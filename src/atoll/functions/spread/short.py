@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...comm.trail import allgather
+from ...collective import Section, fetch_flat, redistributed, uneven_line
+from ...comm.in_step import allgather
 from ...graph.geometry import kept_order
+from ...lazy import selecting, shaping
+from ...lazy.creation import asarray
+from ...lazy.elementwise import general
+from ...lazy.spread import world_of
 from ...ops.elementwise import is_native
-from ...recording import selecting, shaping
-from ...recording.creation import asarray
-from ...recording.elementwise import general
-from ...recording.spread import world_of
-from ...run.collective import Section, fetch_flat, redistributed, uneven_line
 from .table import (
     along,
     arrays_of,

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ...comm.world import current_world
-from ...recording import creation
-from ...recording.cells import Handle
-from ...recording.creation import asarray
-from ...recording.making import is_small
-from ...recording.spread import in_step
+from ...lazy import creation
+from ...lazy.creation import asarray
+from ...lazy.making import is_small
+from ...lazy.spread import in_step
+from ...lazy.views import Handle
 from .table import call, on_ranks
 
 MOST = 1 << 20

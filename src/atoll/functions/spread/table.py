@@ -22,17 +22,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...comm.trail import allgather, bcast_object
+from ...collective import Section, even_line, even_rows, redistributed, reshaped
+from ...comm.in_step import allgather, bcast_object
 from ...comm.world import World
 from ...config import config
 from ...layout import Layout
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.sections import of_section, result_layout, section_of
+from ...lazy.spread import world_of
+from ...lazy.views import Handle
 from ...ops.elementwise import is_native
-from ...recording import shaping
-from ...recording.cells import Handle
-from ...recording.creation import asarray
-from ...recording.sections import of_section, result_layout, section_of
-from ...recording.spread import world_of
-from ...run.collective import Section, even_line, even_rows, redistributed, reshaped
 from ..public import names
 
 Array = np.ndarray[Any, Any]

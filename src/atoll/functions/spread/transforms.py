@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...comm.world import World
-from ...recording import shaping
-from ...recording.creation import asarray
-from ...recording.making import is_small
-from ...recording.spread import world_of
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.making import is_small
+from ...lazy.spread import world_of
 from .table import along, call, into, normal_axis, on_ranks
 
 Array = np.ndarray[Any, Any]

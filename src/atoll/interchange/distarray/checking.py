@@ -15,7 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ...comm.communicator import Communicator
-from ...comm.trail import agree
+from ...comm.in_step import agree
 from ..findings import noted, warn
 from ..worlds import world_of
 from .description import Dimension, Section, Violation

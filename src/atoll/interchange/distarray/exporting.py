@@ -32,9 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BufferTypeError, ProtocolError
+from ...execute.halo import wrapped
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis
 from ...layout.grids import factorisations
-from ...run.halo import wrapped
 
 EMPTY = -1
 """In an order: the process at this coordinate holds nothing of the axis."""

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from ...comm.communicator import Communicator
-from ...comm.trail import agree
+from ...comm.in_step import agree
 from ..findings import noted, warn
 from ..worlds import world_of
 from .description import Container, Extents, Position, Section, Shape, Violation

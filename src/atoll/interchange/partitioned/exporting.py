@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ...comm.trail import agree
+from ...comm.in_step import agree
 from ...comm.world import World
 from ...errors import ProtocolError
 from ...layout import Axis, BlockAxis, CyclicAxis

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...comm.trail import alltoall_object
+from ...comm.in_step import alltoall_object
 from ...comm.world import World
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Layout, Range

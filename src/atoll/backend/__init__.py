@@ -1,0 +1,1 @@
+"""Kernels and memory: one package per backend."""

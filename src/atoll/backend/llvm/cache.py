@@ -1,0 +1,237 @@
+"""Compiled kernels on disk, so that the next program starts with them.
+
+One file per kernel, named by a digest of everything that the machine code depends on
+(:func:`key_of`). An object file is loaded into the process as code, and the loader trusts it: a
+truncated one crashes, a flipped bit computes something else. So
+
+* the folder must belong to this user and be writable by nobody else, or no cache is used;
+* so must a file, which has to be a regular one: no pipe is waited for, no link followed, no device read;
+* a file carries a checksum over its key and its contents, which is verified before the
+  bytes are handed out; a file that fails is removed;
+* a file appears by renaming, complete or not at all, so processes need no locks.
+
+Nothing here raises for the state of a disk: a cache that cannot be used is no cache, and
+:func:`describe` says why. The folder is kept under :data:`LARGEST` bytes by removing what was
+used longest ago.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..._version import __version__
+from ...config import config
+
+if TYPE_CHECKING:
+    import hashlib
+
+FORMAT = 1
+"""The number of the file format; part of every key."""
+
+LARGEST = 64 << 20
+"""The most bytes that the folder may hold."""
+
+_MAGIC = b"atoll kernel\n"
+_DIGEST = 32
+_BLOCK = 4096  # a file occupies whole blocks of the disk
+_DAY = 86_400.0
+
+_NAME = re.compile(r"[0-9a-f]{40}|\.[0-9a-f]{40}\.\d+\.[0-9a-f]+")
+
+_TURN = 128
+"""One of so many kernels, whichever process stores it, has the folder measured."""
+
+_written = 0  # bytes that this process has stored since it last measured the folder
+
+
+class _UnusableError(Exception):
+    """Why there is no cache."""
+
+
+def key_of(*parts: object) -> str:
+    """The name of a kernel that depends on ``parts``, by their ``str``, and on this version of atoll.
+
+    The caller adds what it knows: versions of LLVM and libm, the processor and its features,
+    the text of the kernel's specification.
+    """
+    digest = _digest(20)
+    for part in (FORMAT, __version__, _sources(), *parts):
+        text = str(part).encode()
+        # Lengths keep ('ab', 'c') and ('a', 'bc') apart.
+        digest.update(len(text).to_bytes(8, "little"))
+        digest.update(text)
+    return digest.hexdigest()
+
+
+def _digest(size: int) -> hashlib.blake2b:
+    import hashlib  # it loads a large library, and a program without large arrays needs no digest
+
+    return hashlib.blake2b(digest_size=size)
+
+
+@cache
+def _sources() -> str:
+    """A digest of this package's own code: a changed code generator never meets its old kernels."""
+    digest = _digest(16)
+    folder = os.path.dirname(os.path.abspath(__file__))
+    with suppress(OSError):
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), "rb") as file:
+                    digest.update(file.read())
+    return digest.hexdigest()
+
+
+def load(key: str) -> bytes | None:
+    """What was stored under ``key``, or None if there is nothing sound."""
+    try:
+        with _folder(create=False) as folder:
+            return _read(folder, key)
+    except (OSError, _UnusableError):
+        return None
+
+
+def store(key: str, data: bytes) -> bool:
+    """Keep ``data`` under ``key``; False if that was not possible."""
+    global _written
+    try:
+        with _folder(create=True) as folder:
+            _write(folder, key, data)
+            _written += _occupied(len(data))
+            if _written >= LARGEST // 16 or int(key, 16) % _TURN == 0:
+                _written = 0
+                _evict(folder)
+            return True
+    except (OSError, _UnusableError):
+        return False
+
+
+def describe() -> str:
+    """Where kernels are kept, or why they are not; one line for a person."""
+    try:
+        with _folder(create=True) as folder:
+            sizes = [_occupied(size) for _, size, _ in _files(folder)]
+        return f"{path()}: {len(sizes)} kernels, {sum(sizes) / 2**20:.1f} MiB"
+    except _UnusableError as error:
+        return f"no kernel cache: {error}"
+    except OSError as error:
+        return f"no kernel cache: {path()}: {error.strerror}"
+
+
+def path() -> str | None:
+    """The folder that the settings name, whether or not it can be used."""
+    setting: str = config.kernel_cache
+    if setting == "off":
+        return None
+    if setting != "auto":
+        return os.path.abspath(os.path.expanduser(setting))
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "atoll", "kernels") if os.path.isabs(base) else None
+
+
+@contextmanager
+def _folder(create: bool) -> Iterator[int]:
+    """The folder, open and verified. All files are reached through this descriptor, so that
+    nobody can put another folder in its place after the check."""
+    name = path()
+    if name is None:
+        raise _UnusableError("it is switched off, or there is no home folder")
+    if create:
+        os.makedirs(name, mode=0o700, exist_ok=True)
+    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _check_owner(name, os.fstat(folder))
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _check_owner(name: str, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise _UnusableError(f"{name} belongs to user {status.st_uid}, not to {os.geteuid()}")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = stat.S_IMODE(status.st_mode)
+        raise _UnusableError(f"{name} has mode {mode:o}; only its owner may write to it")
+
+
+def _checksum(key: str, data: bytes) -> bytes:
+    digest = _digest(_DIGEST)
+    digest.update(key.encode() + b"\n" + data)
+    return digest.digest()
+
+
+def _read(folder: int, key: str) -> bytes | None:
+    # Not blocking: to open a pipe would wait for somebody to write to it.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(key, flags, dir_fd=folder)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            raise _UnusableError(f"{key} is no file of a kernel")
+        _check_owner(key, status)
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(status.st_size)
+        start = len(_MAGIC) + _DIGEST
+        data = content[start:]
+        if content[:start] != _MAGIC + _checksum(key, data):
+            os.unlink(key, dir_fd=folder)
+            return None
+        if time.time() - status.st_mtime > _DAY:  # in use: the last to be evicted
+            with suppress(OSError):
+                os.utime(descriptor)
+        return data
+    finally:
+        os.close(descriptor)
+
+
+def _write(folder: int, key: str, data: bytes) -> None:
+    temporary = f".{key}.{os.getpid()}.{os.urandom(4).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
+        with open(descriptor, "wb") as file:
+            file.write(_MAGIC + _checksum(key, data) + data)
+        os.rename(temporary, key, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def _occupied(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _files(folder: int) -> list[tuple[float, int, str]]:
+    """(last use, size, name) of every file of a kernel; other processes may be removing some, and
+    what has another name is somebody's who chose this folder for more than kernels."""
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in filter(lambda entry: _NAME.fullmatch(entry.name), entries):
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    found.append((status.st_mtime, status.st_size, entry.name))
+    return found
+
+
+def _evict(folder: int) -> None:
+    """Remove what a dead process left half-written, and the oldest kernels beyond the limit."""
+    files = sorted(_files(folder))
+    total = sum(_occupied(size) for _, size, _ in files)
+    limit = LARGEST if total <= LARGEST else LARGEST * 3 // 4
+    hour_ago = time.time() - 3600.0
+    for used, size, name in files:
+        if total > limit or (name.startswith(".") and used < hour_ago):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+            total -= _occupied(size)

@@ -1,0 +1,237 @@
+"""From a specification to machine code in this process: a draft first, the best code once that pays.
+
+LLVM's code generator takes three times as long to make its best code of a kernel as to make any (30 ms and 9), and the loops
+are hardly quicker for it: they are vectors already. So the engine's kernels begin as *drafts*. A kernel that has done
+as much work as makes up for compiling it again is *finished*, in place: whoever runs it asks for its address anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...context import statistics
+from ...context.threads import process_lock
+from . import cache
+from .kernel import Kernel
+from .machine import Machine, machine
+from .nest import build
+from .spec import KernelSpec
+
+DRAFT_WORK = 1 << 25
+"""Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
+LEAST_WORK = 1 << 15
+"""What a call counts for at least."""
+KERNELS_KEPT = 1024
+"""How many kernels are known beside those that plans hold; the oldest are forgotten."""
+_QUICK, _BEST = 0, 3
+_SHELF = 32
+_DRAFT = "_draft"
+
+
+class _Shelf:
+    """The engine in whose memory the code of some kernels lies. It goes with the last of them."""
+
+    __slots__ = ("__weakref__", "_engine", "taken")
+
+    def __init__(self, here: Machine) -> None:
+        import llvmlite.binding as llvm
+
+        empty = llvm.parse_assembly(f'target triple = "{here.triple}"')
+        self._engine = llvm.create_mcjit_compiler(empty, _target(here))
+        self.taken = 0
+
+    def add(self, name: str, code: bytes) -> int:
+        """The address of ``name`` in an object file, which is taken into the process."""
+        import llvmlite.binding as llvm
+
+        # The engine copies the sections; neither the object nor a module stays.
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        self.taken += 1
+        address: int = self._engine.get_function_address(name)
+        assert address, f"there is no function {name} in its own module"
+        return address
+
+
+class Compiler:
+    """Makes kernels, each once, as long as they are known, and functions of other modules, which stay.
+
+    They are for the machine of the settings, or for another that this processor can stand for.
+    """
+
+    def __init__(self, other: Machine | None = None) -> None:
+        self._other = other
+        self._kernels: OrderedDict[KernelSpec | str, Kernel] = OrderedDict()
+        self._lock = process_lock
+        self._newest: _Shelf | None = None
+        self._functions: _Shelf | None = None
+        self._addresses: dict[str, int] = {}
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the code is for."""
+        return self._other or machine()
+
+    def kernel(self, spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
+        """The kernel of ``spec``, compiled if this process has not met it, or taken from disk.
+
+        It may be a draft, if there is no more ``work`` for it yet.
+        """
+        key = _key(spec)
+        found = self._kernels.get(key)
+        if found is None:
+            with self._lock:
+                found = self._kernels.get(key)
+                if found is None:
+                    draft = work <= DRAFT_WORK and self.machine.x86
+                    found = self._make(spec, draft)
+                    if len(self._kernels) >= KERNELS_KEPT:
+                        self._kernels.popitem(last=False)
+                        statistics.add("kernels_dropped")
+                    self._kernels[key] = found
+        if found.draft and work > DRAFT_WORK:
+            self.finish(found)
+        return found
+
+    def _make(self, spec: KernelSpec, draft: bool) -> Kernel:
+        name = name_of(spec)
+        statistics.add("kernels_compiled")
+        code = cache.load(self._key_on_disk(name)) if draft else None
+        if code is not None:
+            draft = False
+        elif draft:
+            name += _DRAFT
+        kernel = Kernel(spec, draft)
+        self._put(kernel, name, code or self._made(spec, name, _QUICK if draft else _BEST))
+        return kernel
+
+    def _made(self, spec: KernelSpec, name: str, effort: int) -> bytes:
+        return self._code(name, lambda: build(spec, name, self.machine), effort)
+
+    def finish(self, kernel: Kernel) -> None:
+        """Make the best code for a kernel that is a draft."""
+        with self._lock:
+            if kernel.draft:
+                name = name_of(kernel.spec)
+                self._put(kernel, name, self._made(kernel.spec, name, _BEST))
+                kernel.draft = False
+
+    def _put(self, kernel: Kernel, name: str, code: bytes) -> None:
+        """Take the code of a kernel into the process, for as long as somebody has the kernel."""
+        if self._newest is None or self._newest.taken >= _SHELF:
+            self._newest = _Shelf(self.machine)
+        kernel.take(self._newest.add(name, code), self._newest)
+
+    def function(self, name: str, text: str) -> int:
+        """The address of the function ``name`` of a module; two modules must not have it."""
+        with self._lock:
+            known = self._addresses.get(name)
+            if known is not None:  # two threads may ask for it at the same time
+                return known
+            statistics.add("kernels_compiled")
+            if self._functions is None:
+                self._functions = _Shelf(self.machine)
+            found = self._functions.add(name, self._code(name, lambda: text, _BEST))
+            self._addresses[name] = found
+            return found
+
+    def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
+        """The object file of a module whose function is called ``name``, from disk or made now."""
+        key = self._key_on_disk(name)
+        code = cache.load(key)
+        if code is None:
+            code = emit(text(), self.machine, effort)
+            cache.store(key, code)
+        return code
+
+    def _key_on_disk(self, name: str) -> str:
+        return cache.key_of(name, self.machine, *_versions())
+
+
+def is_compiled(spec: KernelSpec) -> bool:
+    """Whether this process has the kernel of ``spec`` already."""
+    return _key(spec) in compiler._kernels
+
+
+def compile_kernel(spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
+    """The kernel of ``spec``; the same one for the same specification. Where there is little ``work``, a draft will do."""
+    return compiler.kernel(spec, work)
+
+
+def worked(kernel: Kernel, work: int) -> bool:
+    """Note that a draft has worked, and finish it once that pays; whether it is finished."""
+    if kernel.draft:
+        kernel.done += max(work, LEAST_WORK)
+        if kernel.done > DRAFT_WORK:
+            compiler.finish(kernel)
+    return not kernel.draft
+
+
+def compile_text(what: str, text: str) -> int:
+    """The address of the function ``@NAME`` of a module that was written by hand.
+
+    It is called after ``what`` it does, which is for people, and after the text, which tells modules apart.
+    """
+    name = f"atoll_{what}_" + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return compiler.function(name, text.replace("NAME", name))
+
+
+def kernel_text(spec: KernelSpec) -> str:
+    """The LLVM text of a kernel, for people."""
+    return build(spec, name_of(spec), machine())
+
+
+def name_of(spec: KernelSpec) -> str:
+    """The symbol of a kernel: the same in every process."""
+    return "atoll_" + hashlib.blake2b(repr(spec).encode(), digest_size=16).hexdigest()
+
+
+def _key(spec: KernelSpec) -> KernelSpec | str:
+    """What tells specifications apart: themselves, unless ``==`` is wrong about their constants.
+
+    The two zeros are equal to each other, and a NaN is not equal to itself.
+    """
+    for instruction in spec.body:
+        if instruction.op == "const":
+            number = instruction.args[0]
+            if number == 0 or number != number or isinstance(number, complex):
+                return name_of(spec)
+    return spec
+
+
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    """What machine code depends on besides this package and the processor."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    # NumPy's release decides how complex products are rounded.
+    return (llvmlite.__version__, str(llvm.llvm_version_info), np.__version__)
+
+
+def emit(text: str, here: Machine, effort: int = _BEST) -> bytes:
+    """The object file of a module.
+
+    The text is vectorised already and has no redundancy worth a pass over it: what LLVM's
+    code generator does on its own is enough.
+    """
+    import llvmlite.binding as llvm
+
+    return bytes(_target(here, effort).emit_object(llvm.parse_assembly(text)))
+
+
+def _target(here: Machine, effort: int = _BEST) -> Any:
+    import llvmlite.binding as llvm
+
+    return llvm.Target.from_triple(here.triple).create_target_machine(
+        cpu=here.cpu, features=here.features, opt=effort, jit=True
+    )
+
+
+compiler = Compiler()

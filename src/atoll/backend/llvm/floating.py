@@ -1,0 +1,255 @@
+"""Floating-point ufuncs that take more than one instruction."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from .arithmetic import (
+    copysign,
+    is_finite,
+    is_inf,
+    is_nan,
+    magnitude,
+    mantissa_mask,
+    pattern,
+    sign_bit,
+)
+from .builder import INVALID, OVERFLOW, Code, Value, is_signed
+from .scalar_lanes import one_by_one
+from .types import MANTISSA, SIGNED_BITS, VALUE_TYPE, bits, itemsize
+
+
+def sign(code: Code, value: Value) -> Value:
+    """-1, 0 or 1; NaN for NaN."""
+    nil = code.const(value.dtype, 0.0)
+    up, down = code.fcmp("ogt", value, nil), code.fcmp("olt", value, nil)
+    result = code.select(is_nan(code, value), value, nil)
+    result = code.select(down, code.const(value.dtype, -1.0), result)
+    return code.select(up, code.const(value.dtype, 1.0), result)
+
+
+def reciprocal(code: Code, value: Value) -> Value:
+    """``1 / value``."""
+    return code.op("fdiv", code.const(value.dtype, 1.0), value)
+
+
+def square(code: Code, value: Value) -> Value:
+    """``value * value``."""
+    return code.op("fmul", value, value)
+
+
+def to_radians(code: Code, value: Value) -> Value:
+    """Degrees as radians."""
+    return code.op("fmul", value, code.const(value.dtype, _ratio(value.dtype, math.pi, 180.0)))
+
+
+def to_degrees(code: Code, value: Value) -> Value:
+    """Radians as degrees."""
+    return code.op("fmul", value, code.const(value.dtype, _ratio(value.dtype, 180.0, math.pi)))
+
+
+def _ratio(dtype: str, a: float, b: float) -> float:
+    """``a / b`` in the arithmetic of ``dtype``."""
+    if dtype == "f8":
+        return a / b
+    # The operands are rounded first; the quotient is rounded again when it is written down.
+    single = [struct.unpack("f", struct.pack("f", x))[0] for x in (a, b)]
+    return float(single[0] / single[1])
+
+
+def heaviside(code: Code, value: Value, at_zero: Value) -> Value:
+    """0, ``at_zero`` or 1 by the sign of ``value``."""
+    nil, one = code.const(value.dtype, 0.0), code.const(value.dtype, 1.0)
+    result = code.select(code.fcmp("olt", value, nil), nil, one)
+    result = code.select(code.fcmp("oeq", value, nil), at_zero, result)
+    return code.select(is_nan(code, value), value, result)
+
+
+# division with remainder
+
+
+def fmod(code: Code, a: Value, b: Value) -> Value:
+    """The remainder with the sign of the dividend.
+
+    If the quotient fits the fraction, ``x - trunc(x / y) * y`` has no rounding but that of the
+    quotient, which may make it one too great. Other lanes go to the C library.
+    """
+    if not code.machine.fused:
+        return code.libm("fmod", a, b)
+    dtype = a.dtype
+    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
+    x, y = code.intrinsic("fabs", a), code.intrinsic("fabs", b)
+    scaled = code.op("fmul", x, code.const(dtype, 0.5 ** (MANTISSA[dtype] - 1)))
+    plain = code.op("and", code.fcmp("olt", scaled, y), is_finite(code, y))
+    x, y = code.select(plain, x, one), code.select(plain, y, one)
+    quotient = code.intrinsic("trunc", code.op("fdiv", x, y))
+    rest = code.intrinsic("fma", code.op("fneg", quotient), y, x)
+    over = code.fcmp("olt", rest, nil)
+    rest = code.select(over, code.op("fadd", rest, y), rest)
+    return one_by_one(code, "fmod", plain, copysign(code, rest, a), a, b)
+
+
+def _adjusts(code: Code, b: Value, rest: Value) -> Value:
+    """Where a truncated quotient is one more than a floored one."""
+    nil = code.const(b.dtype, 0.0)
+    differ = code.op("xor", code.fcmp("olt", b, nil), code.fcmp("olt", rest, nil))
+    return code.op("and", code.fcmp("une", rest, nil), differ)
+
+
+def _floored(code: Code, a: Value, b: Value, rest: Value) -> Value:
+    """The floored quotient, from the truncated remainder; ``b`` is not zero."""
+    dtype = a.dtype
+    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
+    quotient = code.op("fdiv", code.op("fsub", a, rest), b)
+    quotient = code.op("fsub", quotient, code.select(_adjusts(code, b, rest), one, nil))
+    floored = code.intrinsic("floor", quotient)
+    above = code.fcmp("ogt", code.op("fsub", quotient, floored), code.const(dtype, 0.5))
+    floored = code.op("fadd", floored, code.select(above, one, code.const(dtype, -0.0)))
+    negative = code.op("xor", sign_bit(code, a), sign_bit(code, b))
+    signed_zero = code.select(negative, code.const(dtype, -0.0), nil)
+    return code.select(code.fcmp("une", quotient, nil), floored, signed_zero)
+
+
+def floor_divide(code: Code, a: Value, b: Value) -> Value:
+    """The quotient, rounded down; ``a / b`` where ``b`` is zero."""
+    one = code.const(a.dtype, 1.0)
+    zero = code.fcmp("oeq", b, code.const(a.dtype, 0.0))
+    safe, dividend = code.select(zero, one, b), code.select(zero, one, a)
+    floored = _floored(code, dividend, safe, fmod(code, dividend, safe))
+    return code.select(zero, code.op("fdiv", a, code.select(zero, b, one)), floored)
+
+
+def remainder(code: Code, a: Value, b: Value) -> Value:
+    """The remainder with the sign of the divisor; NaN where that is zero."""
+    nil = code.const(a.dtype, 0.0)
+    rest = fmod(code, a, b)
+    moved = code.select(_adjusts(code, b, rest), b, code.const(a.dtype, -0.0))
+    some = code.fcmp("une", rest, nil)
+    result = code.select(some, code.op("fadd", rest, moved), copysign(code, nil, b))
+    return code.select(code.fcmp("oeq", b, nil), rest, result)
+
+
+def divmod_quotient(code: Code, a: Value, b: Value) -> Value:
+    """The first result of ``divmod``, whose flags include those of the remainder."""
+    one = code.const(a.dtype, 1.0)
+    zero = code.fcmp("oeq", b, code.const(a.dtype, 0.0))
+    rest = fmod(code, a, b)
+    safe, dividend = code.select(zero, one, b), code.select(zero, one, a)
+    floored = _floored(code, dividend, safe, code.select(zero, one, rest))
+    return code.select(zero, code.op("fdiv", a, code.select(zero, b, one)), floored)
+
+
+# neighbours, fractions and exponents
+
+
+def nextafter(code: Code, a: Value, b: Value) -> Value:
+    """The next number after ``a`` towards ``b``."""
+    kind = SIGNED_BITS[a.dtype]
+    one, minus = code.const(kind, 1), code.const(kind, -1)
+    nil = code.const(a.dtype, 0.0)
+    whole = pattern(code, a)
+    outward = code.op("xor", code.fcmp("olt", a, b), sign_bit(code, a))
+    stepped = code.retype(code.op("add", whole, code.select(outward, one, minus)), a.dtype)
+    smallest = copysign(code, code.retype(one, a.dtype), b)
+    result = code.select(code.fcmp("oeq", a, nil), smallest, stepped)
+    # Between two zeros, half precision differs from the others in NumPy.
+    result = code.select(code.fcmp("oeq", a, b), a if a.dtype == "f2" else b, result)
+    result = code.select(is_nan(code, b), b, result)
+    result = code.select(is_nan(code, a), a, result)
+    code.flag(code.op("and", is_finite(code, a), is_inf(code, result)), OVERFLOW)
+    return result
+
+
+def spacing(code: Code, value: Value) -> Value:
+    """The distance to the next number away from zero, with the sign of ``value``.
+
+    Half precision differs in NumPy: there it is the distance to the next greater number.
+    """
+    dtype = value.dtype
+    one = code.const(SIGNED_BITS[dtype], 1)
+    nil = code.const(dtype, 0.0)
+    finite = is_finite(code, value)
+    size = code.select(finite, magnitude(code, value), nil)
+    following = code.retype(code.op("add", pattern(code, size), one), dtype)
+    is_zero = code.fcmp("oeq", size, nil)
+    if dtype == "f2":
+        inward = code.op("and", sign_bit(code, value), code.negate(is_zero))
+        preceding = code.retype(code.op("sub", pattern(code, size), one), dtype)
+        high, low = code.select(inward, size, following), code.select(inward, preceding, size)
+        gap = code.half(code.op("fsub", code.single(high), code.single(low)))
+    else:
+        gap = code.op("fsub", following, size)
+        gap = code.select(is_zero, gap, copysign(code, gap, value))
+    code.flag(is_inf(code, gap), OVERFLOW)
+    if dtype == "f2":
+        code.flag(code.negate(finite), INVALID)
+    return code.select(finite, gap, code.const(dtype, math.nan))
+
+
+def modf_fraction(code: Code, value: Value) -> Value:
+    """The fraction, with the sign of ``value``."""
+    infinite = is_inf(code, value)
+    nil = code.const(value.dtype, 0.0)
+    finite = code.select(infinite, nil, value)
+    fraction = code.op("fsub", finite, code.intrinsic("trunc", finite))
+    return copysign(code, fraction, value)
+
+
+def modf_whole(code: Code, value: Value) -> Value:
+    """The whole number."""
+    return code.intrinsic("trunc", value)
+
+
+def _normal(code: Code, value: Value) -> tuple[Value, Value, Value]:
+    """A number that is not subnormal, what was added to its exponent, and whether it has one."""
+    dtype = value.dtype
+    mantissa, kind = MANTISSA[dtype], SIGNED_BITS[dtype]
+    smallest = code.retype(code.const(kind, 1 << mantissa), dtype)
+    tiny = code.fcmp("olt", code.intrinsic("fabs", value), smallest)
+    scaled = code.op("fmul", value, code.const(dtype, 2.0 ** (mantissa + 2)))
+    normal = code.select(tiny, scaled, value)
+    shift = code.select(tiny, code.const(kind, mantissa + 2), code.const(kind, 0))
+    nil = code.const(dtype, 0.0)
+    plain = code.op("and", is_finite(code, value), code.fcmp("une", value, nil))
+    return normal, shift, plain
+
+
+def frexp_mantissa(code: Code, value: Value) -> Value:
+    """A fraction of size in [0.5, 1), or the value where it has no exponent."""
+    dtype = value.dtype
+    kind, mantissa = SIGNED_BITS[dtype], MANTISSA[dtype]
+    normal, _, plain = _normal(code, value)
+    half_exponent = (1 << (bits(dtype) - mantissa - 2)) - 2
+    keep = code.const(kind, ~(mantissa_mask(dtype) & ~((1 << mantissa) - 1)))
+    fraction = code.op("and", pattern(code, normal), keep)
+    fraction = code.op("or", fraction, code.const(kind, half_exponent << mantissa))
+    return code.select(plain, code.retype(fraction, dtype), value)
+
+
+def frexp_exponent(code: Code, value: Value) -> Value:
+    """The exponent that belongs to :func:`frexp_mantissa`."""
+    dtype = value.dtype
+    kind, mantissa = SIGNED_BITS[dtype], MANTISSA[dtype]
+    normal, shift, plain = _normal(code, value)
+    half_exponent = (1 << (bits(dtype) - mantissa - 2)) - 2
+    whole = code.op("and", pattern(code, normal), code.const(kind, mantissa_mask(dtype)))
+    exponent = code.op("lshr", whole, code.const(kind, mantissa))
+    exponent = code.op("sub", exponent, code.op("add", shift, code.const(kind, half_exponent)))
+    exponent = code.select(plain, exponent, code.const(kind, 0))
+    return exponent if kind == "i4" else code.convert("trunc", exponent, "i4")
+
+
+def ldexp(code: Code, value: Value, exponent: Value) -> Value:
+    """``value * 2**exponent``, rounded once."""
+    if itemsize(exponent.dtype) == 8:
+        limit = code.const("i8", 1 << 20)
+        exponent = code.intrinsic("smin", exponent, limit)
+        exponent = code.intrinsic("smax", exponent, code.const("i8", -(1 << 20)))
+        exponent = code.convert("trunc", exponent, "i4")
+    elif itemsize(exponent.dtype) < 4:
+        exponent = code.convert("sext" if is_signed(exponent.dtype) else "zext", exponent, "i4")
+    kind = VALUE_TYPE[value.dtype]
+    name = "ldexp" if value.dtype == "f8" else "ldexpf"
+    code.module.declare(name, kind, f"{kind}, i32", "nounwind willreturn memory(none)")
+    return code.each(name, value.dtype, value, exponent)

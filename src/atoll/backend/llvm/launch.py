@@ -1,0 +1,354 @@
+"""Steps of a program that run kernels: what is bound once, and what at every run."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...config import config
+from ...execute.parts import State, Step
+from ...execute.program import Combine
+from ...graph.node import Node, Operation
+from .. import llvm
+from .builder import SETTLED
+from .workers import parallel_for, team
+
+if TYPE_CHECKING:
+    from .block import Layout
+    from .kernel import Kernel
+    from .spec import KernelSpec
+
+_PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
+_LONG_ROW = 64
+_FOLDS = frozenset(
+    {
+        "add", "multiply", "minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or",
+        "bitwise_and", "bitwise_or", "bitwise_xor",
+    }
+)  # fmt: skip
+
+
+class Memory(Protocol):
+    """An operand: a register, an offset in bytes, strides by loop axis."""
+
+    register: int
+    offset: int
+    strides: tuple[int, ...]
+
+
+class LaunchLike(Protocol):
+    """What the planner says of one launch; see ``plan.launches.Launch``."""
+
+    spec: KernelSpec
+    extents: tuple[int, ...]
+    chunk: int
+    chunks: int
+    memories: Any
+    scalars: Any
+    origins: tuple[int, ...]
+    operations: list[Operation]
+
+
+class TemplateLike(Protocol):
+    """A program whose numbers depend on the slices that it is bound to; see ``plan.templates``."""
+
+    def result(self, numbers: Any) -> int:
+        """Where the numbers of a list or tuple will be among a binding's ``results``."""
+
+    def fold(self, one: Combine, binding: Any) -> Combine:
+        """The step of a binding that stands for one of the template's."""
+
+
+class KernelStep:
+    """One kernel over one box."""
+
+    __slots__ = (
+        "_folds",
+        "address",
+        "alone",
+        "block",
+        "chunks",
+        "draft",
+        "kernel",
+        "launch",
+        "patches",
+        "pointer",
+        "scalars",
+        "work",
+    )
+
+    def __init__(self, launch: LaunchLike, parts: list[tuple[Combine, int]]) -> None:
+        self.work = _work(launch)
+        kernel = llvm.compile_kernel(launch.spec, self.work)
+        layout = kernel.layout
+        words = words_of(launch, layout)
+        slot = layout.partials
+        for fold, start in parts:
+            for address in fold.addresses(start):
+                words[slot] = address
+                slot += 1
+        patches = tuple(
+            [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
+        )
+        self.launch = launch
+        self.chunks = launch.chunks
+        self._take(kernel)
+        self._bind(words, patches, _scalars_of(launch, layout), [fold for fold, _ in parts])
+
+    def _take(self, kernel: Kernel) -> None:
+        """Run this kernel, which may be a draft, and keep it."""
+        self.kernel = kernel
+        self.draft = kernel if kernel.draft else None
+        self.address, self.alone = kernel.address, kernel.alone
+
+    def _worked(self, kernel: Kernel) -> None:
+        """Note that a draft is about to work; take the finished kernel once there is one."""
+        if llvm.worked(kernel, self.work):
+            self._take(kernel)
+
+    def _bind(
+        self, words: list[int], patches: Any, scalars: list[Any], folds: list[Combine]
+    ) -> None:
+        block: Any = (ctypes.c_int64 * len(words))(*words)
+        self.block = block
+        self.pointer: int = ctypes.addressof(block)
+        self.patches: tuple[tuple[int, int, int], ...] = patches
+        """For each operand its word, its register, and its offset in bytes."""
+        self.scalars = tuple(
+            [(*_place_of(block, word, dtype), number) for word, number, dtype in scalars]
+        )
+        """For each number that is given at a run: where it goes, and which it is."""
+        self._folds = folds  # whose memory the kernel writes to
+
+    @staticmethod
+    def moving(
+        launch: LaunchLike, parts: list[tuple[Combine, Any]], template: TemplateLike
+    ) -> Callable[[Any], Step]:
+        """How the step is made when the extents, strides and offsets of a launch are known."""
+        kernel = llvm.compile_kernel(launch.spec, 0)
+        layout = kernel.layout
+        place = template.result(
+            (
+                words_of(launch, layout),
+                tuple([m.offset for m in launch.memories]),
+                tuple([start for _, start in parts]),
+                (launch.chunks, _work(launch)),
+            )
+        )
+        scalars = _scalars_of(launch, layout)
+        targets = [(layout.pointers + k, m.register) for k, m in enumerate(launch.memories)]
+
+        def make(binding: Any) -> KernelStep:
+            step = KernelStep.__new__(KernelStep)
+            words, offsets, starts, (step.chunks, step.work) = binding.results[place]
+            step.launch = launch
+            step._take(kernel)
+            slot, folds = layout.partials, []
+            for (one, _), start in zip(parts, starts, strict=True):
+                fold = template.fold(one, binding)
+                folds.append(fold)
+                for where in fold.addresses(start):
+                    words[slot] = where
+                    slot += 1
+            patches = [(word, register, at) for (word, register), at in zip(targets, offsets)]
+            step._bind(words, patches, scalars, folds)
+            return step
+
+        return make
+
+    def run(self, state: State) -> None:
+        """Fill in the pointers and the numbers of this run, and go."""
+        block = self.block
+        registers = state.registers
+        for word, register, offset in self.patches:
+            block[word] = registers[register].address + offset  # type: ignore[union-attr]
+        numbers = state.scalars
+        for view, place, number in self.scalars:
+            view[place] = numbers[number]
+        if self.draft is not None:
+            self._worked(self.draft)
+        if self.work < _PARALLEL_FROM or self.chunks == 1:
+            self.alone(self.pointer, 0, self.chunks)
+        else:
+            parallel_for(self.address, self.pointer, self.chunks, config.threads)
+        state.kernels += 1
+        flags = block[0]
+        if flags:
+            block[0] = 0
+            if flags != SETTLED:
+                state.flags.append((flags, self.launch))
+
+    @staticmethod
+    def joined(steps: Sequence[KernelStep]) -> Step | None:
+        """One step for several that come after each other, where there is one."""
+        return KernelSteps(steps) if team().compiled else None
+
+
+class KernelSteps:
+    """Several kernels, one after the other: the pointers are filled in and the kernels run by one call."""
+
+    __slots__ = (
+        "_drafts",
+        "_numbers",
+        "_pointer",
+        "_registers",
+        "_start",
+        "_starts",
+        "_table",
+        "shared",
+        "steps",
+    )
+
+    def __init__(self, steps: Sequence[KernelStep]) -> None:
+        self.steps = tuple(steps)
+        registers = sorted({register for step in steps for _, register, _ in step.patches})
+        patches = [
+            (step.pointer + 8 * word, registers.index(register), offset)
+            for step in steps
+            for word, register, offset in step.patches
+        ]
+        shares = [step.work >= _PARALLEL_FROM and step.chunks > 1 for step in steps]
+        table = [len(patches), len(steps)]
+        for patch in patches:
+            table += patch
+        self._drafts: list[tuple[KernelStep, int]] = []
+        """Steps whose kernels are drafts, and where in the table their addresses are."""
+        for step, shared in zip(steps, shares, strict=True):
+            if step.draft is not None:
+                self._drafts.append((step, len(table)))
+            table += step.address, step.pointer, step.chunks, shared
+        words: Any = (ctypes.c_int64 * len(table))(*table)
+        starts = array("q", bytes(8 * len(registers)))
+        self._registers = tuple(enumerate(registers))
+        self._table: Any = words
+        self._starts = starts
+        self._pointer: int = ctypes.addressof(words)
+        self._start: int = starts.buffer_info()[0]
+        self._numbers = [scalar for step in steps for scalar in step.scalars]
+        self.shared = any(shares)
+        """Whether threads may take part."""
+
+    def _worked(self) -> None:
+        """Note that drafts are about to work; run the finished kernels once there are any."""
+        left = []
+        for step, word in self._drafts:
+            if step.draft is not None:
+                step._worked(step.draft)
+            self._table[word] = step.address
+            if step.draft is not None:
+                left.append((step, word))
+        self._drafts = left
+
+    def run(self, state: State) -> None:
+        """Say where the registers are, and go."""
+        if self._drafts:
+            self._worked()
+        registers, starts = state.registers, self._starts
+        for place, number in self._registers:
+            value: Any = registers[number]
+            starts[place] = value._address or value.address
+        numbers = state.scalars
+        for view, place, number in self._numbers:
+            view[place] = numbers[number]
+        steps = self.steps
+        flags = team().launches(self._pointer, self._start, config.threads if self.shared else 1)
+        state.kernels += len(steps)
+        if flags:
+            for step in steps:
+                raised = step.block[0]
+                if raised:
+                    step.block[0] = 0
+                    if raised != SETTLED:
+                        state.flags.append((raised, step.launch))
+
+
+def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
+    """A word of an argument block as something to assign numbers of a dtype to: what, and at which index."""
+    if (
+        dtype.char in "?bhilqBHILQfd"
+    ):  # what Python's own views of memory can hold, which are quicker
+        character: Any = dtype.char
+        return memoryview(block).cast("B").cast(character), 8 * word // dtype.itemsize
+    return np.frombuffer(block, dtype, 1, 8 * word), 0
+
+
+def words_of(launch: LaunchLike, layout: Layout) -> list[Any]:
+    """The argument block of a launch, but for pointers and for what is given at each run."""
+    words: list[Any] = [0] * (layout.size + 1)
+    words[layout.chunk] = launch.chunk
+    words[layout.extents : layout.extents + layout.ndim] = launch.extents
+    for k, memory in enumerate(launch.memories):
+        first = layout.strides + k * layout.ndim
+        words[first : first + layout.ndim] = memory.strides
+    words[layout.origins : layout.origins + layout.ndim] = launch.origins
+    words[layout.steps : layout.steps + layout.ndim] = [1] * layout.ndim
+    for k, (number, _, literal) in enumerate(launch.scalars):
+        if number < 0:
+            words[layout.scalars + 2 * k] = literal
+    return words
+
+
+def _scalars_of(launch: LaunchLike, layout: Layout) -> list[tuple[int, int, np.dtype[Any]]]:
+    """For each number that is given at a run: its word, which it is, and its dtype."""
+    return [
+        (layout.scalars + 2 * k, number, dtype)
+        for k, (number, dtype, _) in enumerate(launch.scalars)
+        if number >= 0
+    ]
+
+
+def _work(launch: LaunchLike) -> int:
+    return prod(launch.extents) * len(launch.spec.body)
+
+
+def threads_of(launch: LaunchLike) -> int:
+    """How many threads would run a launch now."""
+    threads = config.threads if _work(launch) >= _PARALLEL_FROM else 1
+    return min(threads, launch.chunks)
+
+
+def supported(node: Node) -> bool:
+    """Whether kernels can compute a node whose dtypes they can hold."""
+    kind = node.kind
+    if kind == "compress":
+        return False
+    if kind == "call":
+        loop = node.params[0]
+        return llvm.supported(loop.name, tuple(map(_code, loop.inputs)), _code(loop.output))
+    if kind == "reduce":
+        dtype = node.geometry.dtype
+        if node.name not in _FOLDS:
+            return False
+        if node.name in ("logical_and", "logical_or"):
+            return dtype.kind == "b"
+        if dtype.kind == "c":
+            return node.name in ("add", "multiply")
+        return True
+    if kind == "arg":
+        operand = node.args[0].geometry
+        return operand.dtype.kind in "iuf" and _seeks(node)
+    return True
+
+
+def _seeks(node: Node) -> bool:
+    """Whether loops are quicker than NumPy in finding positions: not in short rows along the memory."""
+    axes, operand = node.params[0], node.args[0].geometry
+    if len(axes) == operand.ndim:
+        return True
+    if node.place is not None or node.args[0].place is not None:
+        return False
+    (axis,) = axes
+    if node.args[0].kind == "read":  # the steps through the memory that is read
+        operand = node.args[0].params[0]
+    steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
+    along = abs(operand.strides[axis]) == min(steps, default=0)
+    return not along or operand.shape[axis] >= _LONG_ROW
+
+
+def _code(dtype: np.dtype[Any]) -> str:
+    return dtype.kind + str(dtype.itemsize)

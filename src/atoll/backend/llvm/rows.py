@@ -1,0 +1,422 @@
+"""The elements of rows: vectors, blocks of a sum, what is left at the end, and rows side by side.
+
+A row is done by vectors of ``width`` elements, and what is left by short masked ones with the same
+instructions. Where sums are rounded, a row is cut into *blocks*, after each of which the
+accumulators are pushed (:mod:`.fold`). A vector is never wider than the accumulators of such a sum, so where
+its blocks end depends on the length of the row and on nothing else.
+
+Memory that is read from one end to the other comes more slowly than it might: a processor fetches ahead,
+but not far, and begins anew with every page. It follows several such *streams* at once. So small
+bodies that only fold read :data:`STREAMS` of them in turns, some 16 vectors from each at a visit:
+
+* rows of which each has a result of its own, *side by side* (:meth:`Rows.abreast`);
+* the quarters of a long row (:meth:`Rows._quarters`).
+
+Each stream has a *strand*, accumulators of its own. A quarter is a power of two of blocks, so the
+pairwise sum of the row is that of the quarters' sums: whether a row is read in one stream or in
+several is not seen in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import reduce
+
+from .body import Body, Row
+from .builder import Code, Value
+from .extreme_positions import Seek, Strands
+from .fold import STEPS, Fold, with_nans
+from .levels import Analysis
+from .memory import Place
+
+STREAMS = 4
+"""How many stretches of memory are read in turns."""
+
+QUARTER = 1 << 13
+"""Elements of a quarter of a row. A multiple of every fold's block."""
+
+_VISIT = 16
+_SETTLING = 16
+
+
+class Rows:
+    """Writes the loops along rows. ``fresh`` tells whether nothing is known when a row begins, ``quarters``
+    whether rows may be cut."""
+
+    def __init__(
+        self,
+        elements: Body,
+        analysis: Analysis,
+        fresh: bool,
+        quarters: bool,
+    ) -> None:
+        self.elements = elements
+        self.folds = elements.folds
+        self.function = elements.function
+        self.analysis = analysis
+        self.width = analysis.width
+        self.ordered = ""
+        """Names an ``i1`` that demands elements one by one, if they may overlap."""
+        self.fresh = fresh
+        self.quarters = quarters
+
+    def row(self, rows: list[Row], count: str) -> None:
+        """The ``count`` elements of a row, or of several rows at once."""
+        function = self.function
+        some, after = function.name("row"), function.name("row.done")
+        function.branch(function.op(f"icmp sgt i64 {count}, 0"), some, after)
+        function.label(some)
+        for row in rows:
+            self.elements.begin_row(row)
+        if self.ordered:
+            slow, fast, joined = (function.name(hint) for hint in ("ordered", "free", "joined"))
+            function.branch(self.ordered, slow, fast)
+            function.label(slow)
+            self._vectors(rows, count, 1)
+            function.jump(joined)
+            function.label(fast)
+            self._vectors(rows, count, self.width)
+            function.jump(joined)
+            function.label(joined)
+        else:
+            self._vectors(rows, count, self.width)
+        function.jump(after)
+        function.label(after)
+
+    def _vectors(self, rows: list[Row], count: str, width: int) -> None:
+        """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
+        function = self.function
+        if self.analysis.seeks:
+            self._seek(width).row(rows[0], count)
+            return
+        if self.analysis.settles:
+            count = function.op(f"select i1 {self.settled()}, i64 0, i64 {count}")
+        start, main = "0", count
+        if width > 1 and rows[0].before != "0":
+            start, main = self._head(rows, count, width)
+        elif width > 1:
+            main = function.op(f"and i64 {count}, {-width}")
+        if self.quarters:
+            start = self._quarters(rows[0], main)
+        if self._blocked():
+            self._blocks(rows, start, main, width)
+        elif self.analysis.settles:
+            self._until_settled(rows, main, width)
+        else:
+            self._stretch(rows, start, main, width)
+        if width > 1:
+            rest, done = function.name("rest"), function.name("rest.done")
+            function.branch(function.op(f"icmp slt i64 {main}, {count}"), rest, done)
+            function.label(rest)
+            self._rest(rows, main, count)
+            function.jump(done)
+            function.label(done)
+        if rows[0].before == "0":
+            self._end_row(count)
+
+    def _head(self, rows: list[Row], count: str, width: int) -> tuple[str, str]:
+        """Where a row goes on with an order that has begun before it: what is missing of a vector of accumulators. The
+        places where whole vectors begin and end."""
+        function = self.function
+        missing = function.op(f"sub i64 0, {rows[0].before}")
+        head = function.smaller(function.op(f"and i64 {missing}, {width - 1}"), count)
+        some, done = function.name("head"), function.name("head.done")
+        function.branch(function.op(f"icmp sgt i64 {head}, 0"), some, done)
+        function.label(some)
+        self._rest(rows, "0", head)
+        self._advance(rows[0], "0", head)
+        function.jump(done)
+        function.label(done)
+        whole = function.op(f"and i64 {function.op(f'sub i64 {count}, {head}')}, {-width}")
+        return head, function.op(f"add i64 {head}, {whole}")
+
+    def _seek(self, width: int) -> Seek:
+        return Seek(self.elements, width, self.analysis.tail, self.fresh)
+
+    def _blocked(self) -> list[Fold]:
+        return [fold for fold in self.folds.values() if fold.blocked]
+
+    def _blocks(self, rows: list[Row], first: str, main: str, width: int) -> None:
+        """Stretches that end where the accumulators of some sum have taken ``STEPS`` additions each."""
+        function, blocked = self.function, self._blocked()
+
+        def block(start: str) -> str:
+            stop = main
+            for fold in blocked:
+                left = function.op(f"sub i64 {STEPS}, {function.op(f'load i64, ptr {fold.steps}')}")
+                number = function.op(f"add i64 {start}, {rows[0].before}")
+                over = function.op(f"and i64 {number}, {fold.lanes - 1}")
+                room = function.op(
+                    f"sub i64 {function.op(f'mul i64 {left}, {fold.lanes}')}, {over}"
+                )
+                stop = function.smaller(function.op(f"add i64 {start}, {room}"), stop)
+            self._stretch(rows, start, stop, width)
+            self._advance(rows[0], start, stop)
+            return stop
+
+        self._by_stretches("block", first, main, block)
+
+    def _by_stretches(self, name: str, first: str, main: str, turn: Callable[[str], str]) -> None:
+        """A loop from ``first`` to ``main``; ``turn`` does what begins at an index, and says where to go on."""
+        function = self.function
+        before = function.block
+        head, work, after = (function.name(name) for _ in range(3))
+        start = "%" + function.name()
+        function.jump(head)
+        function.label(head)
+        at = len(function.lines)
+        function.lines.append("")
+        function.branch(function.op(f"icmp slt i64 {start}, {main}"), work, after)
+        function.label(work)
+        following = turn(start)
+        function.lines[at] = (
+            f"  {start} = phi i64 [ {first}, %{before} ], [ {following}, %{function.block} ]"
+        )
+        function.jump(head)
+        function.label(after)
+
+    def _advance(self, row: Row, start: str, stop: str) -> None:
+        """Count the additions that all accumulators have taken between two places of a row."""
+        function = self.function
+        first, last = (function.op(f"add i64 {place}, {row.before}") for place in (start, stop))
+        for fold in self._blocked():
+            shift = fold.lanes.bit_length() - 1
+            begun, done = (function.op(f"lshr i64 {place}, {shift}") for place in (first, last))
+            fold.advance(self.elements.code(), function.op(f"sub i64 {done}, {begun}"))
+
+    def _end_row(self, count: str) -> None:
+        """Count what the last elements of a row have added to some of the accumulators."""
+        function = self.function
+        for fold in self._blocked():
+            left = function.op(f"and i64 {count}, {fold.lanes - 1}")
+            some = function.op(f"zext i1 {function.op(f'icmp ne i64 {left}, 0')} to i64")
+            fold.advance(self.elements.code(), some)
+
+    # several streams
+
+    def _folding(self, folds: dict[int, Fold]) -> Rows:
+        """The same into other accumulators."""
+        other = copy(self)
+        other.elements = copy(self.elements)
+        other.folds = other.elements.folds = folds
+        return other
+
+    def _visit(self) -> int:
+        """How many elements are read from a stream before the next one has its turn."""
+        blocked = self._blocked()
+        return _VISIT * max(self.width, min([fold.lanes for fold in blocked], default=0))
+
+    def abreast(
+        self, row_of: Callable[[str], Row], ways: str, count: str, strands: Strands
+    ) -> None:
+        """The ``count`` elements of each of ``ways`` rows, in turns.
+
+        ``row_of`` gives the row of a stream and ``strands`` the folds, which have begun.
+        """
+        if self.analysis.seeks:
+            self._seek(self.width).abreast(row_of, ways, count, strands)
+            return
+        function = self.function
+        main = function.op(f"and i64 {count}, {-self.width}")
+
+        def visit(start: str) -> None:
+            stop = function.smaller(function.op(f"add i64 {start}, {self._visit()}"), main)
+
+            def stream(way: str) -> None:
+                one = self._folding(strands(way))
+                row = row_of(way)
+                one.elements.begin_row(row)
+                one._stretch([row], start, stop, self.width)
+                one._advance(row, start, stop)
+
+            function.loop("stream", "0", ways, stream)
+
+        function.loop("visit", "0", main, visit, self._visit())
+        rest, done = function.name("rests"), function.name("rests.done")
+        function.branch(function.op(f"icmp slt i64 {main}, {count}"), rest, done)
+        function.label(rest)
+
+        def end(way: str) -> None:
+            one = self._folding(strands(way))
+            row = row_of(way)
+            one.elements.begin_row(row)
+            one._rest([row], main, count)
+
+        function.loop("end", "0", ways, end)
+        function.jump(done)
+        function.label(done)
+
+    def _quarters(self, row: Row, main: str) -> str:
+        """As much of a row as makes whole quarters, four at a time; where the rest begins.
+
+        That needs sums that nothing has been added to since the last block, and as many blocks
+        as four quarters have, or a multiple of that.
+        """
+        function, code = self.function, self.elements.code()
+        blocked = {number: fold for number, fold in self.folds.items() if fold.blocked}
+        blocks = all(
+            fold.lanes == self.width and fold.lanes * STEPS == self._visit()
+            for fold in blocked.values()
+        )
+        four = STREAMS * QUARTER
+        whole = function.op(f"and i64 {main}, {-four}")
+        for fold in blocked.values():
+            aligned = fold.aligned(function, four // (STEPS * fold.lanes))
+            whole = function.op(f"select i1 {aligned}, i64 {whole}, i64 0")
+
+        def strands(way: str) -> dict[int, Fold]:
+            return {
+                number: fold.strand(function, way) if fold.blocked else fold
+                for number, fold in self.folds.items()
+            }
+
+        def quarters(begin: str) -> None:
+            def fresh(way: str) -> None:
+                for number in blocked:
+                    strands(way)[number].begin(code)
+
+            function.loop("fresh", "0", str(STREAMS), fresh)
+
+            def visit(offset: str) -> None:
+                first = function.op(f"add i64 {begin}, {offset}")
+
+                def stream(way: str) -> None:
+                    one = self._folding(strands(way))
+                    shift = function.op(f"mul i64 {way}, {QUARTER}")
+                    start = function.op(f"add i64 {first}, {shift}")
+                    stop = function.op(f"add i64 {start}, {self._visit()}")
+                    one._stretch([row], start, stop, self.width, blocks)
+                    if not blocks:
+                        one._advance(row, start, stop)
+
+                function.loop("stream", "0", str(STREAMS), stream)
+
+            function.loop("visit", "0", str(QUARTER), visit, self._visit())
+            for fold in blocked.values():
+                fold.join(code, STREAMS, QUARTER // (STEPS * fold.lanes))
+
+        function.loop("quarters", "0", whole, quarters, four)
+        return whole
+
+    # folds that one element decides
+
+    def settled(self) -> str:
+        """An ``i1``: whether no further element can change any result."""
+        found = [fold.settled(self.elements.code()) for fold in self.folds.values()]
+        return reduce(lambda a, b: self.function.op(f"and i1 {a}, {b}"), found)
+
+    def _until_settled(self, rows: list[Row], main: str, width: int) -> None:
+        """A row by stretches, after each of which it may be over."""
+        function = self.function
+
+        def settling(start: str) -> str:
+            stop = function.smaller(function.op(f"add i64 {start}, {_SETTLING * width}"), main)
+            self._stretch(rows, start, stop, width)
+            return function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}")
+
+        self._by_stretches("settling", "0", main, settling)
+
+    def _stretch(
+        self, rows: list[Row], start: str, stop: str, width: int, block: bool = False
+    ) -> None:
+        """Elements ``start`` to ``stop``, a multiple of ``width`` of them, by whole vectors.
+
+        Accumulators that a vector fills stay in registers; others are small and stay in the
+        first-level cache, each touched once in ``lanes`` elements. Where the stretch is one ``block``, sums are
+        pushed as they are, without the way through their memory.
+        """
+        function = self.function
+        code = self.elements.code(width)
+        kept = [fold for fold in self.folds.values() if width % fold.lanes == 0]
+        wide = {fold: Code(function, fold.lanes) for fold in kept}
+        entry, loop, leave, after = (function.name("vector") for _ in range(4))
+        function.branch(function.op(f"icmp slt i64 {start}, {stop}"), entry, after)
+        function.label(entry)
+        pushed = [fold for fold in kept if block and fold.blocked]
+        loaded = {
+            fold: fold.identity(wide[fold]) if fold in pushed else fold.load(wide[fold])
+            for fold in kept
+        }
+        function.jump(loop)
+        function.label(loop)
+        index = "%" + function.name()
+        at = len(function.lines)
+        function.lines.append("")
+        state: dict[Fold, list[Value]] = {}
+        half = Code(function, max(1, width // 2))
+        nans = {fold: half.nowhere(fold.dtype) for fold in kept if fold.quick and len(rows) == 1}
+        for fold in kept:
+            state[fold] = [Value(v.dtype, "%" + function.name()) for v in loaded[fold]]
+            function.lines.extend([""] * (len(loaded[fold]) + (fold in nans)))
+            if fold in nans:
+                name = "%" + function.name()
+                state[fold].append(Value("b1", name, wide=nans[fold].wide))
+        results = self.elements.elements(Place(code, index), rows, state)
+        following = function.op(f"add nuw nsw i64 {index}, {width}")
+        again = function.op(f"icmp slt i64 {following}, {stop}")
+        function.lines[at] = (
+            f"  {index} = phi i64 [ {start}, %{entry} ], [ {following}, %{function.block} ]"
+        )
+        for fold in kept:
+            for old, held, new in zip(loaded[fold], state[fold], results[fold]):
+                at += 1
+                function.lines[at] = (
+                    f"  {held.name} = phi {wide[fold].type(old.dtype)} "
+                    f"[ {old.name}, %{entry} ], [ {new.name}, %{function.block} ]"
+                )
+            if fold in nans:
+                at += 1
+                kind = half.truth_type(nans[fold])
+                function.lines[at] = (
+                    f"  {state[fold][1].name} = phi {kind} [ {nans[fold].name}, %{entry} ], "
+                    f"[ {results[fold][1].name}, %{function.block} ]"
+                )
+        function.branch(again, loop, leave)
+        function.label(leave)
+        for fold in kept:
+            found = results[fold]
+            if fold in nans:
+                best, seen = found
+                found = [with_nans(wide[fold], best, seen, width)]
+            if fold in pushed:
+                fold.push(function, found)
+            else:
+                fold.store(wide[fold], found)
+        function.jump(after)
+        function.label(after)
+
+    def _rest(self, rows: list[Row], start: str, stop: str) -> None:
+        """What is left of a row, less than a vector."""
+        if self.analysis.tail == 1:
+            self._stretch(rows, start, stop, 1)
+        else:
+            self._tail(rows, start, stop)
+
+    def _tail(self, rows: list[Row], start: str, stop: str) -> None:
+        """The last elements of a row, by masked vectors."""
+        function, width = self.function, self.analysis.tail
+        code = self.elements.code(width)
+        before = function.block
+        loop, after = function.name("tail"), function.name("tail")
+        function.jump(loop)
+        function.label(loop)
+        index = "%" + function.name()
+        at = len(function.lines)
+        function.lines.append("")
+        left = function.op(f"sub i64 {stop}, {index}")
+        numbers = ", ".join(f"i64 {lane}" for lane in range(width))
+        lanes = code.broadcast(Value("i8", left))
+        mask = code.icmp("slt", Value("i8", f"<{numbers}>"), lanes)
+        indices = [index]
+        for lane in range(1, width):
+            real = function.op(f"icmp slt i64 {lane}, {left}")
+            offset = function.op(f"select i1 {real}, i64 {lane}, i64 0")
+            indices.append(function.op(f"add i64 {index}, {offset}"))
+        self.elements.elements(Place(code, index, mask, indices), rows, {})
+        following = function.op(f"add nsw i64 {index}, {width}")
+        function.lines[at] = (
+            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{function.block} ]"
+        )
+        function.branch(function.op(f"icmp slt i64 {following}, {stop}"), loop, after)
+        function.label(after)

@@ -1,0 +1,348 @@
+"""Mathematical functions whose vector forms need guarding.
+
+The vector functions of glibc give good values everywhere, but at some special arguments they
+raise flags that the mathematics does not: ``acos(nan)`` invalid, ``exp(-1e308)`` overflow. The
+guards here hand them harmless arguments instead, put in the known results, and report the
+flags that are due. What is guarded depends on values only, never on their place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from .arithmetic import copysign, is_finite, is_inf, is_nan, pattern
+from .builder import DIVIDE, INVALID, Code, Value
+from .scalar_lanes import one_by_one
+from .types import MANTISSA
+
+_NOTHING_LEFT = {"f4": -120.0, "f8": -800.0}
+_NOTHING_LEFT_OF_TWO = {"f4": -180.0, "f8": -1100.0}
+_LARGEST_POWER = {"f4": 120.0, "f8": 1000.0}
+
+
+def exp(code: Code, value: Value) -> Value:
+    """``e**value``."""
+    return code.libm("exp", _not_below(code, value))
+
+
+def expm1(code: Code, value: Value) -> Value:
+    """``e**value - 1``."""
+    return code.libm("expm1", _not_below(code, value))
+
+
+def _not_below(code: Code, value: Value, limits: Mapping[str, float] = _NOTHING_LEFT) -> Value:
+    """``value``, or where its exponential is zero anyhow, a number that does not overflow inside."""
+    limit = code.const(value.dtype, limits[value.dtype])
+    return code.select(code.fcmp("olt", value, limit), limit, value)
+
+
+def plain(code: Code, name: str, *values: Value) -> Value:
+    """The function ``name`` of C as it is, but that the oldest vector forms stumble over NaN."""
+    if code.machine.isa == "b" and len(values) == 1:
+        return _unless_nan(code, name, *values)
+    return code.libm(name, *values)
+
+
+def arccos(code: Code, value: Value) -> Value:
+    """The angle with this cosine."""
+    return _unless_nan(code, "acos", value)
+
+
+def arcsin(code: Code, value: Value) -> Value:
+    """The angle with this sine."""
+    return _unless_nan(code, "asin", value)
+
+
+def _unless_nan(code: Code, name: str, value: Value) -> Value:
+    nan = is_nan(code, value)
+    result = code.libm(name, code.select(nan, code.const(value.dtype, 0.5), value))
+    return code.select(nan, value, result)
+
+
+def arctan2(code: Code, a: Value, b: Value) -> Value:
+    """The angle of a point. Where both numbers are zero, or infinite, the vector form divides one by the other."""
+    dtype = a.dtype
+    one, nil, infinity = (code.const(dtype, number) for number in (1.0, 0.0, math.inf))
+    sizes = [code.intrinsic("fabs", value) for value in (a, b)]
+    zero = code.op("and", *[code.fcmp("oeq", size, nil) for size in sizes])
+    endless = code.op("and", *[code.fcmp("oeq", size, infinity) for size in sizes])
+    special = code.op("or", zero, endless)
+    result = code.libm("atan2", code.select(special, one, a), code.select(special, one, b))
+    behind = code.fcmp("olt", copysign(code, one, b), nil)
+    straight = code.select(behind, code.const(dtype, math.pi), nil)
+    slanting = code.select(
+        behind, code.const(dtype, 0.75 * math.pi), code.const(dtype, 0.25 * math.pi)
+    )
+    known = copysign(code, code.select(zero, straight, slanting), a)
+    return code.select(special, known, result)
+
+
+def arccosh(code: Code, value: Value) -> Value:
+    """The positive number with this hyperbolic cosine."""
+    dtype = value.dtype
+    one, infinity = code.const(dtype, 1.0), code.const(dtype, math.inf)
+    inside = code.op("and", code.fcmp("ogt", value, one), code.fcmp("olt", value, infinity))
+    # The largest numbers would overflow inside: acosh(x) = acosh(x / 2**k) + k * log(2) there.
+    bits = 64 if dtype == "f4" else 512
+    argument = code.select(inside, value, code.const(dtype, 2.0))
+    huge = code.fcmp("ogt", argument, code.const(dtype, 2.0 ** (bits * 3 // 2)))
+    scale = code.select(huge, code.const(dtype, 0.5**bits), one)
+    argument = code.op("fmul", argument, scale)
+    more = code.select(huge, code.const(dtype, bits * math.log(2.0)), code.const(dtype, 0.0))
+    result = code.op("fadd", code.libm("acosh", argument), more)
+    below = code.fcmp("olt", value, one)
+    code.flag(below, INVALID)
+    at_one = code.fcmp("oeq", value, one)
+    other = code.select(at_one, code.const(dtype, 0.0), value)
+    other = code.select(below, code.const(dtype, math.nan), other)
+    return code.select(inside, result, other)
+
+
+def arctanh(code: Code, value: Value) -> Value:
+    """The number with this hyperbolic tangent."""
+    dtype = value.dtype
+    one = code.const(dtype, 1.0)
+    size = code.intrinsic("fabs", value)
+    inside = code.fcmp("olt", size, one)
+    result = code.libm("atanh", code.select(inside, value, code.const(dtype, 0.5)))
+    at_one, outside = code.fcmp("oeq", size, one), code.fcmp("ogt", size, one)
+    code.flag(at_one, DIVIDE)
+    code.flag(outside, INVALID)
+    limit = copysign(code, code.const(dtype, math.inf), value)
+    other = code.select(at_one, limit, code.const(dtype, math.nan))
+    return code.select(inside, result, other)
+
+
+def log1p(code: Code, value: Value) -> Value:
+    """``log(1 + value)``."""
+    dtype = value.dtype
+    minus, infinity = code.const(dtype, -1.0), code.const(dtype, math.inf)
+    inside = code.op("and", code.fcmp("ogt", value, minus), code.fcmp("olt", value, infinity))
+    result = code.libm("log1p", code.select(inside, value, code.const(dtype, 1.0)))
+    at_minus, below = code.fcmp("oeq", value, minus), code.fcmp("olt", value, minus)
+    code.flag(at_minus, DIVIDE)
+    code.flag(below, INVALID)
+    other = code.select(at_minus, code.const(dtype, -math.inf), value)
+    other = code.select(below, code.const(dtype, math.nan), other)
+    return code.select(inside, result, other)
+
+
+def cosh(code: Code, value: Value) -> Value:
+    """The hyperbolic cosine."""
+    return _hyperbolic(code, "cosh", value)
+
+
+def sinh(code: Code, value: Value) -> Value:
+    """The hyperbolic sine."""
+    return _hyperbolic(code, "sinh", value)
+
+
+def _hyperbolic(code: Code, name: str, value: Value) -> Value:
+    """Near the end of their range, where the vector functions overflow inside, one by one."""
+    size = code.intrinsic("fabs", value)
+    inside = code.fcmp("olt", size, code.const(value.dtype, 88.0 if value.dtype == "f4" else 709.0))
+    result = code.libm(name, code.select(inside, value, code.const(value.dtype, 0.0)))
+    return one_by_one(code, name, inside, result, value)
+
+
+def hypot(code: Code, a: Value, b: Value) -> Value:
+    """``sqrt(a*a + b*b)`` without overflow on the way."""
+    dtype = a.dtype
+    if dtype == "f4":
+        wide = [code.convert("fpext", value, "f8") for value in (a, b)]
+        squares = [code.op("fmul", value, value) for value in wide]
+        root = code.intrinsic("sqrt", code.op("fadd", *squares))
+        result = code.convert("fptrunc", root, "f4")
+        return _hypot_of_special(code, a, b, result)
+    return _quick_hypot(code, a, b)
+
+
+def _hypot_of_special(code: Code, a: Value, b: Value, result: Value) -> Value:
+    """``result``, but infinity or NaN where an operand says so."""
+    infinite = code.op("or", is_inf(code, a), is_inf(code, b))
+    result = code.select(code.fcmp("uno", a, b), code.const(a.dtype, math.nan), result)
+    return code.select(infinite, code.const(a.dtype, math.inf), result)
+
+
+def extraordinary(code: Code, a: Value, b: Value) -> Value:
+    """Where the squares of neither or of one of two numbers are of ordinary size."""
+    x, y = (pattern(code, code.intrinsic("fabs", value)) for value in (a, b))
+    larger = code.select(code.icmp("slt", x, y), y, x)
+    tiny = code.icmp("slt", larger, code.const("i8", (1023 - 450) << 52))
+    huge = code.icmp("sgt", larger, code.const("i8", (1023 + 500) << 52))
+    return code.op("or", tiny, huge)
+
+
+def sum_of_squares(code: Code, a: Value, b: Value) -> Value:
+    """``a*a + b*b``."""
+    return code.op("fadd", code.op("fmul", a, a), code.op("fmul", b, b))
+
+
+def _quick_hypot(code: Code, a: Value, b: Value) -> Value:
+    """The root of the squares as they are, where all lanes are of ordinary size; else scaled.
+
+    Both give the same bits for ordinary lanes: their scale is one, and what the scaled form
+    leaves out is too small to change the sum.
+    """
+    special = code.any(extraordinary(code, a, b))
+
+    def scaled() -> Value:
+        return _hypot_of_special(code, a, b, _scaled_hypot(code, a, b))
+
+    def quick() -> Value:
+        return code.intrinsic("sqrt", sum_of_squares(code, a, b))
+
+    return either(code, special, scaled, quick)
+
+
+def either(
+    code: Code, special: str, slow: Callable[[], Value], quick: Callable[[], Value]
+) -> Value:
+    """``slow()`` where the ``i1`` is true, and else ``quick()``; only one of them is computed."""
+    function = code.function
+    first, second, after = (function.name(hint) for hint in ("special", "quick", "either"))
+    function.branch(special, first, second)
+    function.label(first)
+    a = slow()
+    first = function.block
+    function.jump(after)
+    function.label(second)
+    b = quick()
+    second = function.block
+    function.jump(after)
+    function.label(after)
+    kind = code.lanes(f"i{a.wide}") if a.wide else code.type(a.dtype)
+    name = function.op(f"phi {kind} [ {a.name}, %{first} ], [ {b.name}, %{second} ]")
+    return Value(a.dtype, name, wide=a.wide)
+
+
+def _scaled_hypot(code: Code, a: Value, b: Value) -> Value:
+    one, nil = code.const("f8", 1.0), code.const("f8", 0.0)
+    x, y = code.intrinsic("fabs", a), code.intrinsic("fabs", b)
+    less = code.fcmp("olt", x, y)
+    large, small = code.select(less, y, x), code.select(less, x, y)
+    high = code.fcmp("ogt", large, code.const("f8", 2.0**500))
+    low = code.fcmp("olt", large, code.const("f8", 2.0**-450))
+    scale = code.select(low, code.const("f8", 2.0**600), one)
+    scale = code.select(high, code.const("f8", 2.0**-600), scale)
+    back = code.select(low, code.const("f8", 2.0**-600), one)
+    back = code.select(high, code.const("f8", 2.0**600), back)
+    # What is too small to matter is left out before its square underflows.
+    matters = code.fcmp("oge", small, code.op("fmul", large, code.const("f8", 2.0**-60)))
+    large, small = code.op("fmul", large, scale), code.op("fmul", small, scale)
+    small = code.select(matters, small, nil)
+    total = code.op("fadd", code.op("fmul", large, large), code.op("fmul", small, small))
+    return code.op("fmul", code.intrinsic("sqrt", total), back)
+
+
+_SIZES = {"less": "olt", "less_equal": "ole", "greater": "ogt", "greater_equal": "oge"}
+_SMALLEST, _LARGEST = 2.0**-400, 2.0**400
+_AROUND = 4
+
+
+def edge_of_size(code: Code, limit: Value, relation: str) -> Value:
+    """The smallest number whose rounded root is in ``relation`` to ``limit``, if that is ordinary."""
+    limit = code.select(_is_ordinary(code, limit), limit, code.const("f8", 1.0))
+    square = pattern(code, code.op("fmul", limit, limit))
+    found = code.retype(code.op("add", square, code.const("i8", _AROUND)), "f8")
+    for step in range(_AROUND - 1, -_AROUND - 1, -1):
+        below = code.retype(code.op("add", square, code.const("i8", step)), "f8")
+        inside = code.fcmp(relation, code.intrinsic("sqrt", below), limit)
+        found = code.select(inside, below, found)
+    return found
+
+
+def _is_ordinary(code: Code, limit: Value) -> Value:
+    above = code.fcmp("oge", limit, code.const("f8", _SMALLEST))
+    return code.op("and", above, code.fcmp("ole", limit, code.const("f8", _LARGEST)))
+
+
+def compare_size(code: Code, name: str, value: Value, limit: Value, edge: Value) -> Value:
+    """The comparison ``name`` of ``absolute(value)`` and ``limit``, by the :func:`edge_of_size`.
+
+    Rounded roots never fall as their arguments rise, so the arguments whose rounded root is less
+    than ``limit`` are those below a number that is found once for the whole nest.
+    """
+    a, b = code.real(value), code.imag(value)
+    special = code.op("or", extraordinary(code, a, b), code.negate(_is_ordinary(code, limit)))
+
+    def scaled() -> Value:
+        return code.fcmp(_SIZES[name], hypot(code, a, b), limit)
+
+    def quick() -> Value:
+        relation = "olt" if name.startswith("less") else "oge"
+        return code.fcmp(relation, sum_of_squares(code, a, b), edge)
+
+    return either(code, code.any(special), scaled, quick)
+
+
+def power(code: Code, base: Value, exponent: Value) -> Value:
+    """``base ** exponent``.
+
+    Vectors hold the sizes of finite, nonzero bases and exponents that cannot overflow; the sign of
+    the result is put in afterwards. Lanes with anything else are few, and the C library does
+    them one by one.
+    """
+    dtype = base.dtype
+    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
+    limit = code.const(dtype, _LARGEST_POWER[dtype])
+    size = code.intrinsic("fabs", exponent)
+    bounded = code.select(code.fcmp("olt", size, limit), size, limit)
+    plain = code.fcmp("olt", code.op("fmul", bounded, _magnitude(code, base)), limit)
+    plain = code.op("and", plain, is_finite(code, base))
+    plain = code.op("and", plain, code.fcmp("une", base, nil))
+    size = code.select(plain, code.intrinsic("fabs", base), one)
+    result = code.libm("pow", size, code.select(plain, exponent, one))
+    negative = code.op("and", plain, code.fcmp("olt", base, nil))
+    integral = code.fcmp("oeq", code.intrinsic("trunc", exponent), exponent)
+    half = code.op("fmul", exponent, code.const(dtype, 0.5))
+    even = code.fcmp("oeq", code.intrinsic("trunc", half), half)
+    turned = code.select(even, result, code.op("fneg", result))
+    undefined = code.op("and", negative, code.negate(integral))
+    code.flag(undefined, INVALID)
+    turned = code.select(integral, turned, code.const(dtype, math.nan))
+    result = code.select(negative, turned, result)
+    return one_by_one(code, "pow", plain, result, base, exponent)
+
+
+def _magnitude(code: Code, value: Value) -> Value:
+    """A bound of ``abs(log2(abs(value)))``, from the exponent alone."""
+    dtype = value.dtype
+    mantissa, bias = MANTISSA[dtype], 127 if dtype == "f4" else 1023
+    whole = pattern(code, code.intrinsic("fabs", value))
+    exponent = code.op("lshr", whole, code.const(whole.dtype, mantissa))
+    if dtype == "f8":
+        exponent = code.convert("trunc", exponent, "i4")
+    exponent = code.op("sub", exponent, code.const("i4", bias))
+    size = code.intrinsic("fabs", code.convert("sitofp", exponent, dtype))
+    return code.op("fadd", size, code.const(dtype, 1.0))
+
+
+def logaddexp(code: Code, a: Value, b: Value) -> Value:
+    """``log(exp(a) + exp(b))``."""
+    return _add_exponentials(code, a, b, "exp", 1.0, math.log(2.0))
+
+
+def logaddexp2(code: Code, a: Value, b: Value) -> Value:
+    """``log2(2**a + 2**b)``."""
+    return _add_exponentials(code, a, b, "exp2", 1.0 / math.log(2.0), 1.0)
+
+
+def _add_exponentials(
+    code: Code, a: Value, b: Value, name: str, scale: float, double: float
+) -> Value:
+    dtype = a.dtype
+    nil = code.const(dtype, 0.0)
+    # Equal operands, which may be infinite, are not subtracted from each other.
+    equal = code.fcmp("oeq", a, b)
+    difference = code.op("fsub", code.select(equal, nil, a), code.select(equal, nil, b))
+    larger = code.select(code.fcmp("ogt", difference, nil, signals=True), a, b)
+    limits = _NOTHING_LEFT if name == "exp" else _NOTHING_LEFT_OF_TWO
+    gap = _not_below(code, code.op("fneg", code.intrinsic("fabs", difference)), limits)
+    gap = code.select(is_nan(code, gap), nil, gap)
+    rest = code.libm("log1p", code.libm(name, gap))
+    if scale != 1.0:
+        rest = code.op("fmul", rest, code.const(dtype, scale))
+    rest = code.select(equal, code.const(dtype, double), rest)
+    return code.select(is_nan(code, difference), difference, code.op("fadd", larger, rest))

@@ -1,0 +1,378 @@
+"""A parallel loop for compiled kernels: hand ``f(argument, low, high)`` to all cores in about a microsecond.
+
+The loop ``range(count)`` is cut into one *segment* per participant: the caller is participant
+0, worker threads are the others. Everybody takes bites from the segment that is its own
+(so a thread meets the same memory at every call), smaller and smaller ones, and then helps with the segments of the
+others. Nobody waits for a thread that the operating system has put aside: what it has not
+begun is done by those who run.
+
+A worker is a Python thread that has gone into compiled code and given up the interpreter lock.
+There it watches its *state* word:
+
+===========  =====================================================================
+idle (0)     spinning for a while, then asleep in a futex on this very word
+posted (1)   the caller wants it; the worker takes the job by changing 1 to 2
+running (2)  biting; when nothing is left the worker puts the word back to idle
+stop (3)     leave the loop for good
+===========  =====================================================================
+
+The caller posts, works, and at the end *retracts* (changes 1 to 0) from every worker that has
+not woken up yet, so a short loop never waits for a slow awakening. One compiled call does all
+of this. A call that finds the team busy, from another thread or from inside a kernel, does its
+whole loop itself.
+
+Where there is no futex (anything but Linux on x86-64 and aarch64), an executor of the standard
+library does the same work with a larger overhead: :class:`PortableTeam`.
+
+No result may depend on who did which piece: kernels write one partial result per chunk.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import math
+import mmap
+import os
+import platform
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter, sleep
+from typing import Any, Protocol
+
+from ...comm import launcher
+from ...config import available_cores
+from ...context.threads import process_lock
+from . import cache, worker_loops
+
+SPIN_MICROSECONDS = 50.0
+"""How long an idle worker watches before it sleeps, where there is a core for it."""
+
+_LONGEST_SPIN = 10_000.0
+_BITES = 8
+_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+class Team(Protocol):
+    """Threads that share loops."""
+
+    def run(self, function: int, argument: int, count: int, threads: int) -> None:
+        """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``."""
+
+    def launches(self, table: int, registers: int, threads: int) -> int:
+        """Run the kernels of a table; see :mod:`.waiting`. Not for a team that is no compiled one."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether there are :meth:`launches`."""
+
+    def spin(self, microseconds: float | None) -> None:
+        """How long a thread without work watches before it sleeps; None: as the cores allow."""
+
+    def stop(self) -> None:
+        """Send the threads home; the next :meth:`run` with several threads calls new ones."""
+
+    def close(self) -> None:
+        """Send the threads home and start no others: from now on the caller does everything."""
+
+    def forget(self) -> None:
+        """In a forked child: begin anew, for the threads are not here."""
+
+    @property
+    def size(self) -> int:
+        """How many threads there are, the caller included."""
+
+
+def _immortal(thing: object) -> None:
+    """Never free ``thing``: a thread that outlives the interpreter may still be using it."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+def cores_suffice(threads: int) -> bool:
+    """Whether so many threads of each rank on this machine have a core each."""
+    launch = launcher.detect()
+    ranks = (launch and launch.local_size) or 1
+    return threads <= available_cores() and threads * ranks <= (os.cpu_count() or 1)
+
+
+def _pauses_per_microsecond(pauses: Callable[[int], None]) -> float:
+    """What a pause is worth here: 1 to 60 nanoseconds, by processor."""
+    number, best = 500, math.inf
+    for _ in range(5):
+        start = perf_counter()
+        pauses(number)
+        best = min(best, perf_counter() - start)
+    return number / (best * 1e6)
+
+
+class NativeTeam:
+    """Workers that wait in compiled code, on Linux."""
+
+    def __init__(self) -> None:
+        self._compile()
+        self._microseconds: float | None = None
+        self._begin()
+
+    @staticmethod
+    def supported() -> bool:
+        """Whether this machine has what the compiled loop needs."""
+        return (
+            sys.platform == "linux"
+            and platform.machine() in worker_loops.FUTEX
+            and sys.maxsize > 2**32
+        )
+
+    def _compile(self) -> None:
+        import llvmlite
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple()
+        text = worker_loops.source(platform.machine())
+        versions = llvmlite.__version__, llvm.llvm_version_info, llvm.get_default_triple()
+        key = cache.key_of("workers", *versions, text)
+        code = cache.load(key)
+        if code is None:
+            code = target.create_target_machine(opt=2).emit_object(llvm.parse_assembly(text))
+            cache.store(key, code)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        _immortal(engine)
+
+        def compiled(name: str, result: Any, *arguments: Any) -> Any:
+            return ctypes.CFUNCTYPE(result, *arguments)(engine.get_function_address(name))
+
+        pointer, integer = ctypes.c_void_p, ctypes.c_int64
+        self._worker = compiled("worker", None, pointer, integer)
+        self._retire = compiled("retire", ctypes.c_int32, pointer)
+        self._share = compiled("parallel_for", None, pointer, pointer, pointer, integer, integer)
+        self._launches = compiled("launches", integer, pointer, pointer, pointer, integer)
+        self._pauses = _pauses_per_microsecond(compiled("pauses", None, integer))
+
+    def _begin(self) -> None:
+        """Start with a block of our own and nobody but the caller."""
+        self._lock = threading.Lock()
+        self._limit = worker_loops.MOST_PARTICIPANTS
+        self._renew()
+
+    def _renew(self) -> None:
+        block = mmap.mmap(
+            -1, worker_loops.HEADER + worker_loops.LINE * worker_loops.MOST_PARTICIPANTS
+        )
+        _immortal(block)
+        self._threads: list[threading.Thread] = []
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(block))
+        self._resize(1)
+
+    def _resize(self, size: int) -> None:
+        self._size = size
+        ctypes.c_int64.from_address(self._address + worker_loops.TEAM).value = size
+        self.spin(self._microseconds)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def spin(self, microseconds: float | None) -> None:
+        self._microseconds = microseconds
+        if microseconds is None:
+            microseconds = SPIN_MICROSECONDS if cores_suffice(self._size) else 0.0
+        number = math.ceil(microseconds * self._pauses)
+        ctypes.c_int64.from_address(self._address + worker_loops.SPIN).value = number
+
+    def run(self, function: int, argument: int, count: int, threads: int) -> None:
+        if threads > self._size < self._limit:
+            self._grow(threads)
+        self._share(self._address, function, argument, count, threads)
+
+    @property
+    def compiled(self) -> bool:
+        return True
+
+    def launches(self, table: int, registers: int, threads: int) -> int:
+        if threads > self._size < self._limit:
+            self._grow(threads)
+        flags: int = self._launches(self._address, table, registers, threads)
+        return flags
+
+    def _grow(self, threads: int) -> None:
+        if not self._lock.acquire(False):  # somebody else is at it, or this thread in a finaliser
+            return
+        try:
+            while self._size < min(threads, self._limit):
+                thread = threading.Thread(
+                    target=self._worker,
+                    args=(self._address, self._size),
+                    name=f"atoll-worker-{self._size}",
+                    daemon=True,
+                )
+                try:
+                    thread.start()
+                except RuntimeError:  # the system refuses another thread: go on with these
+                    self._limit = self._size
+                    return
+                self._threads.append(thread)
+                self._resize(self._size + 1)
+        finally:
+            self._lock.release()
+
+    def stop(self) -> None:
+        with self._lock:
+            threads, address = self._threads, self._address
+            # Whoever is inside a loop holds the old block and finishes on it.
+            self._renew()
+        for _ in range(1000):
+            if self._retire(address):
+                break
+            sleep(0.001)
+        else:  # a loop that takes longer than this keeps its workers
+            return
+        for thread in threads:
+            thread.join(1.0)
+
+    def close(self) -> None:
+        self._limit = 1
+        self.stop()
+
+    def forget(self) -> None:
+        self._begin()
+
+
+class PortableTeam:
+    """The same on an executor, for systems without a futex: some 50 microseconds a loop."""
+
+    def __init__(self) -> None:
+        self._limit = worker_loops.MOST_PARTICIPANTS
+        self.forget()
+
+    def forget(self) -> None:
+        self._busy = threading.Lock()
+        self._executor: Any = None
+        self._size = 1
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def compiled(self) -> bool:
+        return False
+
+    def launches(self, table: int, registers: int, threads: int) -> int:
+        raise NotImplementedError("there is no compiled loop on this system")
+
+    def spin(self, microseconds: float | None) -> None:
+        """Nothing spins here."""
+
+    def run(self, function: int, argument: int, count: int, threads: int) -> None:
+        kernel = _KERNEL(function)
+        participants = min(threads, count, self._limit)
+        if participants < 2 or not self._busy.acquire(blocking=False):
+            if count > 0:
+                kernel(argument, 0, count)
+            return
+        try:
+            self._run(kernel, argument, count, participants)
+        finally:
+            self._busy.release()
+
+    def _run(self, kernel: Any, argument: int, count: int, participants: int) -> None:
+        pieces = min(count, participants * _BITES)
+        bites = deque((count * k // pieces, count * (k + 1) // pieces) for k in range(pieces))
+
+        def work() -> None:
+            while bites:
+                try:
+                    low, high = bites.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                kernel(argument, low, high)
+
+        futures = []
+        try:
+            if self._executor is None or self._size < participants:
+                self.stop()
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._executor = ThreadPoolExecutor(participants - 1, "atoll-worker")
+                self._size = participants
+            for _ in range(participants - 1):
+                futures.append(self._executor.submit(work))
+        except RuntimeError:  # the interpreter is shutting down, or threads are used up
+            self._limit = max(1, len(futures))
+        work()
+        for future in futures:
+            if not future.cancel():
+                future.result()
+
+    def stop(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown()
+        self._executor, self._size = None, 1
+
+    def close(self) -> None:
+        self._limit = 1
+        self.stop()
+
+
+_team: Team | None = None
+
+
+def _start() -> Team:
+    global _team
+    with process_lock:
+        if _team is None:
+            _team = NativeTeam() if NativeTeam.supported() else PortableTeam()
+            atexit.register(_team.close)
+        return _team
+
+
+def team() -> Team:
+    """The threads of this process."""
+    return _team or _start()
+
+
+def parallel_for(function_address: int, argument_address: int, count: int, threads: int) -> None:
+    """Call the compiled ``void f(ptr argument, i64 low, i64 high)`` on ranges that make up ``range(count)``.
+
+    At most ``threads`` threads take part, the calling one included. The interpreter lock is
+    not held meanwhile. Returns when all is done.
+    """
+    team().run(function_address, argument_address, count, threads)
+
+
+def set_spin(spin: bool | float | None) -> None:
+    """Let idle workers watch for work for ``spin`` microseconds before they sleep.
+
+    ``True`` is :data:`SPIN_MICROSECONDS`; ``False`` is none, for machines where others need the
+    cores (more ranks times threads than cores). ``None`` spins while there are enough cores.
+    """
+    if spin is True:
+        spin = SPIN_MICROSECONDS
+    elif spin is not None and not 0 <= spin <= _LONGEST_SPIN:
+        raise ValueError(f"set_spin: {spin!r} is not between 0 and {_LONGEST_SPIN:g} microseconds")
+    team().spin(None if spin is None else float(spin))
+
+
+def thread_count() -> int:
+    """How many threads loops have had so far, the caller included."""
+    return 1 if _team is None else _team.size
+
+
+def stop() -> None:
+    """Send the workers home; they come back when a loop needs them."""
+    if _team is not None:
+        _team.stop()
+
+
+def _after_fork_in_child() -> None:
+    if _team is not None:
+        _team.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

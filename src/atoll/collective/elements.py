@@ -1,0 +1,296 @@
+"""Elements at global indices: read from their owners, written by their owners, picked by a mask.
+
+An index array says for each axis of an array where to look. ``Layout.locate`` gives the owner of
+each element and its place in the owner's block, so a rank sorts its requests by owner and sends
+places; the owner answers in the same order. What is asked of one owner twice is sent once. Whole
+trailing axes that are not distributed travel as rows: a request is then one place and a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..comm.in_step import allgather
+from ..layout import Layout
+from .messages import exchange, uneven
+from .moving import (
+    by_parts,
+    even_line,
+    is_line,
+    line_bounds,
+    line_start,
+    redistributed,
+    reshaped,
+    uneven_line,
+)
+from .section import Section
+
+Array = np.ndarray[Any, Any]
+_PLACES = np.empty(0, np.int64)
+STRETCH = 1 << 12
+"""How many indices are located at a time: what is worked out of one takes more memory than itself."""
+Stretches = Iterator[tuple[int, tuple[Array, ...]]]
+"""The number of a first index, and index arrays in a line from there on."""
+
+
+def trailing_rows(layout: Layout, indexed: int) -> bool:
+    """Whether all axes from number ``indexed`` on are whole on each rank, as indices count them."""
+    return all(axis.is_undistributed for axis in layout.axes[indexed:])
+
+
+def _stretches(indices: tuple[Array, ...]) -> Stretches:
+    """Index arrays of one shape in pieces of the C order, so that what is worked out of them stays small."""
+    shape = indices[0].shape
+    inner = prod(shape[1:])
+    if not inner:
+        return
+    step = max(1, STRETCH // inner)
+    if not shape:
+        yield 0, tuple([np.ascontiguousarray(part, np.int64).reshape(1) for part in indices])
+    for low in range(0, shape[0] if shape else 0, step):
+        pieces = [part[low : low + step] for part in indices]
+        yield (
+            low * inner,
+            tuple([np.ascontiguousarray(piece, np.int64).reshape(-1) for piece in pieces]),
+        )
+
+
+def _located(section: Section, count: int, stretches: Stretches) -> tuple[Array, Array]:
+    """For each of ``count`` indices, the rank that has the row and the row's number in that rank's block."""
+    layout, rank = section.layout, section.rank
+    owners, rows = np.empty(count, np.int32), np.zeros(count, np.int64)
+    lengths = [np.array([axis.count(c) for c in range(axis.processes)]) for axis in layout.axes]
+    for low, indices in stretches:
+        high = low + len(indices[0])
+        located = [axis.locate_array(part) for axis, part in zip(layout.axes, indices)]
+        cells = tuple([coordinates for coordinates, _ in located])
+        rest = (0,) * (layout.ndim - len(indices))
+        holders = layout.table[(*cells, *rest)]
+        owners[low:high] = holders[:, 0]
+        if layout.copies > 1:
+            owners[low:high][(holders == rank).any(axis=1)] = rank
+        for (coordinates, local), counts in zip(located, lengths):
+            rows[low:high] *= counts[coordinates]
+            rows[low:high] += local
+    return owners, rows
+
+
+def _as_rows(section: Section, indexed: int) -> Array:
+    """The block with one row for each combination of the first ``indexed`` axes."""
+    shape = section.block.shape
+    return section.block.reshape(prod(shape[:indexed]), prod(section.shape[indexed:]))
+
+
+def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
+    """The elements at global indices, which must be in range; each rank asks for its own.
+
+    There are as many index arrays as leading axes; the axes behind must not be distributed and
+    come whole. The result has the index arrays' shape, then those axes. Collective.
+    """
+    count = len(indices)
+    if section.layout.is_replicated:
+        found = section.block[indices]
+        return np.ascontiguousarray(found)
+    shape = (*indices[0].shape, *section.shape[count:])
+    return _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)
+
+
+def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]) -> Array:
+    """The elements at ``count`` flat indices, of which ``places`` gives those from one number to another.
+
+    What is worked out of them is never in memory for more than a stretch. Collective.
+    """
+
+    def stretches() -> Stretches:
+        for low in range(0, count, STRETCH):
+            flat = places(low, min(low + STRETCH, count))
+            split = np.unravel_index(flat, section.shape)
+            yield low, tuple([np.ascontiguousarray(part) for part in split])
+
+    return _asked(section, len(section.shape), count, stretches()).reshape(count)
+
+
+def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Array:
+    """The rows at places along the first axes, from their owners. Collective."""
+    communicator, rank = section.communicator, section.rank
+    owners, rows = _located(section, count, stretches)
+    table = _as_rows(section, axes)
+    result = np.empty((count, table.shape[1]), section.dtype)
+    asked: dict[int, tuple[Array, Array | None]] = {}
+    requests: dict[int, Array] = {}
+    for low in range(0, count, STRETCH):
+        here = low + np.flatnonzero(owners[low : low + STRETCH] == rank)
+        result[here] = table[rows[here]]
+    others = np.flatnonzero(owners != rank)
+    for peer, part in by_parts(owners[others]):
+        places = others[part]
+        once, again = np.unique(rows[places], return_inverse=True)
+        repeats = once.size < places.size
+        requests[peer] = once if repeats else rows[places]
+        asked[peer] = (places, again if repeats else None)
+    del owners, rows, others
+    wanted = uneven(communicator, requests, _PLACES, "requests for elements")
+    answers = {peer: table[places] for peer, places in wanted.items()}
+    arriving = {
+        peer: np.empty((requests[peer].size, table.shape[1]), section.dtype) for peer in asked
+    }
+    exchange(communicator, answers, arriving, "elements that were asked for")
+    for peer, (places, repeated) in asked.items():
+        result[places] = arriving[peer] if repeated is None else arriving[peer][repeated]
+    return result
+
+
+def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any = None) -> None:
+    """Write ``values`` at global indices, which must be in range, into the blocks of all that hold them.
+
+    Axes as for :func:`fetch`. What is written to one element twice: the later rank wins, and on
+    one rank the later place, so that index arrays in a line give NumPy's answer. With a ``ufunc``
+    values are joined with what is there (``ufunc.at``). Collective.
+    """
+    communicator, rank = section.communicator, section.rank
+    count = len(indices)
+    wide = prod(section.shape[count:])
+    values = np.broadcast_to(values, (*indices[0].shape, *section.shape[count:]))
+    flat = values.reshape(indices[0].size, wide)
+    places: dict[int, Array] = {}
+    pieces: dict[int, Array] = {}
+    for holder, chosen, rows in _held(section, indices):
+        places[holder] = rows
+        pieces[holder] = flat[chosen].astype(section.dtype, copy=False)
+    arrived = uneven(communicator, places, _PLACES, "where elements go")
+    outgoing = {p: np.ascontiguousarray(piece) for p, piece in pieces.items() if p != rank}
+    incoming = {
+        peer: np.empty((where.size, wide), section.dtype)
+        for peer, where in arrived.items()
+        if peer != rank
+    }
+    exchange(communicator, outgoing, incoming, "elements that go to their owners")
+    if rank in pieces:
+        incoming[rank] = pieces[rank]
+    table = _as_rows(section, count)
+    direct = np.shares_memory(table, section.block) if table.size else True
+    for peer in sorted(arrived):
+        if ufunc is None:
+            table[arrived[peer]] = incoming[peer]
+        else:
+            ufunc.at(table, arrived[peer], incoming[peer])
+    if not direct:
+        section.block[...] = table.reshape(section.block.shape)
+
+
+def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, Array, Array]]:
+    """Each rank that holds some of the elements, with their places among the indices, and its rows."""
+    layout = section.layout
+    if not layout.overlaps:
+        owners, rows = _located(section, indices[0].size, _stretches(indices))
+        for peer, chosen in by_parts(owners):
+            place = layout.coordinates(peer)
+            assert place is not None
+            for holder in layout.ranks_at(place):
+                yield holder, chosen, rows[chosen]
+        return
+    # lists that name an element several times: every cell is asked what it has
+    flat = [np.ascontiguousarray(part, np.int64).reshape(-1) for part in indices]
+    axes, rest = layout.axes[: len(flat)], (0,) * (layout.ndim - len(flat))
+    for cell in np.ndindex(*layout.grid[: len(flat)]):
+        sets = [axis.owned(c) for axis, c in zip(axes, cell)]
+        there = [part.contains(line) for part, line in zip(sets, flat)]
+        chosen = np.flatnonzero(np.logical_and.reduce(there))
+        if not chosen.size:
+            continue
+        rows = np.zeros(chosen.size, np.int64)
+        for part, line in zip(sets, flat):
+            rows *= len(part)
+            rows += part.local_of(line[chosen])
+        for holder in layout.ranks_at((*cell, *rest)):
+            yield holder, chosen, rows
+
+
+def _in_line(section: Section) -> Section:
+    """The elements in C order, one interval on each rank."""
+    if is_line(section.layout):
+        return section
+    return reshaped(section, even_line(section.layout.size, section.communicator.size))
+
+
+def _counts(pieces: Array, communicator: Communicator) -> Array:
+    """How many elements each rank keeps."""
+    mine = np.array([len(pieces)], np.int64)
+    return allgather(communicator, mine, "how many elements are kept").reshape(-1)
+
+
+def _dealt(pieces: Array, section: Section) -> Section:
+    """What the ranks have, one after the other, in even blocks."""
+    counts = _counts(pieces, section.communicator)
+    joined = Section(pieces, uneven_line(counts), section.communicator)
+    return reshaped(joined, even_line(joined.layout.size, len(counts)))
+
+
+def compressed(values: Section, mask: Section) -> Section:
+    """The elements of ``values`` where ``mask``, of the same shape, is true: in even blocks.
+
+    They are in C order, as ``values[mask]`` has them. Collective.
+    """
+    if not (values.layout == mask.layout and is_line(values.layout)):
+        values = _in_line(values)
+        mask = redistributed(mask, values.layout) if values.shape == mask.shape else _in_line(mask)
+        if values.layout != mask.layout:
+            line = even_line(values.layout.size, values.communicator.size)
+            values, mask = reshaped(values, line), reshaped(mask, line)
+    return _dealt(values.block[mask.block], values)
+
+
+def few_everywhere(values: Section, mask: Section, small: int) -> Section:
+    """The same, but on every rank if they are less than ``small``. Collective.
+
+    Where each rank has an interval of the elements, what it keeps of them is sent to all, and nothing is dealt out.
+    """
+    if not (values.layout == mask.layout and is_line(values.layout) and values.layout.copies == 1):
+        made = compressed(values, mask)
+        few = Layout.replicated(made.shape, made.layout.processes)
+        return redistributed(made, few) if made.layout.size < small else made
+    communicator = values.communicator
+    pieces = values.block[mask.block]
+    counts = _counts(pieces, communicator)
+    total = int(counts.sum())
+    if total >= small:
+        joined = Section(pieces, uneven_line(counts), communicator)
+        return reshaped(joined, even_line(total, len(counts)))
+    whole = to_all(pieces, counts, communicator, "elements that are kept")
+    return Section(whole, Layout.replicated((total,), len(counts)), communicator)
+
+
+def to_all(line: Array, counts: Array, communicator: Communicator, what: str) -> Array:
+    """The lines of all ranks, of known lengths, one after the other, by one message to all."""
+    row = np.zeros(int(counts.max()), line.dtype)
+    row[: len(line)] = line
+    every = allgather(communicator, row, what)
+    parts = [part[:count] for part, count in zip(every, counts.tolist(), strict=True)]
+    return np.concatenate(parts)
+
+
+def everywhere(section: Section) -> Section:
+    """All elements of a few on every rank. Collective."""
+    layout = section.layout
+    if layout.is_replicated:
+        return section
+    target = Layout.replicated(layout.shape, layout.processes)
+    bounds = line_bounds(layout)
+    if bounds is None:
+        return redistributed(section, target)
+    what = "all of a few elements"
+    line = to_all(section.block.reshape(-1), np.diff(bounds), section.communicator, what)
+    return Section(line.reshape(layout.shape), target, section.communicator)
+
+
+def positions_under(mask: Section) -> Section:
+    """The flat indices at which a mask is true, ascending, in even blocks. Collective."""
+    mask = _in_line(mask)
+    found = np.flatnonzero(mask.block)
+    found += line_start(mask.layout, mask.rank)
+    return _dealt(found, mask)

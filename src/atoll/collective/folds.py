@@ -1,0 +1,192 @@
+"""Partial results of ranks, folded by the owners of the result.
+
+When axes are folded that are distributed, each rank folds its own part and has a *partial* result
+over the other axes of its region. The result lies on a layout of its own: every owner of a piece
+of it gets that piece of each rank along the folded axes, and joins them in the order of the grid, so
+that the bits do not depend on who is the owner. Both ends know the pieces from the two layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..layout import EMPTY, Axis, IndexSet, Layout
+from ..layout.index_set import listed
+from .messages import exchange
+from .section import Section
+
+Array = np.ndarray[Any, Any]
+Partial = tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldPlan:
+    """Which pieces of its partial result one rank sends to whom, and whose it joins."""
+
+    sends: tuple[tuple[int, Any, tuple[int, ...]], ...]
+    """For each owner (this rank may be one): the key of a piece of the partial result, its shape."""
+    joins: tuple[tuple[Any, tuple[int, ...], tuple[int, ...]], ...]
+    """For each piece of this rank's share: its key, its shape, and the ranks that have a part of it."""
+    shape: tuple[int, ...]
+    """Of this rank's share of the result."""
+
+
+def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) -> FoldPlan:
+    """A rank's part in a fold over ``axes`` of an array that lies as ``layout`` says.
+
+    ``target`` is the layout of the result, without the folded axes.
+    """
+    kept = [k for k in range(layout.ndim) if k not in axes]
+    sends: list[tuple[int, Any, tuple[int, ...]]] = []
+    place = layout.coordinates(rank)
+    counts = [layout.axes[k].count(place[k]) for k in axes] if place is not None else [0]
+    if place is not None and layout.ranks_at(place)[0] == rank and 0 not in counts:
+        held = layout.region(rank)
+        own = [_owned(layout.axes[k], place[k]) for k in kept]
+        pieces = [list(one.holders_of(part)) for one, part in zip(target.axes, own, strict=True)]
+        for cell in product(*pieces):
+            key = _key([held[k].positions(part) for k, (_, part) in zip(kept, cell, strict=True)])
+            shape = tuple([len(part) for _, part in cell])
+            for peer in target.ranks_at([coordinate for coordinate, _ in cell]):
+                sends.append((peer, key, shape))
+    joins: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = []
+    if target.coordinates(rank) is not None and target.local_size(rank):
+        wanted = target.region(rank)
+        found = [list(layout.axes[k].owners_of(part)) for k, part in zip(kept, wanted, strict=True)]
+        along = [[c for c in range(layout.grid[k]) if layout.axes[k].count(c)] for k in axes]
+        for cell in product(*found):
+            parts = [part for _, part in cell]
+            key = _key([one.positions(part) for one, part in zip(wanted, parts, strict=True)])
+            full = [0] * layout.ndim
+            for k, (coordinate, _) in zip(kept, cell, strict=True):
+                full[k] = coordinate
+            sources = []
+            for folds in product(*along):
+                for k, coordinate in zip(axes, folds, strict=True):
+                    full[k] = coordinate
+                sources.append(layout.ranks_at(full)[0])
+            joins.append((key, tuple(map(len, parts)), tuple(sources)))
+    return FoldPlan(tuple(sends), tuple(joins), target.local_shape(rank))
+
+
+def _owned(axis: Axis, coordinate: int) -> IndexSet:
+    """What a process holds on an axis, without what another one answers for."""
+    held = axis.owned(coordinate)
+    if not axis.overlaps:
+        return held
+    return dict(axis.owners_of(held)).get(coordinate, EMPTY)
+
+
+def folded(
+    partial: Partial,
+    plan: FoldPlan,
+    communicator: Communicator,
+    join: Callable[[Partial, Partial], Partial],
+) -> Partial:
+    """This rank's share of the result. Collective.
+
+    ``partial`` has one array, or several that belong together, each over the axes of this rank's
+    region that are not folded.
+    """
+    rank = communicator.rank
+    outgoing: dict[int, Array] = {}
+    incoming: dict[int, Array] = {}
+    own: Partial | None = None
+    for peer, key, _ in plan.sends:
+        piece = tuple([np.asarray(array[key]) for array in partial])
+        if peer == rank:
+            own = piece
+        else:
+            outgoing[peer] = _bytes(piece)
+    item = sum(array.dtype.itemsize for array in partial)
+    for _, shape, sources in plan.joins:
+        for source in sources:
+            if source != rank:
+                incoming[source] = np.empty(prod(shape) * item, np.uint8)
+    exchange(communicator, outgoing, incoming, "partial results")
+    made = tuple([np.empty(plan.shape, array.dtype) for array in partial])
+    for key, shape, sources in plan.joins:
+        total: Partial | None = None
+        for source in sources:
+            if source == rank:
+                assert own is not None
+                piece = own
+            else:
+                piece = _arrays(incoming.pop(source), shape, partial)
+            total = piece if total is None else join(total, piece)
+        assert total is not None
+        for array, one in zip(made, total, strict=True):
+            array[key] = one
+    return made
+
+
+def _key(positions: list[IndexSet]) -> Any:
+    return np.ix_(*[part.array() for part in positions]) if positions else ()
+
+
+def _bytes(arrays: Partial) -> Array:
+    flat = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
+    return flat[0] if len(flat) == 1 else np.concatenate(flat)
+
+
+def _arrays(data: Array, shape: tuple[int, ...], like: Partial) -> Partial:
+    made, start = [], 0
+    for array in like:
+        stop = start + prod(shape) * array.dtype.itemsize
+        made.append(data[start:stop].view(array.dtype).reshape(shape))
+        start = stop
+    return tuple(made)
+
+
+def by_ufunc(ufunc: np.ufunc) -> Callable[[Partial, Partial], Partial]:
+    """The join of two partial results by a ufunc."""
+
+    def join(one: Partial, two: Partial) -> Partial:
+        return (ufunc(one[0], two[0]),)
+
+    return join
+
+
+def extreme_places(section: Section, name: str, axis: int | None, target: Layout) -> Array:
+    """``argmin`` or ``argmax`` over an axis or over all: this rank's share of the positions.
+
+    ``target`` is the layout of the result without the axis. Collective.
+    """
+    pick: Any = getattr(np, name)
+    block, layout, communicator = section.block, section.layout, section.communicator
+
+    def join(one: Partial, two: Partial) -> Partial:
+        first = one[1] < two[1]  # of equal ones NumPy takes the first
+        values = np.stack([np.where(first, one[0], two[0]), np.where(first, two[0], one[0])])
+        places = np.stack([np.where(first, one[1], two[1]), np.where(first, two[1], one[1])])
+        best = np.asarray(pick(values, axis=0))[None]
+        return np.take_along_axis(values, best, 0)[0], np.take_along_axis(places, best, 0)[0]
+
+    region = section.region
+    folds = tuple(range(layout.ndim)) if axis is None else (axis,)
+    for k in folds:
+        if layout.axes[k].kind == "u":  # of equal ones NumPy takes the first: in ascending order
+            held = region[k].array()
+            order = np.argsort(held)
+            block = block.take(order, k)
+            region = (*region[:k], listed(held[order]), *region[k + 1 :])
+    plan = fold_plan(layout, folds, target, section.rank)
+    if axis is None and block.size:
+        best = np.unravel_index(int(pick(block)), block.shape)
+        place = [part.global_of(int(k)) for part, k in zip(region, best, strict=True)]
+        partial = np.asarray(block[best]), np.asarray(np.ravel_multi_index(place, layout.shape))
+    elif axis is not None and block.shape[axis]:
+        local: Array = np.expand_dims(pick(block, axis=axis), axis)
+        places = region[axis].array()[local.squeeze(axis)]
+        partial = np.take_along_axis(block, local, axis).squeeze(axis), places
+    else:
+        shape = () if axis is None else (*block.shape[:axis], *block.shape[axis + 1 :])
+        partial = np.zeros(shape, section.dtype), np.zeros(shape, np.int64)
+    return folded(partial, plan, communicator, join)[1]

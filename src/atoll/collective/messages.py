@@ -1,0 +1,107 @@
+"""Messages of many sizes between many ranks, and what all ranks must agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..comm.in_step import allgather, alltoall
+from ..context import statistics
+
+Array = np.ndarray[Any, Any]
+
+
+def exchange(
+    communicator: Communicator,
+    outgoing: Mapping[int, Array],
+    incoming: Mapping[int, Array],
+    what: str,
+) -> None:
+    """Send an array to some ranks while those of others arrive; sizes are known on both sides."""
+    communicator.trail.check(what)
+    if outgoing:
+        statistics.add("messages", len(outgoing))
+        statistics.add("bytes_moved", sum(piece.nbytes for piece in outgoing.values()))
+    communicator.exchange(outgoing, incoming, communicator.trail.tag, what)
+
+
+def uneven(
+    communicator: Communicator, pieces: Mapping[int, Array], form: Array, what: str
+) -> dict[int, Array]:
+    """Send pieces along axis 0 whose lengths the receivers do not know; what arrived, by sender.
+
+    ``form`` is an empty array with the dtype and the other axes of all pieces. Collective.
+    """
+    counts = np.zeros((communicator.size, 1), np.int64)
+    for peer, piece in pieces.items():
+        counts[peer] = len(piece)
+    arriving = alltoall(communicator, counts, what)[:, 0]
+    outgoing = {
+        peer: np.ascontiguousarray(piece)
+        for peer, piece in pieces.items()
+        if len(piece) and peer != communicator.rank
+    }
+    incoming = {
+        peer: np.empty((int(count), *form.shape[1:]), form.dtype)
+        for peer, count in enumerate(arriving)
+        if count and peer != communicator.rank
+    }
+    exchange(communicator, outgoing, incoming, what)
+    own = pieces.get(communicator.rank)
+    if own is not None and len(own):
+        incoming[communicator.rank] = own
+    return incoming
+
+
+def prefix(
+    communicator: Communicator,
+    value: Array,
+    order: Sequence[int],
+    fold: Callable[[Array, Array], Array],
+    what: str,
+) -> Array | None:
+    """The fold of the values of the ranks before this one in ``order``; ``None`` for the first.
+
+    Takes a message each way for every doubling of the distance, so log2 of the ranks in all.
+    """
+    place = order.index(communicator.rank)
+    before: Array | None = None
+    total = value
+    distance = 1
+    while distance < len(order):
+        outgoing, incoming = {}, {}
+        if place + distance < len(order):
+            outgoing[order[place + distance]] = np.ascontiguousarray(total)
+        if place >= distance:
+            incoming[order[place - distance]] = np.empty_like(value, order="C")
+        exchange(communicator, outgoing, incoming, what)
+        for arrived in incoming.values():
+            before = arrived if before is None else fold(arrived, before)
+            total = fold(arrived, total)
+        distance *= 2
+    return before
+
+
+def agree(
+    communicator: Communicator,
+    place: int | None,
+    values: Sequence[int],
+    error: Callable[[int, int, int], BaseException],
+) -> None:
+    """Raise ``error(*values)`` on all ranks if some rank found one: that at the first ``place``.
+
+    Each rank says where it found its first (``None``: nowhere), and three numbers
+    for the error.
+    """
+    mine = np.full(5, -1, np.int64)
+    if place is not None:
+        mine[:2] = 1, place
+        mine[2:] = values
+    found = allgather(communicator, mine, "whether all indices are in range")
+    found = found[found[:, 0] == 1]
+    if len(found):
+        first = found[np.argmin(found[:, 1])]
+        raise error(*first[2:].tolist())

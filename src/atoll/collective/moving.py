@@ -1,0 +1,236 @@
+"""Sections moved to other layouts: of the same shape, or of another shape in the same C order.
+
+A reshape is a transfer of flat indices. Where both layouts are *lines* (each rank holds one
+interval of the flattened array) the intervals are intersected by arithmetic, and what is no line is
+brought into even rows first. Where there are not rows enough for that, each rank
+lists the flat indices that it has and looks up who wants them, and lists those that it wants and
+looks up who has them. Elements travel in ascending order of flat index, so that both ends agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..layout import BlockAxis, Layout, Region, transfer
+from ..layout.axes import Axis, balanced_bounds
+from .messages import exchange
+from .section import Section, empty
+
+Array = np.ndarray[Any, Any]
+_FEW = 16
+"""Up to how many ranks looking for each of them is quicker than sorting."""
+
+
+def even_line(length: int, size: int) -> Layout:
+    """One axis in even blocks, in the order of the ranks."""
+    return Layout.of([BlockAxis(length, balanced_bounds(length, size))], size, np.arange(size))
+
+
+def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
+    """Where a rank's part of an even line begins and ends."""
+    bounds = balanced_bounds(length, size)
+    return bounds[rank], bounds[rank + 1]
+
+
+def even_rows(shape: tuple[int, ...], size: int) -> Layout:
+    """The first axis in even blocks, in the order of the ranks, the others whole."""
+    axes = [BlockAxis(shape[0], balanced_bounds(shape[0], size))]
+    axes += [BlockAxis(n, (0, n)) for n in shape[1:]]
+    return Layout.of(axes, size, np.arange(size).reshape(size, *(1,) * (len(shape) - 1)))
+
+
+def uneven_line(counts: Array) -> Layout:
+    """One axis in blocks of the given lengths, in the order of the ranks."""
+    bounds = (0, *np.cumsum(counts).tolist())
+    return Layout.of([BlockAxis(bounds[-1], bounds)], len(counts), np.arange(len(counts)))
+
+
+def redistributed(section: Section, layout: Layout) -> Section:
+    """The same array, lying as ``layout`` says. Without communication padding; collective."""
+    layout = layout.unpadded() if layout.is_padded else layout
+    if layout == section.layout:
+        return section
+    rank, communicator = section.rank, section.communicator
+    plan = transfer(section.layout.unpadded(), layout, rank)
+    made = empty(layout, section.dtype, communicator)
+    direct: dict[int, Array] = {}
+    late = []
+    for record in plan.receives:
+        key = record.target_key
+        part = made.block[(*key, ...)] if all(type(k) is slice for k in key) else None
+        if part is None or not part.flags.c_contiguous:
+            part = np.empty(record.shape, section.dtype)
+            late.append((key, part))
+        direct[record.peer] = part
+    outgoing = {r.peer: np.ascontiguousarray(section.block[r.source_key]) for r in plan.sends}
+    for record in plan.local:
+        made.block[record.target_key] = section.block[record.source_key]
+    exchange(communicator, outgoing, direct, "a redistribution")
+    for key, part in late:
+        made.block[key] = part
+    return made
+
+
+def reshaped(section: Section, target: Layout) -> Section:
+    """The same elements in C order, in the shape and the layout of ``target``. Collective."""
+    source = section.layout
+    if target.shape == source.shape and (target.is_dense and source.is_dense):
+        return redistributed(section, target)
+    rank, communicator = section.rank, section.communicator
+    by_rows = _by_rows(section, target)
+    if by_rows is not None:
+        return by_rows
+    if target.overlaps:  # a transfer finds all who want an element
+        return redistributed(reshaped(section, even_rows(target.shape, target.processes)), target)
+    made = empty(target, section.dtype, communicator)
+    into = made.block.reshape(-1)
+    if source.is_replicated:
+        into[...] = section.block.reshape(-1)[flat_indices(target.region(rank), target.shape)]
+        return made
+    have, want = line_bounds(source), line_bounds(target)
+    if have is not None and want is not None:
+        _between_lines(section, have, want, into)
+        return made
+    outgoing: dict[int, Array] = {}
+    incoming: dict[int, Array] = {}
+    values = section.block.reshape(-1)
+    flat, order = _ascending(flat_indices(source.region(rank), source.shape))
+    if order is not None:
+        values = values[order]
+    if (source.copies > 1 or source.overlaps) and flat.size:
+        mine = _holders(source, flat)[:, 0] == rank
+        flat, values = flat[mine], values[mine]
+    holders = _holders(target, flat)
+    for copy in range(holders.shape[1]):
+        for peer, chosen in by_parts(holders[:, copy]):
+            outgoing[peer] = values[chosen]
+    wanted, order = _ascending(flat_indices(target.region(rank), target.shape))
+    places: list[tuple[int, Any]] = []
+    for peer, chosen in by_parts(_holders(source, wanted)[:, 0]):
+        places.append((peer, chosen))
+        incoming[peer] = outgoing.pop(rank) if peer == rank else np.empty(len(chosen), made.dtype)
+    arriving = {peer: part for peer, part in incoming.items() if peer != rank}
+    exchange(communicator, outgoing, arriving, "a reshape")
+    for peer, chosen in places:
+        into[chosen if order is None else order[chosen]] = incoming[peer]
+    return made
+
+
+def _by_rows(section: Section, target: Layout) -> Section | None:
+    """A reshape with rows in between where a layout is no line: three moves without lists.
+
+    ``None`` where there are not enough rows for all ranks.
+    """
+    size = target.processes
+    if target.is_replicated or section.layout.is_replicated:
+        return None
+    if is_line(section.layout) and is_line(target):
+        return None
+    for layout in (section.layout, target):
+        if not is_line(layout) and layout.shape[:1] < (size,):
+            return None
+    if not is_line(section.layout):
+        section = redistributed(section, even_rows(section.shape, size))
+    rows = target if is_line(target) else even_rows(target.shape, size)
+    return redistributed(reshaped(section, rows), target)
+
+
+def flat_indices(region: Region, shape: tuple[int, ...]) -> Array:
+    """The C-order positions of a region's elements in the flattened array, in the block's order."""
+    total: Array = np.zeros((1,) * len(shape), np.int64)
+    for k, part in enumerate(region):
+        along = tuple(-1 if j == k else 1 for j in range(len(shape)))
+        total = total + part.array().reshape(along) * prod(shape[k + 1 :])
+    return total.reshape(-1)
+
+
+def _ascending(flat: Array) -> tuple[Array, Array | None]:
+    """Flat indices in ascending order, and the order that brings them there if it is not theirs."""
+    if flat.size < 2 or bool((flat[1:] > flat[:-1]).all()):
+        return flat, None
+    order = np.argsort(flat, kind="stable")
+    return flat[order], order
+
+
+def _holders(layout: Layout, flat: Array) -> Array:
+    """For each flat index the ranks that hold it: its owner first, then the copies."""
+    if layout.cells == 1:
+        return np.broadcast_to(layout.table.reshape(1, -1), (flat.size, layout.copies))
+    located = [
+        axis.locate_array(indices)[0]
+        for axis, indices in zip(layout.axes, np.unravel_index(flat, layout.shape), strict=True)
+    ]
+    found: Array = layout.table[tuple(located)]
+    return found
+
+
+def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:
+    """The places of each rank in an array of ranks, ascending."""
+    if not ranks.size:
+        return
+    low, high = int(ranks.min()), int(ranks.max())
+    if high - low < _FEW:
+        for rank in range(low, high + 1):
+            part = np.flatnonzero(ranks == rank)
+            if part.size:
+                yield rank, part
+        return
+    order = np.argsort(ranks, kind="stable")
+    grouped = ranks[order]
+    for part in np.split(order, np.flatnonzero(grouped[1:] != grouped[:-1]) + 1):
+        yield int(ranks[part[0]]), part
+
+
+def line_bounds(layout: Layout) -> Array | None:
+    """Where each rank's interval of the flattened array begins; ``None`` if it has none or several."""
+    if layout.copies > 1 or layout.cells != layout.processes or not layout.is_row_major:
+        return None
+    divided = [k for k, count in enumerate(layout.grid) if count > 1]
+    if len(divided) != 1 or prod(layout.shape[: divided[0]]) != 1:
+        return None
+    axis = layout.axes[divided[0]]
+    if not isinstance(axis, BlockAxis) or not _in_order(layout.axes[divided[0] + 1 :]):
+        return None
+    return np.asarray(axis.bounds, np.int64) * prod(layout.shape[divided[0] + 1 :])
+
+
+def _in_order(axes: tuple[Axis, ...]) -> bool:
+    """Whether each of these axes lies whole with each rank; a listed one may lie in another order."""
+    return all(axis.is_undistributed for axis in axes)
+
+
+def is_line(layout: Layout) -> bool:
+    """Whether each rank holds one interval of the flattened array, in the order of the ranks."""
+    return (layout.processes == 1 and _in_order(layout.axes)) or line_bounds(layout) is not None
+
+
+def line_start(layout: Layout, rank: int) -> int:
+    """The first flat index of a rank's interval, where the layout is a line."""
+    bounds = line_bounds(layout)
+    return 0 if bounds is None else int(bounds[rank])
+
+
+def _between_lines(section: Section, have: Array, want: Array, into: Array) -> None:
+    rank = section.rank
+    values = section.block.reshape(-1)
+    outgoing = dict(_cut(int(have[rank]), int(have[rank + 1]), want, values))
+    incoming = dict(_cut(int(want[rank]), int(want[rank + 1]), have, into))
+    if rank in incoming:
+        incoming.pop(rank)[...] = outgoing.pop(rank)
+    exchange(section.communicator, outgoing, incoming, "a reshape")
+
+
+def _cut(low: int, high: int, bounds: Array, values: Array) -> Iterator[tuple[int, Array]]:
+    """An interval, cut where the intervals of other ranks begin."""
+    if low >= high:
+        return
+    first = int(np.searchsorted(bounds, low, side="right")) - 1
+    last = int(np.searchsorted(bounds, high, side="left"))
+    for peer in range(max(first, 0), last):
+        start, stop = max(low, int(bounds[peer])), min(high, int(bounds[peer + 1]))
+        if start < stop:
+            yield peer, values[start - low : stop - low]

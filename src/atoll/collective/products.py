@@ -1,0 +1,300 @@
+"""The product of stacks of matrices: panels on the way while BLAS has no more than blocks.
+
+``C[..., rows, columns]`` is computed by its owner, who needs ``A[..., rows, :]`` and
+``B[..., :, columns]``. What of it lies elsewhere comes in panels along the contracted axis, so
+that no rank has more of other ranks' elements at a time than the size of its own share. Where C
+lies decides who moves:
+
+======================  ====================================  ======================
+C                       moves                                 good if
+======================  ====================================  ======================
+rows as A has them      B goes round                          A is large
+columns as B has them   A goes round                          B is large
+on a grid               A along rows, B along columns         both are large
+partial on each rank    C: sums of partial products, dealt    the contracted axis is
+                        out to the owners                     long and distributed
+======================  ====================================  ======================
+
+``product_layout`` counts the elements that would move for each, and takes the least; every rank
+counts alike. Index sets of rows and columns may be anything: blocks, cycles, lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..comm.in_step import allgather
+from ..layout import BlockAxis, Layout
+from .elements import to_all
+from .messages import exchange
+from .moving import even_line, redistributed
+from .section import Section, empty
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPlan:
+    """Where the product lies, and whether ranks add up partial products of all of it."""
+
+    layout: Layout
+    partial: bool
+    moved: int
+    """About how many elements all ranks receive."""
+
+
+def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the product of two stacks of matrices."""
+    return (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
+
+
+@lru_cache(maxsize=1024)
+def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
+    """Where the product of operands that lie so should lie; with fewer elements than ``small``
+    a sum of partial products lies everywhere."""
+    shape = product_shape(a.shape, b.shape)
+    size = a.processes
+    found: list[ProductPlan] = []
+    for layout in _candidates(a, b, shape):
+        if not any(one.layout == layout for one in found):
+            found.append(ProductPlan(layout, False, _moved(a, b, layout)))
+    if len(shape) == 2:
+        target = Layout.replicated(shape, size) if prod(shape) < small else _rows(shape, size)
+        split = _contracted(a, b)
+        away = _wanting(a, _operand_layout(a.shape, split, size, 1))
+        away += _wanting(b, _operand_layout(b.shape, split, size, 0))
+        found.append(ProductPlan(target, True, away + prod(shape) * (size - 1)))
+    return min(found, key=lambda plan: plan.moved)
+
+
+def _rows(shape: tuple[int, ...], size: int) -> Layout:
+    axis = max(range(len(shape)), key=lambda k: (shape[k] >= size, -k))
+    return Layout(shape, tuple("b" if k == axis else "n" for k in range(len(shape))), size=size)
+
+
+def _candidates(a: Layout, b: Layout, shape: tuple[int, ...]) -> Iterator[Layout]:
+    size, ndim = a.processes, len(shape)
+    yield Layout.default(shape, size)
+    yield _rows(shape, size)
+    if shape[-1] > 1:
+        yield Layout(shape, "n" * (ndim - 1) + "b", size=size)
+    for one, contracted in ((a, -1), (b, -2)):
+        alone = one.copies == 1 and not one.is_replicated and one.shape[:-2] == shape[:-2]
+        if alone and one.axes[contracted].is_undistributed:
+            axes = list(one.axes)
+            axes[contracted] = _whole(shape[-1] if contracted == -1 else shape[-2])
+            yield Layout.of(axes, size, one.table)
+    flat = a.ndim == b.ndim == 2 and a.grid == b.grid and a.copies == b.copies == 1
+    if flat and a.is_row_major and b.is_row_major:
+        yield Layout.of([a.axes[0], b.axes[1]], size, a.table)
+
+
+def _whole(length: int) -> BlockAxis:
+    return BlockAxis(length, (0, length))
+
+
+def _contracted(a: Layout, b: Layout) -> Any:
+    """How the contracted axis is cut up for partial products: as an operand has it, if one does."""
+    for layout, axis, other in ((a, 1, 0), (b, 0, 1)):
+        cut = layout.axes[axis]
+        alone = layout.axes[other].is_undistributed and layout.is_row_major and layout.copies == 1
+        if alone and cut.processes == layout.processes and not cut.overlaps:
+            return cut.unpadded()
+    return even_line(a.shape[1], a.processes).axes[0]
+
+
+def _operand_layout(shape: tuple[int, ...], cut: Any, size: int, axis: int) -> Layout:
+    axes = [_whole(n) for n in shape]
+    axes[axis] = cut
+    table = np.arange(cut.processes).reshape([one.processes for one in axes])
+    return Layout.of(axes, size, table)
+
+
+def _sample(size: int) -> list[int]:
+    return sorted({0, 1 % size, size // 2, size - 1})
+
+
+def _wanting(have: Layout, want: Layout) -> int:
+    """About how many elements ranks want that they do not have: asked of a few ranks."""
+    if have.is_replicated:
+        return 0
+    ranks = _sample(have.processes)
+    total = 0
+    for rank in ranks:
+        wanted, held = want.region(rank), have.region(rank)
+        both = prod(len(one.intersection(other)) for one, other in zip(wanted, held))
+        total += prod(map(len, wanted)) - both
+    return total * have.processes // len(ranks)
+
+
+@lru_cache(maxsize=1024)
+def _side(layout: Layout, shape: tuple[int, ...], width: int, contracted: int) -> Layout:
+    """What of an operand each owner of the product needs, ``width`` wide along its contracted axis.
+
+    ``contracted`` is -1 for the left operand, -2 for the right one.
+    """
+    gone = [layout.ndim + contracted]
+    lead = layout.ndim - len(shape)
+    for k in range(layout.ndim - 2):
+        if k < lead or (shape[k - lead] == 1 and layout.shape[k] != 1):
+            gone.append(k)
+    side = layout.reduced(gone, keepdims=True)
+    wide = list(side.shape)
+    wide[contracted] = width
+    if tuple(wide) != side.shape:
+        side = side.broadcast(tuple(wide))
+    if lead:
+        side = side.sliced((0,) * lead)
+    return side
+
+
+def _moved(a: Layout, b: Layout, layout: Layout) -> int:
+    length = a.shape[-1]
+    return _wanting(a, _side(layout, a.shape, length, -1)) + _wanting(
+        b, _side(layout, b.shape, length, -2)
+    )
+
+
+def multiplied(a: Section, b: Section, dtype: np.dtype[Any], plan: ProductPlan) -> Section:
+    """``a @ b`` for stacks of matrices with at least two axes each, lying as planned. Collective."""
+    a = a.with_block(a.block.astype(dtype, copy=False))
+    b = b.with_block(b.block.astype(dtype, copy=False))
+    if plan.partial:
+        return _by_parts(a, b, plan.layout)
+    layout, communicator = plan.layout, a.communicator
+    made = empty(layout, dtype, communicator)
+    length = a.shape[-1]
+    started = False
+    for start, stop in _panels(a.layout, b.layout, layout):
+        left = _panel(a, layout, start, stop, -1)
+        right = _panel(b, layout, start, stop, -2)
+        if not started:
+            np.matmul(left, right, out=made.block)
+        elif made.block.size:
+            np.add(made.block, np.matmul(left, right), out=made.block)
+        started = True
+    if not length:
+        made.block[...] = 0
+    return made
+
+
+def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
+    """All of ``a @ b`` for matrices or vectors, whose product has few elements, by one message to all; else ``None``.
+
+    That is so where ranks have rows of the product, or columns, or sums that make it up, without anything having
+    moved: one operand lies everywhere and the other in blocks along one axis, or both do along the axis that goes. Collective.
+    """
+    if a.layout.ndim > 2 or b.layout.ndim > 2:
+        return None
+    one, other, gone = _divided(a.layout), _divided(b.layout), a.layout.ndim - 1
+    if one is None or other is None:
+        return None
+    left, right = a.block, b.block
+    partial = one == gone or other == 0
+    if other == _NONE:
+        if partial:
+            low, high = _interval(a.layout, gone, a.rank)
+            right = right[low:high]
+    elif one == _NONE:
+        if partial:
+            low, high = _interval(b.layout, 0, b.rank)
+            left = left[..., low:high]
+    elif (one, other) != (gone, 0) or a.layout.axes[gone] != b.layout.axes[0]:
+        return None
+    part = np.asarray(np.matmul(left.astype(dtype, copy=False), right.astype(dtype, copy=False)))
+    if partial:
+        every = allgather(a.communicator, part, "partial products")
+        return np.asarray(np.add.reduce(every, axis=0, dtype=dtype))
+    divided = a.layout.axes[0] if one == 0 else b.layout.axes[1]
+    counts = np.diff(divided.bounds)  # type: ignore[attr-defined]
+    shape = (*a.shape[:-1], *b.shape[1:])
+    if not prod(shape):
+        return np.zeros(shape, dtype)
+    columns = one != 0 and len(shape) == 2
+    width = shape[0] if columns else prod(shape[1:]) if one == 0 else 1
+    line = np.ascontiguousarray(part.T if columns else part).reshape(-1)
+    whole = to_all(line, counts * width, a.communicator, "all of a small product")
+    return whole.reshape(shape[::-1]).T if columns else whole.reshape(shape)
+
+
+_NONE = -1
+
+
+def _divided(layout: Layout) -> int | None:
+    """The only axis that all ranks divide, in blocks in their order; -1 where each has everything, ``None`` for all else."""
+    if layout.is_replicated:
+        return _NONE
+    if layout.copies > 1 or not (layout.is_block and layout.is_row_major) or layout.is_padded:
+        return None
+    for k, axis in enumerate(layout.axes):
+        if axis.processes > 1:
+            return k if axis.processes == layout.processes and not axis.overlaps else None
+    return None
+
+
+def _interval(layout: Layout, axis: int, rank: int) -> tuple[int, int]:
+    bounds: tuple[int, ...] = layout.axes[axis].bounds  # type: ignore[attr-defined]
+    return bounds[rank], bounds[rank + 1]
+
+
+def _panel(operand: Section, layout: Layout, start: int, stop: int, axis: int) -> Array:
+    """This rank's part of the operand, cut along its contracted axis."""
+    part = operand
+    if (start, stop) != (0, operand.shape[axis]):
+        cut = slice(start, stop)
+        part = operand.sliced((..., cut) if axis == -1 else (..., cut, slice(None)))
+    return redistributed(part, _side(layout, part.shape, stop - start, axis)).block
+
+
+@lru_cache(maxsize=1024)
+def _panels(a: Layout, b: Layout, layout: Layout) -> tuple[tuple[int, int], ...]:
+    """The contracted axis in stretches: what comes from elsewhere at a time is one share at most."""
+    length = a.shape[-1]
+    if not length:
+        return ()
+    size = layout.processes
+    share = (a.size + b.size + layout.size) / size
+    away = 0.0
+    for operand, axis in ((a, -1), (b, -2)):
+        side = _side(layout, operand.shape, length, axis)
+        if side != operand and not operand.is_replicated:
+            away += side.size / max(side.cells, 1)
+    count = min(length, max(1, round(away / max(share, 1.0))))
+    edges = [length * k // count for k in range(count + 1)]
+    return tuple(pairwise(edges))
+
+
+def _by_parts(a: Section, b: Section, target: Layout) -> Section:
+    """Each rank multiplies its part of the contracted axis; the sums are formed by the owners."""
+    communicator, rank, size = a.communicator, a.rank, a.communicator.size
+    split = _contracted(a.layout, b.layout)
+    left = redistributed(a, _operand_layout(a.shape, split, size, 1)).block
+    right = redistributed(b, _operand_layout(b.shape, split, size, 0)).block
+    dtype = a.dtype
+    if target.is_replicated:
+        every = allgather(communicator, np.matmul(left, right), "partial products")
+        total = np.add.reduce(every, axis=0, dtype=dtype)
+        return Section(total, target, communicator)
+    total = np.zeros(target.local_shape(rank), dtype)
+    for shift in range(size):
+        to, source = (rank + shift) % size, (rank - shift) % size
+        rows, columns = target.region(to)
+        piece = np.matmul(left[rows.key], right[:, columns.key])
+        if shift:
+            arriving = np.empty(total.shape, dtype)
+            exchange(
+                communicator,
+                {to: piece} if piece.size else {},
+                {source: arriving} if total.size else {},
+                "partial products",
+            )
+            piece = arriving
+        np.add(total, piece, out=total)
+    return Section(total, target, communicator)

@@ -1,0 +1,86 @@
+"""What one rank has of an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..execute.arrays import allocate_array
+from ..graph.geometry import dense
+from ..layout import Layout, Region
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """This rank's block of an array, without padding, and how the array lies on all ranks."""
+
+    block: Array
+    layout: Layout
+    communicator: Communicator
+
+    @property
+    def rank(self) -> int:
+        return self.communicator.rank
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.layout.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        found: np.dtype[Any] = self.block.dtype
+        return found
+
+    @property
+    def region(self) -> Region:
+        """The global indices of the block on each axis."""
+        return self.layout.region(self.rank)
+
+    def with_block(self, block: Array) -> Section:
+        """Another array that lies alike."""
+        return replace(self, block=block)
+
+    def transposed(self, axes: tuple[int, ...]) -> Section:
+        """The axes in another order; nothing moves."""
+        return Section(self.block.transpose(axes), self.layout.transposed(axes), self.communicator)
+
+    def expanded(self, places: tuple[int, ...]) -> Section:
+        """New axes of length one; nothing moves."""
+        if not places:
+            return self
+        layout = self.layout.expanded(places)
+        shape = layout.local_shape(self.rank)
+        return Section(self.block.reshape(shape), layout, self.communicator)
+
+    def squeezed(self, places: tuple[int, ...]) -> Section:
+        """Without some axes of length one; a rank that has none of such an axis has nothing."""
+        if not places:
+            return self
+        key = tuple([0 if k in places else slice(None) for k in range(len(self.shape))])
+        layout = self.layout.sliced(key)
+        shape = layout.local_shape(self.rank)
+        return Section(self.block.reshape(shape), layout, self.communicator)
+
+    def sliced(self, key: tuple[Any, ...]) -> Section:
+        """The part that a basic index selects, with the owners of its elements."""
+        slicing = self.layout.slicing(key)
+        part = slicing.local(self.block, self.rank)
+        if part is None:
+            part = np.empty((0,) * slicing.layout.ndim, self.dtype)
+        return Section(part, slicing.layout, self.communicator)
+
+
+def replicated(array: Array, communicator: Communicator) -> Section:
+    """An array that every rank has."""
+    return Section(array, Layout.replicated(array.shape, communicator.size), communicator)
+
+
+def empty(layout: Layout, dtype: np.dtype[Any], communicator: Communicator) -> Section:
+    """New memory for this rank's block of an array that lies as ``layout`` says."""
+    block = allocate_array(dense(layout.local_shape(communicator.rank), dtype)).array
+    return Section(block, layout, communicator)

@@ -1,0 +1,135 @@
+"""Sorting a line by samples.
+
+Each rank sorts its own interval and shows some of it, evenly spaced. From all samples the same
+splitters are chosen on every rank; between two of them lies what one rank is to have. A splitter is
+an element, not a value: of equal elements those that come first in the array lie before it. So the
+sort is stable, and a line of equal elements is divided as evenly as any other. With as many samples
+from each rank as there are ranks, nobody gets more than about twice an even share; then the line
+is dealt out again.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..comm.in_step import allgather
+from .messages import uneven
+from .moving import even_line, line_start, reshaped, uneven_line
+from .section import Section
+
+Array = np.ndarray[Any, Any]
+
+
+def in_order(line: Section) -> Section:
+    """The elements of a line in ascending order, NaN last, in even blocks. Collective."""
+    values = np.sort(line.block)
+    cuts = _cuts(values, line.communicator)
+    joined = _arrived(values, cuts, line, "elements in order")
+    joined.sort()
+    return _dealt_out(joined, line)
+
+
+def ordered(line: Section) -> tuple[Section, Section]:
+    """The elements of a line in ascending order, NaN last, and where in the line each came from.
+
+    Equal elements stay in their order. Both are in even blocks. Collective.
+    """
+    order = np.argsort(line.block, kind="stable")
+    values = line.block[order]
+    cuts = _cuts(values, line.communicator)
+    pairs = _pairs(values, order + line_start(line.layout, line.rank))
+    del values, order
+    pairs = _arrived(pairs, cuts, line, "elements in order, and where they came from")
+    order = np.argsort(_values_of(pairs, line.dtype), kind="stable")
+    pairs = pairs[order]  # those of lower ranks came first, each in order
+    del order
+    made = _dealt_out(pairs, line)
+    layout = even_line(made.shape[0], line.communicator.size)
+    places = np.ascontiguousarray(made.block[:, line.dtype.itemsize :]).view(np.int64).reshape(-1)
+    found = _values_of(made.block, line.dtype)
+    return Section(found, layout, line.communicator), Section(places, layout, line.communicator)
+
+
+def _pairs(values: Array, places: Array) -> Array:
+    """Elements and their places as rows of bytes, which travel in one message."""
+    width = values.dtype.itemsize
+    rows = np.empty((len(values), width + 8), np.uint8)
+    rows[:, :width] = values.view(np.uint8).reshape(len(values), width)
+    rows[:, width:] = places.astype(np.int64, copy=False).view(np.uint8).reshape(len(values), 8)
+    return rows
+
+
+def _values_of(pairs: Array, dtype: np.dtype[Any]) -> Array:
+    return np.ascontiguousarray(pairs[:, : dtype.itemsize]).view(dtype).reshape(-1)
+
+
+def _arrived(values: Array, cuts: list[int], line: Section, what: str) -> Array:
+    """What all ranks have for this one, in the order of the ranks."""
+    pieces = {peer: values[a:b] for peer, (a, b) in enumerate(pairwise(cuts))}
+    arrived = uneven(line.communicator, pieces, values[:0], what)
+    return np.concatenate([values[:0], *[arrived[peer] for peer in sorted(arrived)]])
+
+
+def _dealt_out(values: Array, line: Section) -> Section:
+    """What the ranks have, one after the other, in even blocks along the first axis."""
+    communicator = line.communicator
+    counts = allgather(communicator, np.array([len(values)], np.int64), "how many are here")
+    layout = uneven_line(counts.reshape(-1))
+    target = even_line(layout.size, communicator.size)
+    if values.ndim > 1:
+        width = values.shape[1]
+        layout, target = [
+            one.expanded((1,)).broadcast((one.size, width)) for one in (layout, target)
+        ]
+    return reshaped(Section(values, layout, communicator), target)
+
+
+def _cuts(values: Array, communicator: Any) -> list[int]:
+    """Where a rank's sorted values are to be cut: the bounds of what each rank is to have."""
+    size, rank, count = communicator.size, communicator.rank, len(values)
+    shown = np.arange(min(size, count)) * count // max(min(size, count), 1)
+    samples = np.zeros(size, values.dtype)
+    samples[: len(shown)] = values[shown]
+    places = np.full(size, -1, np.int64)
+    places[: len(shown)] = shown
+    every = allgather(communicator, samples, "samples").reshape(-1)
+    where = allgather(communicator, places, "where samples are").reshape(-1)
+    owners = np.repeat(np.arange(size), size)
+    kept = where >= 0
+    every, where, owners = every[kept], where[kept], owners[kept]
+    order = np.argsort(every, kind="stable")  # equal ones by rank, and in a rank by place
+    chosen = order[np.arange(1, size) * len(order) // size] if len(order) else order
+    cuts = [0]
+    for k in chosen.tolist():
+        if owners[k] == rank:
+            cut = int(where[k])
+        else:
+            side: Any = "right" if rank < owners[k] else "left"
+            cut = int(np.searchsorted(values, every[k], side=side))
+        cuts.append(max(cut, cuts[-1]))
+    return [*cuts, *[count] * (size + 1 - len(cuts))]
+
+
+def starts(line: Section) -> Section:
+    """For each element of an ordered line, whether it differs from the one before. Collective."""
+    communicator, block = line.communicator, line.block
+    last = block[-1:] if len(block) else np.zeros(1, block.dtype)
+    every = allgather(communicator, np.ascontiguousarray(last), "the last element of each rank")
+    counts = allgather(communicator, np.array([len(block)]), "how many are here").reshape(-1)
+    found = np.ones(len(block), np.bool_)
+    found[1:] = _differ(block[1:], block[:-1])
+    before = np.flatnonzero(counts[: line.rank])
+    if len(before) and len(block):
+        found[:1] = _differ(block[:1], every[before[-1]])
+    return line.with_block(found)
+
+
+def _differ(one: Array, other: Array) -> Array:
+    """Elementwise; two NaN are alike."""
+    found: Array = one != other
+    if one.dtype.kind in "fc":
+        found &= ~(np.isnan(one) & np.isnan(other))
+    return found

@@ -1,0 +1,191 @@
+"""Steps for views whose elements lie on other ranks than a loop over shares would find them.
+
+A reshape of a distributed array takes elements in C order from one division among ranks to another
+(see :mod:`.collective.moving`). Any other view that no axis map describes is a list of places in
+the base's memory: each rank works out those of its own share, and asks their owners.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..execute.arrays import allocate_array
+from ..execute.parts import State
+from ..graph.geometry import Geometry
+from ..graph.node import Value
+from ..layout import Layout
+from . import FoldPlan, Section, by_ufunc, compressed, fetch_flat, folded, redistributed, reshaped
+
+Array = np.ndarray[Any, Any]
+
+
+def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Where the elements of a region of a view are in its base: an index for each of its axes.
+
+    ``region`` has the index arrays of the view's axes, broadcast against each other.
+    """
+    base = view.base
+    item = base.dtype.itemsize
+    shape = np.broadcast_shapes(*[part.shape for part in region]) if region else (1,)
+    places: Array = np.full(shape, view.offset // item, np.int64)
+    for part, stride in zip(region, view.strides, strict=True):
+        places = places + part * (stride // item)
+    order = sorted(range(base.ndim), key=lambda k: -base.strides[k])
+    found = np.unravel_index(places, [base.shape[k] for k in order])
+    indices: list[Array] = [places] * base.ndim
+    for k, part in zip(order, found, strict=True):
+        indices[k] = part
+    return tuple(indices)
+
+
+def is_readable(view: Geometry) -> bool:
+    """Whether a view has elements of its base, or the same part of each of them."""
+    return view.within is not None or (not view.size and view.dtype == view.base.dtype)
+
+
+def read_across(section: Section, view: Geometry, target: Layout) -> Section:
+    """This rank's share of a view of a base that lies as ``section`` does. Collective."""
+    base, shown = view.base, view
+    within: tuple[int, ...] = ()
+    if view.dtype != base.dtype:
+        shown, within = view.elements or view, view.within or ()
+        if shown.shape == base.shape and shown.strides == base.strides:  # with its owner
+            return Section(view.part_of(section.block).copy(), target, section.communicator)
+    elif view.is_whole:
+        return reshaped(section, target)
+    region = target.region(section.rank)
+    lines = [part.array() for k, part in enumerate(region) if k not in within]
+    shape = tuple(map(len, lines))
+
+    def places(low: int, high: int) -> Array:
+        chosen = np.unravel_index(np.arange(low, high), shape or (1,))
+        found = base_indices(shown, tuple([line[part] for line, part in zip(lines, chosen)]))
+        return np.ravel_multi_index(found, base.shape)
+
+    block = fetch_flat(section, prod(shape), places).reshape(shape)
+    if shown is not view:
+        block = view.part_of(block).copy()
+    return Section(block, target, section.communicator)
+
+
+class ReadAcross:
+    """Bring together this rank's share of a view that crosses shares."""
+
+    __slots__ = ("communicator", "geometry", "layout", "register", "source", "target", "view")
+
+    def __init__(
+        self,
+        register: int,
+        source: int,
+        view: Geometry,
+        layout: Layout,
+        target: Layout,
+        communicator: Communicator,
+        geometry: Geometry,
+    ) -> None:
+        self.register = register
+        self.source = source
+        self.view = view
+        self.layout = layout
+        self.target = target
+        self.communicator = communicator
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        """Exchange."""
+        value = state.registers[self.source]
+        assert value is not None
+        block = value.array[self.layout.inside(self.communicator.rank)]
+        section = Section(block, self.layout.unpadded(), self.communicator)
+        block = read_across(section, self.view, self.target).block
+        state.registers[self.register] = Value(np.ascontiguousarray(block).reshape(block.shape))
+
+
+class CompressAcross:
+    """Keep the elements under a mask, and deal them out evenly."""
+
+    __slots__ = ("communicator", "layout", "register", "sources", "target")
+
+    def __init__(
+        self,
+        register: int,
+        sources: tuple[int, int],
+        layouts: tuple[Layout, Layout],
+        communicator: Communicator,
+    ) -> None:
+        self.register = register
+        self.sources = sources
+        self.layout, self.target = layouts
+        self.communicator = communicator
+
+    def run(self, state: State) -> None:
+        """Count, and exchange."""
+        sections = []
+        for source in self.sources:
+            value = state.registers[source]
+            assert value is not None
+            sections.append(Section(value.array, self.layout, self.communicator))
+        made = redistributed(compressed(*sections), self.target)
+        state.registers[self.register] = Value(np.ascontiguousarray(made.block))
+
+
+class FoldAcross:
+    """Join what each rank has folded of its share into the shares of the result."""
+
+    __slots__ = ("communicator", "geometry", "kept", "partial", "plan", "register", "ufunc")
+
+    def __init__(
+        self,
+        register: int,
+        partial: int,
+        kept: tuple[int, ...],
+        plan: FoldPlan,
+        ufunc: np.ufunc,
+        communicator: Communicator,
+        geometry: Geometry,
+    ) -> None:
+        self.register = register
+        self.partial = partial
+        self.kept = kept
+        """The shape of this rank's partial result, without the folded axes."""
+        self.plan = plan
+        self.ufunc = ufunc
+        self.communicator = communicator
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        """Exchange and join."""
+        value = state.registers[self.partial]
+        assert value is not None
+        partial = (value.array.reshape(self.kept),)
+        (made,) = folded(partial, self.plan, self.communicator, by_ufunc(self.ufunc))
+        result = allocate_array(self.geometry)
+        result.array[...] = made.reshape(self.geometry.shape)
+        state.registers[self.register] = result
+
+
+class CountLocally:
+    """``first + step * index`` along an axis, for the indices of this rank's share."""
+
+    __slots__ = ("axis", "geometry", "indices", "numbers", "register")
+
+    def __init__(
+        self, register: int, indices: Array, axis: int, numbers: tuple[int, int], geometry: Geometry
+    ) -> None:
+        self.register = register
+        self.indices = indices
+        self.axis = axis
+        self.numbers = numbers
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        """Count."""
+        first, step = (state.scalars[number] for number in self.numbers)
+        shape = self.geometry.shape
+        line = (first + step * self.indices).astype(self.geometry.dtype)
+        along = tuple(-1 if k == self.axis else 1 for k in range(len(shape)))
+        state.registers[self.register] = Value(np.broadcast_to(line.reshape(along), shape).copy())

@@ -1,0 +1,217 @@
+"""The watch: ranks that wait for long find out whether the others are still on the same way.
+
+A rank whose wait takes longer than ``config.wait_check`` seconds sends the record of its trail to
+those that it waits for, again after twice the time each time, and reads what has come for it. Who
+reads a record answers it with his own and compares the two. A rank that has come to its end stays,
+and goes on answering, until all have come to theirs. So ranks that have parted, with one of them
+waiting, find the place where they did within about two checks. Whoever finds it tells all.
+
+Nothing here is sent while nobody waits, and nothing is posted: notes are looked for when a rank waits.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from ..config import config
+from ..context import remote_stacks
+from ..context.divergence import Record, Trail, difference
+from ..errors import DivergenceError, WaitTimeoutError
+from .communicator import Request, describe_all
+from .stragglers import Stragglers
+
+_FEW = 64
+"""Up to how many ranks all are asked where a wait is for all."""
+
+_LONGEST = 64
+"""The most checks between two questions."""
+
+
+class Postal(Protocol):
+    """What the watch needs of a communicator."""
+
+    rank: int
+    size: int
+    trail: Trail
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The numbers of its ranks in the world of all."""
+
+    def post_note(self, peer: int, data: bytes) -> Any:
+        """Send some bytes beside all messages; the handle of the operation."""
+
+    def notes(self) -> Iterator[bytes]:
+        """The notes that have come."""
+
+
+class Watch:
+    """One rank's watch over the waits on one communicator."""
+
+    __slots__ = (
+        "_asked",
+        "_communicator",
+        "_curious",
+        "_ended",
+        "_heard",
+        "_posted",
+        "_rounds",
+        "_ways",
+    )
+
+    def __init__(self, communicator: Postal) -> None:
+        self._communicator = communicator
+        self._posted: list[tuple[Any, bytes]] = []
+        self._asked = (0, 0, 1)
+        """The step of the last question, checks since then, and checks until the next."""
+        self._curious: set[int] = set()
+        self._ended: dict[int, int] = {}
+        """Who has come to his end: for how many checks that has been known."""
+        self._ways: dict[int, str] = {}
+        """How they have, in words."""
+        self._heard: dict[int, int] = {}
+        """At which step of this rank the others were heard of last."""
+        self._rounds: set[int] = set()
+
+    def at(self) -> str:
+        """Where the program is, as far as the trail knows."""
+        where = self._communicator.trail.where()
+        return f", in {where}" if where else ""
+
+    def others(self, requests: Sequence[Request]) -> str:
+        """Where those are that this rank waits for: those that have not answered, if there are any."""
+        peers = self._waited_for(requests)
+        number = self._communicator.trail.number
+        silent = {peer for peer in peers if self._heard.get(peer) != number}
+        members = self._communicator.members
+        return remote_stacks.told(members[peer] for peer in sorted(silent or peers))
+
+    def _waited_for(self, requests: Sequence[Request]) -> set[int]:
+        peers: set[int] = set()
+        for request in requests:
+            if not request.done:
+                peers |= self._some() if request.peer is None else {request.peer}
+        return peers - {self._communicator.rank}
+
+    def check(self, requests: Sequence[Request]) -> None:
+        """A wait takes long: ask those whom it is for, and read what has come."""
+        mine = self._communicator
+        peers = self._waited_for(requests)
+        number, since, interval = self._asked
+        if number != mine.trail.number:
+            since, interval = 0, 1
+        if since == 0:
+            for peer in sorted(peers):
+                self._tell(peer, mine.trail.record())
+        since += 1
+        if since >= interval:
+            since, interval = 0, min(_LONGEST, 2 * interval)
+        self._asked = mine.trail.number, since, interval
+        self.listen()
+        # What a rank sent before its end has had the time to arrive.
+        gone = {peer for peer, checks in self._ended.items() if checks > 1}
+        for request in requests:
+            if request.peer in gone and not request.test():
+                raise mine.trail.part(
+                    f"rank {request.peer} {self._ways[request.peer]}, and rank {mine.rank} waits for: "
+                    f"{describe_all(requests)}{self.at()}"
+                )
+        for peer in self._ended:
+            self._ended[peer] += 1
+
+    def _some(self) -> set[int]:
+        """Whom to ask where a wait is for all: all of few, or those at powers of two."""
+        rank, size = self._communicator.rank, self._communicator.size
+        if size <= _FEW:
+            return set(range(size))
+        steps = [1 << k for k in range((size - 1).bit_length())]
+        return {(rank + sign * step) % size for step in steps for sign in (1, -1)}
+
+    def _tell(self, peer: int, content: Record | int) -> None:
+        data = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+        self._sweep()
+        self._posted.append((self._communicator.post_note(peer, data), data))
+
+    def _sweep(self) -> None:
+        self._posted = [kept for kept in self._posted if not kept[0].Test()]
+
+    def listen(self) -> None:
+        """Read what has come, answer, and compare."""
+        trail = self._communicator.trail
+        for data in self._communicator.notes():
+            content = pickle.loads(data)
+            if isinstance(content, int):
+                self._rounds.add(content)
+                continue
+            record: Record = content
+            mine = trail.record(answer=True)
+            self._heard[record.rank] = trail.number
+            verdict = record.verdict or difference(mine, record)
+            if record.gone:
+                self._ended.setdefault(record.rank, 1)
+                self._ways[record.rank] = record.gone
+            if not record.answer and not record.verdict:
+                self._curious.add(record.rank)
+                self._tell(record.rank, mine)
+            if verdict and not trail.gone:
+                if not record.verdict:
+                    told = trail.record(answer=True, verdict=verdict)
+                    for peer in range(self._communicator.size):
+                        if peer != self._communicator.rank:
+                            self._tell(peer, told)
+                raise trail.part(verdict)
+
+    def find(self) -> str:
+        """Something came that does not belong to this step: ask where the ranks have parted."""
+        for peer in sorted(self._some() - {self._communicator.rank}):
+            self._tell(peer, self._communicator.trail.record())
+        until = time.monotonic() + 5 * config.wait_check
+        while time.monotonic() < until:
+            try:
+                self.listen()
+            except DivergenceError as error:
+                return str(error)
+            time.sleep(1e-3)
+        return ""
+
+    def leave(self, others: Sequence[Watch], how: str) -> None:
+        """The end of this rank's program, come to as ``how`` says: answer until all have come to theirs.
+
+        ``others`` are the watches of its other communicators. MPI's own end waits for all as
+        well, but would leave whoever still waits for this rank without a word.
+        """
+        for watch in (self, *others):
+            trail = watch._communicator.trail
+            trail.gone = how
+            for peer in sorted(watch._curious):
+                watch._tell(peer, trail.record(answer=True))
+        rank, size = self._communicator.rank, self._communicator.size
+        distance, stragglers = 1, Stragglers()
+        while distance < size:
+            self._tell((rank + distance) % size, distance)
+            pause = 1e-5
+            while distance not in self._rounds:
+                for watch in (self, *others):
+                    watch.listen()
+                if distance == 1 and pause >= 5e-3:  # somebody is next to who has not come
+                    self._look_after(stragglers)
+                time.sleep(pause)
+                pause = min(5e-3, 1.5 * pause)
+            distance *= 2
+        while self._posted:
+            self._sweep()
+
+    def _look_after(self, stragglers: Stragglers) -> None:
+        """Say in time whom this rank waits for at its end; an error when that has taken too long."""
+        rank, members = self._communicator.rank, self._communicator.members
+        said = stragglers.look(member for member in members if member != members[rank])
+        if said is not None:
+            words, over = said
+            words = f"rank {rank} of {len(members)} came to the end of the program, and {words}"
+            if over:
+                raise WaitTimeoutError(words)
+            print(f"atoll: {words}", file=sys.stderr, flush=True)

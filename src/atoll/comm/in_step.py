@@ -1,0 +1,229 @@
+"""Collectives that verify, with the data they carry, that all ranks are at the same step of the program."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ..context.divergence import HASH_MASK, Trail
+from ..errors import (
+    CommunicationError,
+    DeadlockError,
+    DivergenceError,
+    RankFailedError,
+    WaitTimeoutError,
+)
+from .communicator import Array, Communicator
+
+IN_FRONT = 1 << 16
+"""Up to how many bytes of data the hash travels in front of them; else it goes ahead."""
+
+_names: dict[str, int] = {}
+
+
+def _step(communicator: Communicator, operation: str, what: str, detail: int) -> Trail:
+    name = _names.get(what)
+    if name is None:
+        name = _names[what] = zlib.crc32(f"{operation} {what}".encode())
+    trail = communicator.trail
+    trail.step(name ^ hash((len(operation), detail)) & HASH_MASK, what)
+    return trail
+
+
+def allgather(communicator: Communicator, array: Array, what: str) -> Array:
+    """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
+    trail = _step(communicator, "allgather", what, array.nbytes)
+    mine = np.ascontiguousarray(array).reshape(array.shape)
+    if mine.nbytes > IN_FRONT:
+        _ahead(communicator, trail, what)
+        every: Array = carried(communicator, lambda: communicator.allgather(mine, what))
+        return every
+    row = _row(trail, mine)
+    rows = carried(communicator, lambda: communicator.allgather(row, what))
+    _compare(communicator, trail, rows)
+    found = np.empty((communicator.size, *mine.shape), mine.dtype)
+    _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
+    return found
+
+
+class Gathering:
+    """A gathering of a few values of every rank, done again and again as a part of one step.
+
+    ``given`` are arrays for this rank's values, of the forms that were asked for, and ``found`` those of all
+    ranks, along a leading axis. The memory may be shared: fill and read all of it at once.
+    """
+
+    __slots__ = ("_communicator", "_mark", "_marks", "_rows", "found", "given")
+
+    def __init__(
+        self, communicator: Communicator, forms: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+    ) -> None:
+        self._communicator = communicator
+        places, end = [], 8
+        for shape, dtype in forms:
+            places.append((end, end + prod(shape) * dtype.itemsize))
+            end = -(-places[-1][1] // 8) * 8
+        rows = self._rows = communicator.rows(end)
+        self._mark = rows.row.data[:8].cast("Q")
+        self._marks = rows.rows[:, :8].view(np.uint64)[:, 0]
+        self.given: list[Array] = []
+        self.found: list[Array] = []
+        for (shape, dtype), (start, stop) in zip(forms, places, strict=True):
+            self.given.append(rows.row[start:stop].view(dtype).reshape(shape))
+            found = rows.rows[:, start:stop].view(dtype)
+            strides = (found.strides[0], *self.given[-1].strides)
+            self.found.append(as_strided(found, (len(found), *shape), strides))
+
+    def run(self, what: str) -> None:
+        """Bring every rank's values together; in step, as the last step of the trail says."""
+        communicator = self._communicator
+        mark = self._mark[0] = communicator.trail.hash
+        try:
+            self._rows.gather(what)
+        except CommunicationError as error:
+            refused(communicator, error)
+        marks = self._marks.tolist()
+        if marks.count(mark) != len(marks):
+            _compare(communicator, communicator.trail, self._rows.rows)
+
+
+def is_same(communicator: Communicator, number: int, what: str) -> bool:
+    """Whether all ranks have come with the same number, below ``2**64``; ranks in step."""
+    trail = _step(communicator, "allgather", what, 8)
+    gathering = trail.same
+    if gathering is None:
+        gathering = trail.same = Gathering(communicator, [((), np.dtype(np.uint64))])
+    gathering.given[0][...] = number
+    gathering.run(what)
+    return bool((gathering.found[0] == number).all())
+
+
+def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
+    """Row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it; ranks in step."""
+    trail = _step(communicator, "alltoall", what, array.nbytes)
+    given = np.ascontiguousarray(array)
+    if given.nbytes > IN_FRONT:
+        _ahead(communicator, trail, what)
+        every: Array = carried(communicator, lambda: communicator.alltoall(given, what))
+        return every
+    data = _bytes(given.reshape(communicator.size, -1))
+    rows = np.empty((communicator.size, 8 + data.shape[1]), np.uint8)
+    rows[:, :8] = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    rows[:, 8:] = data
+    rows = carried(communicator, lambda: communicator.alltoall(rows, what))
+    _compare(communicator, trail, rows)
+    found = np.empty_like(given)
+    _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8:]
+    return found
+
+
+def bcast(communicator: Communicator, array: Array, root: int, what: str, which: int = 0) -> Array:
+    """Fill ``array`` by that of ``root``, and return it; ranks in step, ``which`` being the same."""
+    trail = _step(communicator, "bcast", what, hash((array.nbytes, root, which)))
+    if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
+        _ahead(communicator, trail, what)
+        carried(communicator, lambda: communicator.bcast(array, root, what))
+        return array
+    row = _row(trail, array)
+    carried(communicator, lambda: communicator.bcast(row, root, what))
+    _compare(communicator, trail, row[None], root)
+    if communicator.rank != root:
+        _bytes(array.reshape(1, -1))[0] = row[8:]
+    return array
+
+
+def agree(communicator: Communicator, value: Any, what: str) -> list[Any]:
+    """Every rank's object, in rank order; ranks in step."""
+    _step_of_objects(communicator, "objects", what, 0)
+    every: list[Any] = carried(communicator, lambda: communicator.allgather_object(value, what))
+    return every
+
+
+def bcast_object(communicator: Communicator, value: Any, root: int, what: str) -> Any:
+    """The object of ``root``; ranks in step."""
+    _step_of_objects(communicator, "object", what, root)
+    return carried(communicator, lambda: communicator.bcast_object(value, root, what))
+
+
+def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str) -> list[Any]:
+    """Object ``p`` goes to rank ``p``; object ``p`` of the result is from it; ranks in step."""
+    _step_of_objects(communicator, "alltoall of objects", what, 0)
+    every: list[Any] = carried(communicator, lambda: communicator.alltoall_object(values, what))
+    return every
+
+
+def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
+    trail = _step(communicator, operation, what, detail)
+    if communicator.kind != "imagined":  # ranks that are not there say the same
+        _ahead(communicator, trail, what)
+
+
+def total(communicator: Communicator, facts: Array, what: str) -> Array:
+    """The sum of every rank's few unsigned integers, modulo ``2**64``, as a part of the last step."""
+    mine = communicator.trail.hash
+    given = np.empty(len(facts) + 1, np.uint64)
+    given[0], given[1:] = mine, facts
+    found: Array = carried(communicator, lambda: communicator.allreduce(given, "sum", what))
+    if int(found[0]) != mine * communicator.size & HASH_MASK:
+        tell(communicator, "some rank is at another step")
+    return found[1:]
+
+
+def _bytes(rows: Array) -> Array:
+    """The elements of contiguous rows as bytes, whatever the dtype."""
+    count, length = rows.shape
+    nbytes = length * rows.itemsize
+    return rows.view(np.uint8) if nbytes else np.empty((count, 0), np.uint8)
+
+
+def _row(trail: Trail, array: Array) -> Array:
+    row = np.empty(8 + array.nbytes, np.uint8)
+    row[:8] = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    row[8:] = _bytes(array.reshape(1, -1))[0]
+    return row
+
+
+def _ahead(communicator: Communicator, trail: Trail, what: str) -> None:
+    """Compare before much data moves."""
+    row = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    _compare(communicator, trail, carried(communicator, lambda: communicator.allgather(row, what)))
+
+
+def _compare(communicator: Communicator, trail: Trail, rows: Array, first: int = 0) -> None:
+    mine = trail.hash.to_bytes(8, sys.byteorder)
+    for rank, row in enumerate(rows, first):
+        if row[:8].tobytes() != mine:
+            tell(communicator, f"rank {rank} sent data of another step")
+
+
+def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
+    """What a transfer gives; where MPI refuses it, ranks may have met with different ones."""
+    try:
+        return carry()
+    except CommunicationError as error:
+        refused(communicator, error)
+
+
+def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:
+    """A transfer failed: raise where the ranks have parted, if they have; else the error itself."""
+    if isinstance(error, DivergenceError | RankFailedError | WaitTimeoutError | DeadlockError):
+        raise error
+    found = communicator.find_difference()
+    if not found:
+        raise error
+    raise communicator.trail.part(found) from error
+
+
+def tell(communicator: Communicator, why: str) -> NoReturn:
+    """Raise the error of ranks that have parted, with both lines as far as they can be found."""
+    trail = communicator.trail
+    raise trail.part(
+        communicator.find_difference()
+        or f"ranks have parted: rank {trail.rank} is at {trail.where()}, and {why}"
+    )

@@ -1,0 +1,87 @@
+"""Call sites: where in the user's program atoll is called.
+
+A call site is a code object and an instruction in it. Two calls on one line differ by their instruction.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+from typing import Any
+
+from .remote_stacks import ROOT as ROOT
+
+Site = tuple[CodeType, int]
+
+_ours: dict[str, bool] = {}
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file is one of atoll's own, which are no lines of the user's program."""
+    found = _ours.get(file)
+    if found is None:
+        if len(_ours) >= 4096:
+            _ours.clear()
+        found = _ours[file] = file.startswith(ROOT)
+    return found
+
+
+def user_site() -> Site | None:
+    """Where the user's program called atoll."""
+    return site_from(sys._getframe(2))
+
+
+def site_from(frame: FrameType | None) -> Site | None:
+    """The first line outside atoll, from a frame outwards."""
+    known = _ours.get
+    if frame is not None:
+        code = frame.f_code
+        if known(code.co_filename) is False:
+            return code, frame.f_lasti
+    while frame is not None:
+        code = frame.f_code
+        file = code.co_filename
+        ours = known(file)
+        if ours is None:
+            ours = is_ours(file)
+        if not ours:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+_numbered: dict[int, tuple[CodeType, int]] = {}
+
+
+def site_number(site: Site | None) -> int:
+    """A number for a place in the program: the same for what is compiled from the same line once more.
+
+    It is made of words alone, so that ranks find the same places alike whatever code each has dropped meanwhile.
+    """
+    if site is None:
+        return 0
+    code, instruction = site
+    found = _numbered.get(id(code))
+    if found is None or found[0] is not code:
+        if len(_numbered) >= 1024:
+            _numbered.clear()
+        number = hash((code.co_filename, code.co_qualname, code.co_firstlineno))
+        found = _numbered[id(code)] = code, number
+    return found[1] + instruction
+
+
+def line_of(code: Any, instruction: int) -> int:
+    """The line of an instruction in a code object."""
+    for start, stop, line in code.co_lines():
+        if start <= instruction < stop and line is not None:
+            return int(line)
+    return int(code.co_firstlineno)
+
+
+def site_text(site: Site | None) -> str:
+    """A place in the user's program: file and line."""
+    if site is None:
+        return ""
+    code, instruction = site
+    return f"{os.path.basename(code.co_filename)}:{line_of(code, instruction)}"

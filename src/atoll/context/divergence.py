@@ -1,0 +1,263 @@
+"""The trail of a rank: what it has done together with the others, as one rolling hash.
+
+Each event that ranks must reach alike (a window, an element that is read, a collective of array
+code) is a *step*. A step mixes the fingerprint of what happens, which is the same on all ranks that
+do the same, into a rolling hash, and notes the number of the step and the line of the program.
+That costs about a microsecond and no message.
+
+The hash travels with what is sent anyway. Messages between two ranks carry some of its bits in
+their tag, so that messages of different plans never meet; small collectives carry all of it in
+front of their data, and who finds another one than his own does not use the data. What
+never meets waits: a rank that waits for longer than ``config.wait_check`` seconds sends a
+:class:`Record` of its last steps to those that it waits for and reads theirs. The first number
+at which two records differ names the lines of both, and is a :class:`DivergenceError` on all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ..errors import CommunicationError, DivergenceError, ThreadError
+from . import remote_stacks
+from .call_sites import Site, site_text, user_site
+from .threads import communicating
+
+KEPT = 1000
+"""How many steps a rank remembers."""
+
+SHOWN = 100
+"""How many of them it tells the others."""
+
+PATCHES = 7
+"""The bits of a tag that tell the messages of one window apart."""
+
+HASH_MASK = (1 << 64) - 1
+
+_ODD = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one rank tells the others of its trail."""
+
+    rank: int
+    number: int
+    """How many steps it has made."""
+    steps: dict[int, tuple[int, str, str]] = field(repr=False)
+    """The last ones: hash, what happened where, and what was computed there."""
+    gone: str = ""
+    """How it has come to its end, in words, if it has."""
+    answer: bool = False
+    """Whether this answers another record."""
+    verdict: str = ""
+    """The divergence that it knows of."""
+
+    @property
+    def last(self) -> str:
+        """What happened last, in words."""
+        return self.steps[self.number][1] if self.number in self.steps else "nothing yet"
+
+
+class Trail:
+    """The steps of one rank on one communicator."""
+
+    __slots__ = (
+        "_alone",
+        "_bits",
+        "_steps",
+        "as_laid_out",
+        "cuts",
+        "forked",
+        "gone",
+        "hash",
+        "number",
+        "parted",
+        "pulse",
+        "rank",
+        "same",
+        "window",
+        "windows",
+    )
+    close: ClassVar[Callable[[Trail], None]]
+    """Compute what is in the window; see ``ops.windows``, which is above this room."""
+
+    def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
+        self._alone = alone
+        """Whether any thread may communicate: there is nobody else, or the rank is a thread itself."""
+        self.rank = rank
+        self.number = 0
+        self.pulse = remote_stacks.pulse()
+        """Where those who ask see that this rank makes steps."""
+        self.hash = 0
+        self.gone = ""
+        """How this rank has come to its end, if it has."""
+        self.forked = False
+        """Whether this process is a fork of the rank, which takes part in nothing; ``parted`` says so."""
+        self.parted = ""
+        """Where the ranks have parted, once that is known: from then on nothing is done together."""
+        self.window: Any = None
+        """What every rank will have and has yet to compute; see ``ops.windows``."""
+        self.cuts: dict[int, Any] = {}
+        """The lines where pending work is computed once it has grown heavy, and how: the same on all ranks."""
+        self.same: Any = None
+        """By which ranks compare a number."""
+        self.as_laid_out = False
+        """Whether arrays stay as they lie, however unevenly: the program has laid some out so, or has their memory."""
+        self.windows = True
+        """Whether there are windows at all: a rank that is imagined can compute nothing."""
+        self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1
+        self._steps: deque[tuple[int, int, Site | None, str, object]] = deque(maxlen=KEPT)
+
+    def step(self, fingerprint: int, what: str, more: object = "") -> None:
+        """Something that all ranks must do alike begins here; ``str(more)`` tells such steps of one line apart."""
+        if self.parted:
+            raise self._still_parted(what)
+        if not self._alone:
+            self._by_one_thread(what)
+        if self.window is not None:
+            Trail.close(self)
+        self.number = self.pulse[0] = number = self.number + 1
+        self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK
+        self._steps.append((number, rolled, user_site(), what, more))
+
+    def _by_one_thread(self, what: str) -> None:
+        """Refuse to communicate in a second thread: which of two came first might differ by rank."""
+        other = communicating()
+        if other is not None:
+            raise ThreadError(
+                f"{_words(user_site(), what.rstrip(','))} needs all ranks, in thread {threading.current_thread().name!r} of rank "
+                f"{self.rank}, while thread {other.name!r} has communicated before and is alive; the ranks would not "
+                "know in which order. Do what involves divided arrays in one thread; another may go on once that one has ended"
+            )
+
+    def part(self, verdict: str) -> DivergenceError:
+        """The error to raise where it is found that the ranks have parted. They stay parted."""
+        self.parted = self.parted or verdict
+        return DivergenceError(verdict)
+
+    def check(self, what: str) -> None:
+        """Refuse what needs all ranks once they have parted."""
+        if self.parted:
+            raise self._still_parted(what)
+
+    def fork(self) -> None:
+        """This process is a forked child of the rank: refuse every step."""
+        self.forked = True
+        self.parted = (
+            f"this process is a fork of rank {self.rank}; only the rank itself may communicate"
+        )
+
+    def _still_parted(self, what: str) -> CommunicationError:
+        if self.forked:
+            return CommunicationError(self.parted)
+        return DivergenceError(
+            f"{_words(user_site(), what.rstrip(','))} needs all ranks of this world, and they have parted; "
+            "start the program again, or go on in a world that they make anew (atoll.world.split) with "
+            f"new arrays. What was found first: {self.parted}"
+        )
+
+    def settle(self) -> None:
+        """All ranks come here: compute what only some of them may have looked at."""
+        if self.window is not None and not self.parted:
+            Trail.close(self)
+
+    @property
+    def tag(self) -> int:
+        """What to add to the tags, below ``2**PATCHES``, of the messages of this step."""
+        return ((self.hash >> 40) & self._bits) << PATCHES
+
+    def where(self) -> str:
+        """The last step in words: ``a window at program.py:7``."""
+        return _words(*self._steps[-1][2:4]) if self._steps else ""
+
+    def record(self, *, answer: bool = False, verdict: str = "") -> Record:
+        """What to tell others."""
+        latest = list(self._steps)[-SHOWN:]
+        steps = {
+            number: (rolled, _words(site, what), str(more))
+            for number, rolled, site, what, more in latest
+        }
+        return Record(self.rank, self.number, steps, self.gone, answer, verdict)
+
+
+class _Opened(threading.local):
+    """The trails of this thread that have an open window, in the order of opening."""
+
+    def __init__(self) -> None:
+        self.trails: dict[Trail, None] = {}
+        self.still = False
+        """Whether what is made belongs to a plan, and no operation of the program."""
+        self.look = ""
+        """What is being asked for, where the trail shall name it."""
+
+
+opened = _Opened()
+
+
+@contextmanager
+def asking_for(what: str) -> Iterator[None]:
+    """Let the trail say ``what`` of the looks inside."""
+    before, opened.look = opened.look, what
+    try:
+        yield
+    finally:
+        opened.look = before
+
+
+def settle_all() -> None:
+    """The end of a program: close all windows of this thread."""
+    for trail in list(opened.trails):
+        trail.settle()
+
+
+def _words(site: Site | None, what: str) -> str:
+    return f"{what} at {site_text(site)}" if site else what
+
+
+CURE = (
+    "What one rank alone shall do with a whole array, such as writing a file, takes two steps: all ranks compute "
+    "`whole = numpy.asarray(a)`, outside of the condition; inside of it the one rank uses `whole`"
+)
+
+
+def difference(one: Record, other: Record) -> str:
+    """Where two ranks have parted, in words; nothing where both are on one way."""
+    if one.rank > other.rank:
+        one, other = other, one
+    for number in sorted(one.steps.keys() & other.steps.keys()):
+        (mine, words, more), (theirs, other_words, other_more) = (
+            one.steps[number],
+            other.steps[number],
+        )
+        if mine != theirs:
+            told = ""
+            if words == other_words and more != other_more:
+                told = f" Rank {one.rank} computes {more}; rank {other.rank} computes {other_more}."
+            elif words == other_words:
+                told = " What they compute there has the same names and shapes, and other arguments or layouts."
+            return (
+                f"ranks have parted: as step {number}, rank {one.rank} came to "
+                f"{words}, rank {other.rank} to {other_words}.{told} What "
+                "involves distributed arrays must be reached by all ranks alike, with the same "
+                f"shapes and layouts; is it under a condition that differs by rank? {CURE}"
+            )
+    for gone, here in ((one, other), (other, one)):
+        if gone.gone and not here.gone and gone.number < here.number:
+            missed = here.steps.get(gone.number + 1)
+            return (
+                f"ranks have parted: rank {gone.rank} {gone.gone}, its last step was "
+                f"{gone.last}; rank {here.rank} went on to {missed[1] if missed else here.last}, "
+                f"which all ranks must reach. {CURE}"
+            )
+    return ""
+
+
+def parted(records: Iterable[Record]) -> str:
+    """The first difference between the first record and any other."""
+    first, *others = records
+    return next(filter(None, (difference(first, other) for other in others)), "")

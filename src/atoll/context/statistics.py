@@ -1,0 +1,181 @@
+"""Counts of what atoll has done: arrays, buffers, kernels and messages.
+
+Whoever does the work counts it, at the place where it is done::
+
+    from atoll.context import statistics
+
+    statistics.add("distributed")
+    statistics.add("bytes_moved", array.nbytes)
+    statistics.peak(pool.bytes_in_use)
+
+A process has one set of counters. ``with statistics.separate():`` gives the code inside
+(and the threads that copy its context) a set of its own, which is how simulated ranks are
+told apart. Counting never communicates: every rank counts its own share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from threading import RLock
+from typing import TypeVar
+
+from ..config import config
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What this rank has done since the start, or since :func:`reset_stats`."""
+
+    created: int = 0
+    """Buffers allocated anew."""
+    destroyed: int = 0
+    """Buffers given back to the operating system."""
+    reused: int = 0
+    """Buffers served from memory that was used before."""
+    peak_bytes: int = 0
+    """The most memory that buffers held at one time."""
+    kernels_compiled: int = 0
+    kernels_dropped: int = 0
+    """Kernels forgotten since there were too many; their memory goes with the last plan that has them."""
+    kernels_run: int = 0
+    plans_made: int = 0
+    """Plans worked out: for an expression that was not met before, or in another way."""
+    plans_dropped: int = 0
+    """Plans forgotten since there were too many."""
+    plans_reused: int = 0
+    """Evaluations whose plan was known."""
+    plans_moved: int = 0
+    """Those among them whose slices had moved, so that extents and offsets were calculated anew."""
+    bytes_moved: int = 0
+    """Bytes sent to other ranks."""
+    messages: int = 0
+    """Messages sent to other ranks."""
+    gathered: int = 0
+    """Bytes of whole arrays that were brought to this rank from all that had a share."""
+    distributed: int = 0
+    """Arrays made whose elements are divided among ranks by a layout."""
+    choices_failed: int = 0
+    """How often choosing a quicker way failed, which is a mistake in atoll: another way was taken, to the same values."""
+
+
+class Counters:
+    """One set of counters, safe to add to from any thread."""
+
+    __slots__ = ("_lock", "_values")
+
+    def __init__(self) -> None:
+        # Reentrant, because a buffer destroyed by a garbage collection counts itself, and
+        # that collection may start while this thread is counting.
+        self._lock = RLock()
+        self._values = {field.name: 0 for field in fields(Statistics)}
+
+    def add(self, name: str, amount: int = 1) -> None:
+        with self._lock:
+            self._values[name] += amount
+
+    def ran(self, kernels: int, reused: int, messages: int, nbytes: int) -> None:
+        with self._lock:
+            values = self._values
+            values["kernels_run"] += kernels
+            values["plans_reused"] += reused
+            values["messages"] += messages
+            values["bytes_moved"] += nbytes
+
+    def sent(self, messages: int, nbytes: int) -> None:
+        with self._lock:
+            values = self._values
+            values["messages"] += messages
+            values["bytes_moved"] += nbytes
+
+    def peak(self, bytes_in_use: int) -> None:
+        with self._lock:
+            if bytes_in_use > self._values["peak_bytes"]:
+                self._values["peak_bytes"] = bytes_in_use
+
+    def allocated(self, name: str, bytes_in_use: int) -> None:
+        with self._lock:
+            values = self._values
+            values[name] += 1
+            if bytes_in_use > values["peak_bytes"]:
+                values["peak_bytes"] = bytes_in_use
+
+    def snapshot(self) -> Statistics:
+        with self._lock:
+            return Statistics(**self._values)
+
+    def reset(self) -> None:
+        with self._lock:
+            self._values = dict.fromkeys(self._values, 0)
+
+
+_process = Counters()
+_separate: ContextVar[Counters] = ContextVar("atoll_statistics", default=_process)
+
+
+counters = _separate.get
+"""The counters in force here: to count what happens at every step without another call."""
+
+
+def add(name: str, amount: int = 1) -> None:
+    """Count ``amount`` more of ``name``, a field of :class:`Statistics`."""
+    _separate.get().add(name, amount)
+
+
+def ran(kernels: int, reused: int, messages: int, nbytes: int) -> None:
+    """Count what an evaluation came to: its kernels, itself if its plan was known, messages and their bytes."""
+    _separate.get().ran(kernels, reused, messages, nbytes)
+
+
+def sent(messages: int, nbytes: int) -> None:
+    """Count messages to other ranks, and their bytes."""
+    _separate.get().sent(messages, nbytes)
+
+
+def peak(bytes_in_use: int) -> None:
+    """Note how much memory the buffers hold now."""
+    _separate.get().peak(bytes_in_use)
+
+
+def allocated(name: str, bytes_in_use: int) -> None:
+    """Count one buffer more of ``name`` and note what all hold: :func:`add` and :func:`peak` in one."""
+    _separate.get().allocated(name, bytes_in_use)
+
+
+def chosen(choose: Callable[[], T]) -> T | None:
+    """What a choice between ways to the same values comes to; ``None``, the plain way, where choosing itself fails.
+
+    That is counted, and raised where ``config.debug`` is set: no program shall end because saving work failed.
+    """
+    try:
+        return choose()
+    except Exception:
+        if config.debug:
+            raise
+        add("choices_failed")
+        return None
+
+
+def stats() -> Statistics:
+    """What this rank has done so far, as a frozen value."""
+    return _separate.get().snapshot()
+
+
+def reset_stats() -> None:
+    """Start counting again from zero."""
+    _separate.get().reset()
+
+
+@contextmanager
+def separate() -> Iterator[Counters]:
+    """A set of counters of its own for the code inside."""
+    counters = Counters()
+    token = _separate.set(counters)
+    try:
+        yield counters
+    finally:
+        _separate.reset(token)

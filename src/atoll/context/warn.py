@@ -1,0 +1,154 @@
+"""Warnings name the line of the user's program, whoever gives them.
+
+NumPy warns from its compiled code, and Python takes the running function for the culprit: with a small array that
+is a line of ours, and since the default is to show a warning once for each line, all but the first of
+a program would be lost. Asking beforehand at each operation would cost more than the operation.
+So there is one filter of ours in front of the others. Python asks the filters only when a warning is given: whether
+they match the text, the module and the category. Ours takes the three down, and if the module is one of
+atoll's, it gives the same warning for the user's line, by the other filters, and the first one is ignored.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+from .call_sites import ROOT, Site, line_of
+
+_PACKAGE = __name__.partition(".")[0]
+_collecting: Any = getattr(warnings, "_showwarnmsg_impl", None)
+_shown: Any = warnings.showwarning
+filters_changed: Callable[[], None] = getattr(warnings, "_filters_mutated", lambda: None)
+"""What Python wants to be told after a change of the list of filters."""
+
+
+class _Heard(threading.local):
+    """What was asked last, and whether a warning of ours is being told."""
+
+    text = ""
+    ours = False
+    busy = False
+
+
+_heard = _Heard()
+
+
+class _Text:
+    """Stands for a pattern of texts: takes each down."""
+
+    def match(self, text: str) -> bool:
+        _heard.text = text
+        return True
+
+    def __reduce__(self) -> str:
+        return "TEXT"
+
+
+class _Module:
+    """Stands for a pattern of modules: those of this package."""
+
+    def match(self, module: str) -> bool:
+        package, point, _ = module.partition(".")
+        _heard.ours = package == _PACKAGE and bool(point)
+        return _heard.ours
+
+    def __reduce__(self) -> str:
+        return "MODULE"
+
+
+class _Retold:
+    """Stands for a class of warnings: those that were given again for the user's line."""
+
+    def __subclasscheck__(self, category: type[Warning]) -> bool:
+        if _heard.busy or not _heard.ours:
+            return False
+        _heard.busy = True
+        try:
+            return _retold(_heard.text, category)
+        finally:
+            _heard.busy = False
+
+    def __reduce__(self) -> str:
+        return "RETOLD"
+
+
+TEXT, MODULE, RETOLD = _Text(), _Module(), _Retold()
+_FILTER: Any = ("ignore", TEXT, RETOLD, MODULE, 0)
+site_of: list[Callable[[FrameType], Site | None]] = []
+"""For a frame: the line that recorded what is computed there, if it is such a frame."""
+
+
+def come_first() -> None:
+    """Put our filter in front of the others."""
+    filters: Any = warnings.filters
+    if not filters or filters[0] is not _FILTER:
+        filters.insert(0, _FILTER)
+        filters_changed()
+
+
+def is_collecting() -> bool:
+    """Whether warnings are kept by somebody instead of being shown."""
+    return (
+        getattr(warnings, "_showwarnmsg_impl", None) is not _collecting
+        or warnings.showwarning is not _shown
+    )
+
+
+def _retold(text: str, category: type[Warning]) -> bool:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not frame.f_code.co_filename.startswith(ROOT):
+        frame = frame.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(ROOT):
+        for find in site_of:
+            site = find(frame)
+            if site is not None:
+                warn_at(site, text, category)
+                return True
+        frame = frame.f_back
+    if frame is None:
+        return False
+    _warn(text, category, frame.f_code, frame.f_lineno, frame.f_globals)
+    return True
+
+
+def warn_at(site: Site, text: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Give a warning for the place where an operation was recorded."""
+    code, instruction = site
+    _warn(text, category, code, line_of(code, instruction), _globals_of(code))
+
+
+def _warn(
+    text: str, category: type[Warning], code: CodeType, line: int, names: dict[str, Any]
+) -> None:
+    warnings.warn_explicit(
+        text,
+        category,
+        code.co_filename,
+        line,
+        names.get("__name__") or "<unknown>",
+        names.setdefault("__warningregistry__", {}),
+    )
+
+
+_elsewhere: dict[str, dict[str, Any]] = {}
+
+
+def _globals_of(code: CodeType) -> dict[str, Any]:
+    """The names of the module that a piece of code belongs to."""
+    name = code.co_filename
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == name:
+            return frame.f_globals
+        frame = frame.f_back
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == name:
+            return module.__dict__
+    return _elsewhere.setdefault(name, {"__name__": name.removesuffix(".py")})
+
+
+come_first()

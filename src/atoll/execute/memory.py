@@ -1,0 +1,354 @@
+"""The pool of buffers: memory that is used again instead of asked for again.
+
+Fresh memory is dear. The operating system hands it out page by page, at the first touch, and
+clears every page: a loop that makes a new array at each step can spend most of its time there.
+So memory that a buffer leaves behind is kept, by size, and serves the next request of that size:
+
+* **Sizes** are rounded up to an eighth of a power of two, so that slices which shrink from step
+  to step still find each other's memory; pages that nobody touches cost nothing.
+* **Blocks** are aligned to 64 bytes when small, and to pages when large; the largest ask for
+  huge pages, which makes the first touch several times cheaper.
+* **A buffer comes back** when the last array over it has died. That happens on any thread and
+  inside any garbage collection, so the finaliser only appends to a queue; whoever holds the
+  lock, or takes it next, puts the block away. It never communicates. A few small ones may wait
+  there: in a loop the next request mostly takes what has just come back, and nothing is put away.
+* **Limits**: ``config.cache_depth`` blocks of a size and ``config.cache_bytes`` in all are kept;
+  what was left longest ago is released first.
+* **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
+  the pool and collects cycles, and is tried once more. Then it is a MemoryError that says who
+  asked for how much; everything else stays usable.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import mmap
+import os
+import sys
+import weakref
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..config import Settings, config
+from ..context import statistics
+from ..errors import OutOfMemoryError
+
+ALIGNMENT = 64
+"""Every buffer begins at a multiple of this many bytes."""
+
+_MAPPED = 1 << 17  # from here on a block is a mapping of its own
+_HUGE = 1 << 21  # from here on it asks for huge pages
+_BYTE = np.dtype(np.uint8)
+
+
+@lru_cache(1 << 12)
+def rounded(nbytes: int) -> int:
+    """The size of the block that serves a request: at most an eighth more, and 64 bytes at least."""
+    if nbytes <= 512:
+        return max(64, -(-nbytes // 64) * 64)
+    step = 1 << (nbytes - 1).bit_length() - 4
+    return -(-nbytes // step) * step
+
+
+class _Block:
+    """Memory from the operating system: ``memory`` gives the bytes, from ``offset`` on."""
+
+    __slots__ = ("address", "capacity", "left", "memory", "offset")
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.left = 0
+        self.memory: Any
+        if capacity < _MAPPED:
+            # Not an ndarray, nor a memoryview of one: NumPy would take that for the base of a
+            # view of a view, and the array that the lease watches would die too early.
+            self.memory = bytearray(capacity + ALIGNMENT)
+        else:
+            # Private, for a forked child must not share what it computes with its parent.
+            self.memory = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            if capacity >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+                with suppress(OSError):  # a kernel without them
+                    self.memory.madvise(mmap.MADV_HUGEPAGE)
+        start: int = np.frombuffer(self.memory, np.uint8, 1).ctypes.data
+        self.offset = -start % ALIGNMENT
+        self.address = start + self.offset
+
+
+class _Lease(weakref.ref["npt.NDArray[Any]"]):
+    """Watches the array that all arrays over a buffer lead back to; knows whose block it was."""
+
+    __slots__ = ("block", "nbytes", "pool")
+    block: _Block
+    nbytes: int
+    pool: Pool
+
+
+_LARGE = 1 << 20
+_WAITING = 8
+"""How many smaller buffers may wait to be put away, until one is asked for or others end."""
+
+
+def _lease_ended(lease: _Lease) -> None:
+    """The last array is gone. This may run anywhere, inside the pool's own work as well."""
+    pool = lease.pool
+    ended = pool._ended
+    ended.append(lease)
+    if lease.nbytes < _LARGE and len(ended) < _WAITING:
+        return
+    lock = pool._lock
+    while ended and pool._open and not pool._busy and lock.acquire(False):
+        try:
+            pool._put_away()
+        finally:
+            lock.release()
+
+
+class Buffer:
+    """Contiguous memory, the pool's until it was allocated and again after its last use."""
+
+    __slots__ = ("__weakref__", "_bytes", "_pool", "address", "nbytes")
+
+    device = "cpu"
+
+    def __init__(self, pool: Pool, owner: npt.NDArray[np.uint8], address: int, nbytes: int) -> None:
+        self._pool = pool
+        self._bytes = owner
+        self.address = address
+        self.nbytes = nbytes
+
+    def array(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: npt.DTypeLike,
+        strides: tuple[int, ...] | None = None,
+        offset: int = 0,
+    ) -> npt.NDArray[Any]:
+        """An array over the buffer, from byte ``offset`` on, which keeps the buffer from the pool."""
+        return np.ndarray(shape, dtype, self._bytes, offset, strides)
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.nbytes} bytes at {self.address:#x})"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Where the memory of a pool is."""
+
+    used: int
+    """Bytes of buffers in use."""
+    cached: int
+    """Bytes kept for reuse."""
+    buffers: int
+    """How many buffers are in use."""
+    blocks: int
+    """How many blocks are kept for reuse."""
+
+
+class Pool:
+    """Hands out buffers; ``limit`` is the most bytes in use at one time, None for what there is."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = available_memory() if limit is None else limit
+        self._open = True
+        self._lock = RLock()
+        self._busy = False
+        """Whether the thread that has the lock is at work: a finaliser, or a signal handler, that interrupts it and
+        needs memory gets fresh memory."""
+        self._ended: deque[_Lease] = deque()
+        self._leases: dict[int, _Lease] = {}  # of the buffers in use, by address
+        self._free: dict[int, list[_Block]] = {}  # by capacity; the last one was left last
+        self._used = 0
+        self._cached = 0
+        self._clock = 0
+
+    def allocate(self, nbytes: int, what: object = "") -> Buffer:
+        """A buffer of ``nbytes`` bytes, whose contents are arbitrary.
+
+        ``str(what)`` says in the error message for what, and at which of the user's lines,
+        the memory was wanted; it is asked only then.
+        """
+        return Buffer(self, *self.lend(nbytes, what), nbytes)
+
+    def lend(
+        self,
+        nbytes: int,
+        what: object = "",
+        shape: tuple[int, ...] | None = None,
+        dtype: np.dtype[Any] = _BYTE,
+        strides: tuple[int, ...] | None = None,
+    ) -> tuple[npt.NDArray[Any], int]:
+        """The memory of a buffer, as the array that all arrays over it have to lead back to, and its address.
+
+        It is one of bytes, unless a shape is given.
+        """
+        capacity = rounded(nbytes)
+        ended = self._ended
+        block = None
+        with self._lock:
+            interrupted, self._busy = self._busy, True
+            try:
+                if ended and not interrupted:
+                    latest, settings = ended.pop(), config.settings()
+                    keeps = settings.cache_depth and capacity <= settings.cache_bytes
+                    if latest.nbytes == nbytes and self._used <= self.limit and keeps:
+                        block = latest.block  # one goes, one comes
+                    else:
+                        ended.append(latest)
+                    if ended:
+                        self._put_away()
+                if block is None:
+                    blocks = self._free.get(capacity)
+                    if blocks and self._used + nbytes <= self.limit and not interrupted:
+                        block = blocks.pop()
+                        self._cached -= capacity
+                        self._used += nbytes
+            finally:
+                self._busy = interrupted
+        if block is None:
+            block = self._fresh(nbytes, capacity, what)
+            statistics.allocated("created", self._used)
+        else:
+            statistics.counters().allocated("reused", self._used)
+        owner: npt.NDArray[Any] = np.ndarray(
+            nbytes if shape is None else shape, dtype, block.memory, block.offset, strides
+        )
+        lease = _Lease(owner, _lease_ended)
+        lease.pool = self
+        lease.block = block
+        lease.nbytes = nbytes
+        address: int = block.address
+        self._leases[address] = lease
+        return owner, address
+
+    def usage(self) -> Usage:
+        """How much is in use and how much is kept, now."""
+        with self._lock:
+            self._put_away()
+            blocks = sum(map(len, self._free.values()))
+            return Usage(self._used, self._cached, len(self._leases), blocks)
+
+    def trim(self, nbytes: int = 0) -> None:
+        """Give memory back to the system until at most ``nbytes`` are kept for reuse."""
+        with self._lock:
+            self._put_away()
+            self._shrink(nbytes)
+
+    def _fresh(self, nbytes: int, capacity: int, what: object) -> _Block:
+        if nbytes < 0:
+            raise ValueError(f"allocate: {nbytes} bytes were asked for; a size cannot be negative")
+        block = self._try(nbytes, capacity)
+        if block is None:
+            gc.collect()
+            self.trim()
+            block = self._try(nbytes, capacity)
+        if block is None:
+            now = self.usage()
+            raise OutOfMemoryError(
+                f"out of memory: {in_words(nbytes)} for {str(what) or 'a buffer'}, while {now.buffers} buffers "
+                f"hold {in_words(now.used)}, {in_words(now.cached)} are kept for reuse, "
+                f"and the limit is {in_words(self.limit)}",
+                what,
+            )
+        return block
+
+    def _try(self, nbytes: int, capacity: int) -> _Block | None:
+        with self._lock:
+            if self._used + nbytes > self.limit:
+                return None
+            self._shrink(max(0, self.limit - self._used - capacity))
+            self._used += nbytes
+        try:
+            return _Block(capacity)
+        except (MemoryError, OSError, OverflowError, ValueError):
+            with self._lock:
+                self._used -= nbytes
+            return None
+
+    def _put_away(self) -> None:
+        """Keep the blocks of buffers that have ended, within the limits. The lock is held."""
+        settings = config.settings()
+        busy, self._busy = self._busy, True
+        try:
+            self._keep(settings)
+        finally:
+            self._busy = busy
+
+    def _keep(self, settings: Settings) -> None:
+        while self._ended:
+            lease = self._ended.popleft()
+            block = lease.block
+            del self._leases[block.address]
+            self._used -= lease.nbytes
+            self._cached += block.capacity
+            self._clock += 1
+            block.left = self._clock
+            blocks = self._free.get(block.capacity)
+            if blocks is None:
+                blocks = self._free[block.capacity] = []
+            blocks.append(block)
+            while len(blocks) > settings.cache_depth:
+                self._destroy_oldest(blocks)
+            if self._cached > settings.cache_bytes:
+                self._shrink(settings.cache_bytes)
+
+    def _shrink(self, nbytes: int) -> None:
+        """Destroy what was left longest ago, until at most ``nbytes`` are kept. The lock is held."""
+        while self._cached > nbytes:
+            kept = [blocks for blocks in self._free.values() if blocks]
+            if not kept:  # what was interrupted has yet to put it there
+                return
+            self._destroy_oldest(min(kept, key=lambda blocks: blocks[0].left))
+
+    def _destroy_oldest(self, blocks: list[_Block]) -> None:
+        block = blocks.pop(0)
+        self._cached -= block.capacity
+        if not blocks:  # a size that is gone leaves no entry
+            del self._free[block.capacity]
+        statistics.add("destroyed")
+
+    def _close(self) -> None:
+        """The interpreter ends: arrays that die from now on leave their memory to the system."""
+        self._open = False
+
+
+def in_words(nbytes: int) -> str:
+    """A number of bytes for a person: ``1.5 GiB``."""
+    for power, name in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if nbytes >= 1 << power:
+            return f"{nbytes / (1 << power):.3g} {name}"
+    return f"{nbytes} bytes"
+
+
+def available_memory() -> int:
+    """The bytes that this process can hope for: memory and swap, or the limit of its container."""
+    try:
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return sys.maxsize
+    with suppress(OSError), open("/proc/meminfo") as file:
+        for line in file:
+            if line.startswith("SwapTotal:"):
+                most += int(line.split()[1]) * 1024
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError), open(name) as file:
+            text = file.read().strip()
+            if text.isdigit():
+                most = min(most, int(text))
+    return most
+
+
+pool = Pool()
+"""The pool of this process."""
+
+atexit.register(pool._close)
+if hasattr(os, "register_at_fork"):
+    hold, let_go = pool._lock.acquire, pool._lock.release
+    os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)

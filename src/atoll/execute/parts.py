@@ -1,0 +1,333 @@
+"""Parts: how the plan of a dataflow graph runs.
+
+A *part* is a list of steps without communication. Messages arrive before it and leave after it.
+Parts form a partial order: a part waits for some messages and for some other parts, and whichever
+waits for nothing any more may run. One loop runs them all:
+
+1. run a part that is ready, the first in the order of the schedule; then send what it sends;
+   whoever waited for it waits for one thing less;
+2. see what has arrived, put it in place; its readers wait for one thing less;
+3. where no part is ready, post receives, some at a time, and wait.
+
+(The parts of an array program follow each other, so its steps do the same by themselves: see ``exchange``.)
+
+The parts of a schedule that is ``guarded`` may fail on one rank, and all messages come and go nevertheless: a
+rank where a step raises does no further steps, and sends nothing in place of each message that
+is left, and so does whoever receives nothing. So no rank waits in vain, and no message is left over.
+
+A wait names the messages that it waits for, each by what it is for. A register that is read by
+several parts is let go when the last of them has run, whichever that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
+
+from ..comm.communicator import Communicator, Request
+from ..context import statistics
+from ..errors import PartitionInducedCycleError
+from ..graph.node import Value
+from .messages import Allocator, Array, Message
+
+WINDOW = 128
+"""How many receives are posted at first, and how many more before each wait."""
+
+
+class State:
+    """What one run has in hand."""
+
+    __slots__ = (
+        "allocator",
+        "extremes",
+        "flags",
+        "kernels",
+        "messages",
+        "moved",
+        "registers",
+        "reused",
+        "scalars",
+        "step",
+    )
+    step: Step
+    """What is being done."""
+
+    def __init__(
+        self, registers: list[Value | None], scalars: Sequence[Any], reused: int = 0
+    ) -> None:
+        self.registers = registers
+        self.scalars = scalars
+        self.allocator: Allocator | None = None
+        """Who gives memory for what arrives and stays; ``None``: the pool."""
+        self.flags: list[tuple[int, Any]] = []
+        """Floating-point flags that kernels raised, and the launches that raised them."""
+        self.kernels = 0
+        """How many kernels have run."""
+        self.messages = 0
+        """How many messages were sent."""
+        self.moved = 0
+        """Their bytes."""
+        self.reused = reused
+        """Whether the plan was known."""
+        self.extremes: dict[int, Any] = {}
+        """The value at a position that was found."""
+
+
+class Step(Protocol):
+    """One thing that a program does."""
+
+    def run(self, state: State) -> None:
+        """Do it."""
+
+
+def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The same steps, with those that one call can do together as one.
+
+    A step that can be joined to others of its class has a ``joined``, which makes one of several.
+    """
+    made: list[Step] = []
+    for kind, group in groupby(steps, type):
+        same = list(group)
+        join = getattr(kind, "joined", None)
+        one = join(same) if join is not None and len(same) > 1 else None
+        if one is None:
+            made += same
+        else:
+            made.append(one)
+    return tuple(made)
+
+
+class Failure(NamedTuple):
+    """Why a rank could not run all of its parts."""
+
+    fault: Exception | None
+    """What was raised here."""
+    message: Message | None
+    """What another rank could not send."""
+
+
+class Part:
+    """Steps, and what comes before and after them."""
+
+    __slots__ = ("followers", "reads", "sends", "steps", "waits")
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        *,
+        sends: Sequence[Message] = (),
+        reads: Sequence[int] = (),
+    ) -> None:
+        self.steps = tuple(steps)
+        self.sends = tuple(sends)
+        self.reads = tuple(reads)
+        """The registers that are let go when all parts which read them have run."""
+        self.followers: tuple[int, ...] = ()
+        """The parts that wait for this one."""
+        self.waits = 0
+        """How many messages and parts must be there first."""
+
+
+class Schedule:
+    """Parts, those that somebody waits for first, and the messages between them and other ranks.
+
+    ``uses`` counts the parts that read a register, as far as parts say so. ``arriving`` are the
+    messages from others. The tags of all messages count from ``tag``.
+    """
+
+    __slots__ = (
+        "_first",
+        "_waits",
+        "arriving",
+        "communicator",
+        "guarded",
+        "parts",
+        "sends",
+        "uses",
+    )
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        parts: Sequence[Part],
+        needs: Sequence[Sequence[int]],
+        *,
+        arriving: Sequence[Message] = (),
+        uses: dict[int, int] | None = None,
+        guarded: bool = False,
+    ) -> None:
+        self.communicator = communicator
+        self.guarded = guarded
+        self.parts = tuple(parts)
+        self.arriving = tuple(arriving)
+        self.uses = uses or {}
+        self.sends = sum(len(part.sends) for part in parts)
+        followers: list[list[int]] = [[] for _ in parts]
+        for k, (part, needed) in enumerate(zip(parts, needs, strict=True)):
+            for other in needed:
+                followers[other].append(k)
+            part.waits = len(needed)
+        for part, found in zip(parts, followers, strict=True):
+            part.followers = tuple(found)
+        for message in arriving:
+            for reader in message.readers:
+                parts[reader].waits += 1
+        self._waits = [part.waits for part in parts]
+        self._first = [k for k, part in enumerate(parts) if not part.waits]
+
+    def run(self, state: State, tag: int, fault: Exception | None = None) -> Failure | None:
+        """Run all parts; on return all messages have come and gone. Their tags count from ``tag``.
+
+        ``fault`` is why nothing can be computed here. Only what is guarded answers with a failure.
+        """
+        run = _Run(self, state, tag)
+        if fault is not None:
+            run.failure = Failure(fault, None)
+        run.run()
+        return run.failure
+
+
+class _Run:
+    """One run: what is ready, what is on its way."""
+
+    __slots__ = (
+        "failure",
+        "incoming",
+        "left",
+        "missing",
+        "moved",
+        "ready",
+        "requests",
+        "schedule",
+        "state",
+        "tag",
+        "uses",
+    )
+
+    def __init__(self, schedule: Schedule, state: State, tag: int) -> None:
+        self.schedule = schedule
+        self.state = state
+        self.tag = tag
+        self.missing = schedule._waits.copy()
+        self.ready = schedule._first.copy()
+        heapify(self.ready)
+        self.uses = schedule.uses.copy()
+        self.failure: Failure | None = None
+        self.left = len(schedule.parts)
+        self.moved = 0
+        self.requests: list[Request] = []
+        self.incoming: list[tuple[Message, Array | None]] = []
+        """For each request its message, and the array to put in place, if that remains to be done."""
+
+    def run(self) -> None:
+        schedule = self.schedule
+        communicator = schedule.communicator
+        parts, ready = schedule.parts, self.ready
+        unposted = iter(schedule.arriving)
+        more = bool(schedule.arriving) and self._post(unposted)
+        while self.left:
+            if ready:
+                self._run_part(parts[heappop(ready)])
+                if self.requests and ready:
+                    self._take(communicator.test_some(self.requests))
+            elif more:
+                more = self._post(unposted)
+                self._take(communicator.test_some(self.requests))
+            elif self.requests:
+                self._take(communicator.wait_some(self.requests))
+            else:
+                raise PartitionInducedCycleError("parts are left that nothing can make ready")
+        if self.requests:
+            communicator.wait_all(self.requests)
+        if schedule.sends:
+            statistics.sent(schedule.sends, self.moved)
+
+    def _run_part(self, part: Part) -> None:
+        state = self.state
+        if self.failure is None:
+            try:
+                for step in part.steps:
+                    state.step = step
+                    step.run(state)
+            except Exception as error:
+                if not self.schedule.guarded:
+                    raise
+                self.failure = Failure(error, None)
+        if part.sends:
+            self._send(part)
+        self.left -= 1
+        missing = self.missing
+        for follower in part.followers:
+            missing[follower] -= 1
+            if not missing[follower]:
+                heappush(self.ready, follower)
+        uses = self.uses
+        for register in part.reads:
+            uses[register] -= 1
+            if not uses[register]:
+                state.registers[register] = None
+
+    def _open(self, message: Message) -> None:
+        state = self.state
+        try:
+            buffer, there = message.memory(state.registers, state.allocator)
+        except Exception as error:
+            if not self.schedule.guarded:
+                raise
+            self.failure = self.failure or Failure(error, None)
+            buffer, there = message.memory(state.registers, None)
+        request = self.schedule.communicator.irecv(
+            buffer, message.peer, self.tag + message.tag, message.what
+        )
+        if self.schedule.guarded:
+            request.refused = False
+        self.requests.append(request)
+        self.incoming.append((message, None if there else buffer))
+
+    def _send(self, part: Part) -> None:
+        """Send what a part sends."""
+        communicator, registers = self.schedule.communicator, self.state.registers
+        for message in part.sends:
+            array = message.outgoing(registers) if self.failure is None else message.nothing()
+            self.moved += array.nbytes
+            tag = self.tag + message.tag
+            request = communicator.isend(array, message.peer, tag, message.what)
+            if not request.done:
+                self.requests.append(request)
+                self.incoming.append((message, None))
+
+    def _post(self, unposted: Any) -> bool:
+        """Post some receives; whether there may be others."""
+        for _ in range(WINDOW):
+            message = next(unposted, None)
+            if message is None:
+                return False
+            self._open(message)
+        return True
+
+    def _take(self, done: list[int]) -> None:
+        """Put what has arrived in place, and note what has left."""
+        if not done:
+            return
+        for k in done:
+            message, late = self.incoming[k]
+            if self.requests[k].refused:
+                self.failure = self.failure or Failure(None, message)
+            elif late is not None:
+                message.arrived(late, self.state.registers)
+            self._less(message)
+        if len(done) == len(self.requests):
+            self.requests, self.incoming = [], []
+            return
+        gone = set(done)
+        self.requests = [one for k, one in enumerate(self.requests) if k not in gone]
+        self.incoming = [one for k, one in enumerate(self.incoming) if k not in gone]
+
+    def _less(self, message: Message) -> None:
+        missing = self.missing
+        for reader in message.readers:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heappush(self.ready, reader)

@@ -1,0 +1,426 @@
+"""A program: the steps that turn leaves and scalars into the values that were wanted.
+
+A program is made once for a structure and then run any number of times. It works on
+*registers*: leaves come first, then every value that it computes. Each step reads and writes
+registers; a register is let go as soon as the last step that needs it is done, so that its
+buffer can serve again within the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..context import statistics
+from ..context.call_sites import site_text
+from ..context.divergence import opened
+from ..context.threads import turn
+from ..graph.geometry import Geometry
+from ..graph.node import Site, Value
+from ..ops.fingerprint import EXACT
+from .arrays import allocate_array
+from .parts import State, Step, joined
+
+
+class Wanted:
+    """What memory was wanted for, put into words only where it is refused."""
+
+    __slots__ = ("geometry", "site")
+
+    def __init__(self, geometry: Geometry, site: Site | None) -> None:
+        self.geometry = geometry
+        self.site = site
+
+    def at(self, sites: Mapping[Site | None, Site | None]) -> Wanted:
+        """The same for the lines of another run."""
+        return Wanted(self.geometry, sites.get(self.site, self.site))
+
+    def __str__(self) -> str:
+        form = self.geometry
+        place = f", at {site_text(self.site)}" if self.site else ""
+        return f"an array of shape {form.shape} and dtype {form.dtype}{place}"
+
+
+class Allocate:
+    """A new buffer for a register, filled with ``initial`` unless that is ``None``."""
+
+    __slots__ = ("geometry", "initial", "register", "wanted")
+
+    def __init__(
+        self, register: int, geometry: Geometry, initial: Any = None, site: Site | None = None
+    ) -> None:
+        self.register = register
+        self.geometry = geometry
+        self.initial = initial
+        self.wanted = Wanted(geometry, site)
+
+    def run(self, state: State) -> None:
+        value = allocate_array(self.geometry, self.wanted)
+        if self.initial is not None:
+            value.array.fill(self.initial)
+        state.registers[self.register] = value
+
+
+class Share:
+    """A register that takes over another one's memory."""
+
+    __slots__ = ("register", "source")
+
+    def __init__(self, register: int, source: int) -> None:
+        self.register = register
+        self.source = source
+
+    def run(self, state: State) -> None:
+        value = state.registers[self.source]
+        assert value is not None
+        value.count = -1
+        value.tiles = None
+        state.registers[self.register] = value
+
+
+class Copy:
+    """A new buffer with the contents of another register."""
+
+    __slots__ = ("geometry", "register", "source", "wanted")
+
+    def __init__(
+        self, register: int, source: int, geometry: Geometry, site: Site | None = None
+    ) -> None:
+        self.register = register
+        self.source = source
+        self.geometry = geometry
+        self.wanted = Wanted(geometry, site)
+
+    def run(self, state: State) -> None:
+        value = allocate_array(self.geometry, self.wanted)
+        source = state.registers[self.source]
+        assert source is not None
+        np.copyto(value.array, source.array)
+        state.registers[self.register] = value
+
+
+class Release:
+    """Let go of registers that no later step needs."""
+
+    __slots__ = ("registers",)
+
+    def __init__(self, registers: tuple[int, ...]) -> None:
+        self.registers = registers
+
+    def run(self, state: State) -> None:
+        for register in self.registers:
+            state.registers[register] = None
+
+
+_FEW = 8
+
+
+class Combine:
+    """The result of a full reduction, from one partial per chunk."""
+
+    __slots__ = (
+        "count",
+        "dtype",
+        "few",
+        "fold",
+        "from_zero",
+        "geometry",
+        "identity",
+        "partials",
+        "positions",
+        "register",
+        "shape",
+        "ufunc",
+    )
+
+    def __init__(
+        self,
+        register: int,
+        ufunc: np.ufunc | None,
+        count: int,
+        dtype: np.dtype[Any],
+        geometry: Geometry,
+        identity: Any,
+    ) -> None:
+        self.register = register
+        self.ufunc = ufunc
+        self.fold: Callable[..., Any] | None = None if ufunc is None else ufunc.reduce
+        self.count = count
+        self.shape = geometry.shape
+        self.dtype = geometry.dtype
+        self.from_zero = ufunc is np.add and self.dtype.kind in "fc"
+        """NumPy begins with zero, so a sum of -0.0 is 0.0."""
+        self.partials = np.empty(count if type(count) is int else 0, dtype)
+        few = self.from_zero and not self.shape and self.dtype == dtype == np.float64
+        self.few = few and 1 < len(self.partials) <= _FEW
+        """Whether Python adds them up sooner than NumPy."""
+        self.positions: np.ndarray[Any, Any] | None = None
+        self.identity = identity
+        self.geometry = geometry
+
+    def again(self, count: int, geometry: Geometry) -> Combine:
+        """The same for another number of chunks."""
+        return Combine(
+            self.register, self.ufunc, count, self.partials.dtype, geometry, self.identity
+        )
+
+    def addresses(self, start: int) -> list[int]:
+        """Where a kernel writes its partials, the first of them being number ``start``."""
+        found = []
+        for array in (self.partials, self.positions):
+            if array is not None:
+                first: int = array.__array_interface__["data"][0]
+                found.append(first + start * array.itemsize)
+        return found
+
+    def run(self, state: State) -> None:
+        """Fold the partials; without any, the result is what changes nothing."""
+        count, partials, fold = self.count, self.partials, self.fold
+        if self.few:
+            total = 0.0
+            for partial in partials.tolist():
+                total += partial
+            if total - total == 0.0:  # else NumPy says what overflowed, or is no number
+                state.registers[self.register] = Value(np.array(total))
+                return
+        result = np.empty(self.shape, self.dtype)
+        if count < 2 or fold is None:
+            result[...] = partials[0] if count else self.identity
+        elif self.shape:
+            result[...] = fold(partials, dtype=partials.dtype)
+        else:
+            fold(partials, 0, partials.dtype, result)
+        if self.from_zero:
+            result += self.identity
+        state.registers[self.register] = Value(result)
+
+
+class CombinePositions(Combine):
+    """The position of the extreme element, from each chunk's extreme and its position."""
+
+    __slots__ = ("name", "pick")
+
+    def __init__(
+        self, register: int, pick: str, count: int, dtype: np.dtype[Any], geometry: Geometry
+    ) -> None:
+        super().__init__(register, None, count, dtype, geometry, 0)
+        self.positions = np.empty(len(self.partials), np.int64)
+        self.name = pick
+        self.pick: Callable[[Any], Any] = getattr(np, pick)
+
+    def again(self, count: int, geometry: Geometry) -> Combine:
+        """The same for another number of chunks."""
+        return CombinePositions(self.register, self.name, count, self.partials.dtype, geometry)
+
+    def run(self, state: State) -> None:
+        """Choose; the extreme itself is kept for :class:`.exchange.Position`."""
+        positions = self.positions
+        assert positions is not None
+        result = np.full(self.shape, -1, self.dtype)
+        if self.count:
+            order = np.argsort(positions, kind="stable")
+            best = order[self.pick(self.partials[order])]
+            result[...] = positions[best]
+            state.extremes[self.register] = self.partials[best]
+        else:
+            state.extremes[self.register] = self.partials.dtype.type(0)
+        state.registers[self.register] = Value(result)
+
+
+class ByNumpy:
+    """A node that NumPy computes, on whole arrays."""
+
+    __slots__ = ("arguments", "function", "geometry", "number", "register")
+
+    def __init__(
+        self,
+        register: int,
+        function: Callable[..., Any],
+        arguments: tuple[tuple[bool, int], ...],
+        geometry: Geometry,
+        number: int = -1,
+    ) -> None:
+        self.register = register
+        self.number = number
+        """Which of the pending nodes it computes; -1 for one that the planner made."""
+        self.function = function
+        self.arguments = arguments
+        """For each argument: whether it is a register (or else a scalar), and its number."""
+        self.geometry = geometry
+
+    def run(self, state: State) -> None:
+        args = []
+        for is_register, number in self.arguments:
+            if is_register:
+                value = state.registers[number]
+                assert value is not None
+                args.append(value.array)
+            else:
+                args.append(state.scalars[number])
+        if type(self.function) is np.ufunc and not self.geometry.shape:
+            scalar = np.empty((), self.geometry.dtype)
+            self.function(*args, out=scalar)
+            state.registers[self.register] = Value(scalar)
+            return
+        made = self.function(*args)
+        if type(made) is Value:
+            state.registers[self.register] = made
+            return
+        result = np.asarray(made)
+        geometry = self.geometry
+        owned = (
+            result.base is None
+            and result.strides == geometry.strides
+            and result.dtype == geometry.dtype
+        )
+        if owned and result.flags.writeable:
+            state.registers[self.register] = Value(result)
+            return
+        value = allocate_array(geometry)
+        np.copyto(value.array, result, casting="unsafe")
+        state.registers[self.register] = value
+
+
+class Computed(NamedTuple):
+    """What a program computes, in words for when ranks have parted."""
+
+    nodes: tuple[tuple[str, Any, Any], ...]
+    asked: Site | None
+    numbers: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        last = self.nodes[-_LAST:]
+        words = [
+            " ".join([f"{name} {result.shape} {result.dtype}", *map(_elements, views)])
+            for name, result, views in last
+        ]
+        where = f", recorded at {site_text(self.asked)}" if self.asked else ""
+        numbers = f" of {', '.join(map(str, self.numbers))}" if self.numbers else ""
+        return "; ".join(["..."] * (len(last) < len(self.nodes)) + words) + numbers + where
+
+
+def _elements(view: Any) -> str:
+    return f"through the view {view.shape} with strides {view.strides} from byte {view.offset}"
+
+
+_MASK = (1 << 64) - 1
+_LAST = 4
+"""How many operations are named."""
+
+
+class Program:
+    """Steps, and which registers hold what was wanted."""
+
+    __slots__ = (
+        "_empty",
+        "_ran",
+        "communicator",
+        "computes",
+        "described",
+        "description",
+        "exact",
+        "fingerprint",
+        "kept",
+        "leaves",
+        "outputs",
+        "quick",
+        "running",
+        "sites",
+        "size",
+        "steps",
+        "stored",
+    )
+
+    def __init__(
+        self,
+        leaves: int,
+        size: int,
+        steps: list[Step],
+        outputs: tuple[int, ...],
+        kept: tuple[int, ...],
+        description: Any,
+        stored: tuple[tuple[Step, int, int], ...] = (),
+    ) -> None:
+        self.leaves = leaves
+        self.size = size
+        self._empty = (None,) * (size - leaves)
+        self.steps = steps
+        self._ran = False
+        self.running = False
+        """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
+        self.quick: Sequence[Step] | None = None
+        """The steps as they are run from the second time on."""
+        self.outputs = outputs
+        self.kept = kept
+        """For each output, the number of its node among the pending nodes of the trace."""
+        self.description = description
+        """What ``atoll.explain`` says of it; see ``plan.description``."""
+        self.stored = stored
+        """For each node that is stored: the step that completes it, its number, its register."""
+        self.described: Callable[[Any], Program] | None = None
+        """Plans it anew, to be explained, where it was bound to slices that have moved."""
+        self.sites: tuple[Site | None, ...] = ()
+        """The lines that recorded the trace it was made for, node by node."""
+        self.communicator: Communicator | None = None
+        """Who runs it together; ``None`` where each rank computes for itself."""
+        self.fingerprint = 0
+        """The same on all ranks that run it together."""
+        self.exact: Sequence[int] = ()
+        """The scalars whose integers ranks compare: where a triangle begins, an order of elements starts."""
+        self.computes: tuple[tuple[str, Any, Any], ...] = ()
+        """What ranks that compute together compute: names, geometries and views of its nodes."""
+
+    def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:
+        """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
+        if self.communicator is not None:
+            what = opened.look or "a look, or the turn of a loop,"
+            numbers = tuple([int(scalars[k]) for k in self.exact if isinstance(scalars[k], EXACT)])
+            mark = self.fingerprint ^ hash(numbers) & _MASK if numbers else self.fingerprint
+            self.communicator.trail.step(mark, what, Computed(self.computes, asked, numbers))
+
+    def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
+        """The wanted values, and the flags that came up.
+
+        The registers of ``state`` are the leaves' values at first. They are used up: a leaf that dies is
+        let go when it is not needed.
+        """
+        state.registers.extend(self._empty)
+        try:
+            with turn.lock:
+                self.running = True
+                for step in self.quick or self._steps():
+                    state.step = step
+                    step.run(state)
+        finally:
+            self.running = False
+            statistics.counters().ran(state.kernels, state.reused, state.messages, state.moved)
+        registers = state.registers
+        return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
+
+    def _steps(self) -> Sequence[Step]:
+        """What runs at first: what comes but once is not worth joining."""
+        if self._ran:
+            self.quick = joined(self.steps)
+        self._ran = True
+        return self.steps
+
+    def completed(self, state: State) -> list[tuple[int, Value]]:
+        """What a run that failed has stored, by the number of its node, as far as it is still there.
+
+        A step may have written over memory that belonged to a leaf. Whatever needs the old
+        version was done before, so with these values the trace can be computed again.
+        """
+        failed = getattr(state, "step", None)
+        if failed is None:
+            return []
+        failed = getattr(failed, "steps", (failed,))[0]
+        before = set(map(id, self.steps[: self.steps.index(failed)]))
+        found = []
+        for step, number, register in self.stored:
+            value = state.registers[register]
+            if id(step) in before and value is not None:
+                found.append((number, value))
+        return found

@@ -1,0 +1,45 @@
+"""The debug setting: numbers and arrays that every rank has must be the same on all of them.
+
+What is communicated never depends on them, so no fingerprint holds them. Here ranks send a digest of
+each before a step and compare, which costs a collective for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..context.call_sites import site_text
+from ..errors import DivergenceError
+from ..graph.node import Node
+
+
+def compare_replicated(
+    communicator: Communicator, scalars: Sequence[Any], leaves: Sequence[Node]
+) -> None:
+    """Raise on all ranks if a number, or an array that all have, differs between ranks. Collective."""
+    mine = [_told(f"the number {value!r}", np.asarray(value)) for value in scalars]
+    for leaf in leaves:
+        if leaf.place is None and leaf.value is not None:
+            where = f", made at {site_text(leaf.site)}" if leaf.site else ""
+            shown = np.array2string(leaf.value.array, threshold=8, precision=17)
+            words = f"{shown} in an array of shape {leaf.geometry.shape}{where}"
+            mine.append(_told(words, leaf.value.array))
+    every = communicator.allgather_object(mine, "replicated values, compared by config.debug")
+    for rank, theirs in enumerate(every):
+        if len(theirs) != len(every[0]):
+            continue  # one has computed what the other has yet to
+        for (words, digest), (other_words, other) in zip(every[0], theirs, strict=True):
+            if digest != other:
+                raise DivergenceError(
+                    "ranks have parted: a value that all ranks have differs between them, in "
+                    f"{communicator.trail.where()}: rank 0 has {words}, rank {rank} has {other_words}"
+                )
+
+
+def _told(words: str, array: np.ndarray[Any, Any]) -> tuple[str, bytes]:
+    return words, blake2b(np.ascontiguousarray(array).tobytes(), digest_size=8).digest()

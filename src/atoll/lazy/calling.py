@@ -1,0 +1,265 @@
+"""Calls of ufuncs with everything that may be said in one: outputs, masks, methods.
+
+What :mod:`.elementwise` can record is recorded; results with an ``out`` are assigned to it.
+NumPy itself runs the rest on the data, and raises its own errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..context.call_sites import user_site
+from ..ops.elementwise import is_native
+from . import shaping
+from .elementwise import apply, assign, operand_of
+from .fallback import by_numpy
+from .flat import flatiter
+from .in_place import check_casts
+from .making import of_small, plain
+from .spread import chosen_by
+from .views import Handle
+
+_BOOL = np.dtype(np.bool_)
+
+
+def overrides(value: Any) -> bool:
+    """Whether an operand has a protocol of its own, which NumPy must find."""
+    if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex, str, list, tuple)):
+        return False
+    return hasattr(type(value), "__array_ufunc__") and not isinstance(value, flatiter)
+
+
+def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether an operand is of a subclass of ours that handles ufuncs itself."""
+    base = Handle.array_type
+    for value in (*values, options.get("out"), options.get("where")):
+        for one in value if type(value) is tuple else (value,):
+            kind = type(one)
+            if (
+                kind is not base
+                and isinstance(one, base)
+                and kind.__array_ufunc__ is not base.__array_ufunc__
+            ):
+                return True
+    return False
+
+
+def is_public(ufunc: np.ufunc) -> bool:
+    """Whether kernels may know this ufunc by its name."""
+    return getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip"
+
+
+def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``ufunc(*inputs, **options)``."""
+    nin = ufunc.nin
+    if len(inputs) > nin:
+        if "out" in options or len(inputs) > ufunc.nargs or any(i is ... for i in inputs[nin:]):
+            return by_numpy(ufunc, inputs, options)
+        outs = inputs[nin:] + (None,) * (ufunc.nargs - len(inputs))
+        options = {**options, "out": outs if len(outs) > 1 else outs[0]}
+        inputs = inputs[:nin]
+    if len(inputs) == nin and options.keys() <= {"out", "where"} and is_public(ufunc):
+        result = _recorded(ufunc, inputs, options.get("out"), options.get("where", True))
+        if result is not NotImplemented:
+            return result
+    result = _by_numpy(ufunc, inputs, options)
+    out = options.get("out")
+    return _of_class(inputs, result, ufunc) if out is None or out is ... else result
+
+
+def _by_numpy(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    out = options.get("out")
+    outs = out if isinstance(out, tuple) else (out,)
+    if any(isinstance(o, flatiter) for o in outs):
+        return _into_flat(ufunc, inputs, options, outs)
+    return by_numpy(ufunc, inputs, options)
+
+
+def _into_flat(
+    ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any], outs: tuple[Any, ...]
+) -> Any:
+    """Outputs that are flat iterators: computed apart, then written through them."""
+    options = {k: v for k, v in options.items() if k != "out"}
+    results = call(ufunc, inputs, options)
+    results = results if isinstance(results, tuple) else (results,)
+    for out, result in zip(outs, results):
+        out[...] = result
+    return outs if len(outs) > 1 else outs[0]
+
+
+def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) -> Any:
+    if any(overrides(value) for value in inputs):
+        return NotImplemented
+    outs = out if isinstance(out, tuple) else (out,)
+    if all(o is None for o in outs):
+        if where is not True:
+            return NotImplemented
+        result = apply(ufunc, inputs)
+        return result if result is NotImplemented else _of_class(inputs, result, ufunc)
+    if len(outs) != ufunc.nout or not all(_can_take(o) for o in outs):
+        return NotImplemented
+    try:
+        result = apply(ufunc, inputs)
+    except ValueError:
+        check_casts(ufunc, inputs, [o.base if isinstance(o, flatiter) else o for o in outs])
+        raise
+    if result is NotImplemented:
+        return NotImplemented
+    results = result if isinstance(result, tuple) else (result,)
+    for o, r in zip(outs, results):
+        if o is not None and not _fits(o, r):
+            return NotImplemented
+    mask = None
+    if where is not True:
+        found = operand_of(where)
+        if found is None or found.kind != _BOOL or found.geometry is None:
+            return NotImplemented
+        if any(o is None or found.geometry.shape != o.shape for o in outs):
+            return NotImplemented
+        mask = found.node
+        chosen_by(where, *outs)
+    finished = [r if o is None else assigned_to(o, r, mask) for o, r in zip(outs, results)]
+    return tuple(finished) if len(finished) > 1 else finished[0]
+
+
+def _can_take(out: Any) -> bool:
+    if out is None:
+        return True
+    if isinstance(out, flatiter):
+        return out.base._np is None and out.base._cell.writeable and out.base._geometry.c_contiguous
+    return (
+        isinstance(out, Handle)
+        and out._np is None
+        and out._cell.writeable
+        and out._geometry.writeable
+        and is_native(out._geometry.dtype)
+    )
+
+
+def _fits(out: Any, result: Any) -> bool:
+    """Whether NumPy would let ``out`` take the result."""
+    if isinstance(out, flatiter):
+        return bool(np.can_cast(result.dtype, out.base.dtype, "same_kind")) and result.shape == (
+            len(out),
+        )
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        return False
+    try:
+        return bool(np.broadcast_shapes(result.shape, out.shape) == out.shape)
+    except ValueError:
+        return False
+
+
+def assigned_to(out: Any, result: Any, mask: Any = None) -> Any:
+    """``out`` after the result was written into it."""
+    target = out
+    if isinstance(out, flatiter):
+        target = out._handle()
+    if target._np is not None or not assign(target._cell, target._geometry, result, mask):
+        array = plain(result)
+        target._mutate(lambda memory: np.copyto(memory, array, casting="same_kind"))
+    return out
+
+
+def pins_of(*values: Any) -> bool:
+    """Whether any of these lies in memory that others see."""
+    return any(isinstance(v, Handle) and v._np is None and v._cell.pins for v in values)
+
+
+def _of_class(inputs: tuple[Any, ...], result: Any, ufunc: Any = None) -> Any:
+    """The result in the class of the operand with the highest priority."""
+    base = Handle.array_type
+    parent: Any = None
+    for value in inputs:
+        if type(value) is base or not isinstance(value, base):
+            continue
+        if parent is None or value.__array_priority__ > parent.__array_priority__:
+            parent = value
+    if parent is None:
+        return result
+    if isinstance(result, tuple):
+        return tuple([wrapped(parent, r, (ufunc, inputs, k)) for k, r in enumerate(result)])
+    return wrapped(parent, result, (ufunc, inputs, 0))
+
+
+def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
+    """What ``__array_wrap__`` of an operand makes of a result; ``context`` is the call, as NumPy has it."""
+    number = isinstance(result, np.generic)
+    if number:
+        result = of_small(np.asarray(result))
+    if not isinstance(result, Handle):
+        return result
+    if context is not None and context[0] is None:
+        context = None
+    return parent.__array_wrap__(result, context, number)
+
+
+methods: dict[str, Callable[..., Any]] = {}
+"""Methods of ufuncs that all ranks compute together; ``NotImplemented`` where NumPy has to."""
+
+
+def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``ufunc.accumulate``, ``reduceat``, ``at`` or ``outer``."""
+    if name == "outer" and len(args) == 2 and ufunc.nin == 2:
+        result = _outer(ufunc, args, options)
+        if result is not NotImplemented:
+            return result
+    found = methods.get(name)
+    if found is not None:
+        result = found(ufunc, *args, **options)
+        if result is not NotImplemented:
+            return (
+                result
+                if result is None or _is_out(result, args, options)
+                else _of_class(args[:2], result)
+            )
+    result = by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
+    return (
+        result if result is None or _is_out(result, args, options) else _of_class(args[:2], result)
+    )
+
+
+def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a result is the array that was given for it."""
+    out = options.get("out")
+    outs = out if isinstance(out, tuple) else (out,)
+    return any(result is one for one in (*args, *outs))
+
+
+def folded(array: Any, result: Any, out: Any = None) -> Any:
+    """The result of a reduction in the class of a user's array; it has no scalars there.
+
+    What was written into ``out`` keeps its class; ``out=...`` asks for an array, never a scalar.
+    """
+    kind = type(array)
+    if out is not None and out is not ...:
+        return result
+    if kind is Handle.array_type or not isinstance(array, Handle.array_type):
+        return result
+    if kind is type(result) or not array.inherits:
+        return result
+    return array.__array_wrap__(result, None, out is None and not getattr(result, "ndim", 0))
+
+
+def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    a, b = args
+    if not (isinstance(a, Handle) and isinstance(b, Handle)) or options:
+        return NotImplemented
+    spread = shaping.reshape(a, a.shape + (1,) * b.ndim)  # type: ignore[attr-defined]
+    return call(ufunc, (spread, b), {})
+
+
+__all__ = [
+    "assigned_to",
+    "call",
+    "folded",
+    "is_public",
+    "method",
+    "overrides",
+    "pins_of",
+    "user_site",
+    "wrapped",
+]

@@ -1,0 +1,83 @@
+"""Which results of functions that ranks compute together are of a user's class.
+
+On one process NumPy itself decides that, on the memory of the array (see :mod:`.twins`). On ranks there is no
+such memory. So the functions whose results keep a class are named here; ``tests/functions/test_classes_of_users.py``
+compares them with NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .making import in_class, of_small, of_view
+from .spread import place_of
+from .twins import is_subclass
+from .views import Handle
+
+KEPT = frozenset((
+    "median", "nanmedian", "average", "piecewise", "kron", "insert", "delete", "apply_along_axis", "vectorize", "sort",
+    "argsort", "partition", "argpartition", "take", "compress", "repeat", "fix", "angle", "isclose", "nan_to_num", "i0",
+    "diff", "gradient", "ediff1d", "trapezoid", "correlate", "dot", "inner", "ptp", "count_nonzero", "nansum", "nanmean",
+    "nanvar", "nanstd", "nanmin", "nanmax", "nanprod", "nanargmin", "nanargmax", "nancumsum", "nancumprod", "percentile",
+    "quantile", "nanpercentile", "nanquantile", "unique", "setdiff1d", "require", "astype", "roll", "trim_zeros",
+    "take_along_axis", "qr", "inv", "solve", "matrix_power", "cholesky", "multi_dot", "isposinf", "isneginf", "isreal",
+    "real_if_close", "cumulative_sum", "cumulative_prod", "meshgrid",
+))  # fmt: skip
+"""Arrays that these functions return are of the class of the first argument that has one."""
+NUMBERS = frozenset((
+    "median", "nanmedian", "ptp", "nansum", "nanmean", "nanvar", "nanstd", "nanmin", "nanmax", "nanprod",
+))  # fmt: skip
+"""Of these, a number is an array without axes, in the class."""
+LOST = frozenset(("broadcast_to", "broadcast_arrays", "cov", "corrcoef", "trace"))
+"""What these return is of no user's class, unless that is asked for."""
+
+
+def class_giver(values: Iterable[Any]) -> Any:
+    """The first array of a user's class that lies on ranks, or ``None``."""
+    for value in values:
+        if type(value) in (list, tuple):
+            found = class_giver(value)
+            if found is not None:
+                return found
+        elif is_subclass(value) and place_of(value) is not None:
+            return value
+    return None
+
+
+def in_class_of(giver: Any, name: str, options: dict[str, Any], result: Any) -> Any:
+    """What a function made of an array of a user's class, in the classes that NumPy gives."""
+    if name in LOST:
+        return result if options.get("subok") else _each(_plain, result)
+    if name not in KEPT:
+        return result
+    numbers = name in NUMBERS or (name == "average" and options.get("weights") is not None)
+    if name == "average" and isinstance(result, tuple):
+        return (_kept(giver, result[0], numbers), result[1])
+    return _each(lambda one: _kept(giver, one, numbers), result)
+
+
+def _each(change: Callable[[Any], Any], result: Any) -> Any:
+    """A change of a result, or of each in a tuple or a list of them."""
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*map(change, result))
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(change, result))
+    return change(result)
+
+
+def _kept(giver: Any, one: Any, numbers: bool) -> Any:
+    if isinstance(one, np.generic):
+        return in_class(type(giver), of_small(np.asarray(one)), giver) if numbers else one
+    if type(one) is not Handle.array_type:
+        return one
+    return in_class(type(giver), one, giver)
+
+
+def _plain(one: Any) -> Any:
+    if not is_subclass(one):
+        return one
+    bare = of_small(one._np) if one._np is not None else of_view(one._cell, one._geometry)
+    return bare if one.shape else bare[()]

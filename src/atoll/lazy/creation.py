@@ -1,0 +1,334 @@
+"""Arrays from nothing, from numbers, and from what others hold."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from math import ceil, isfinite
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..config import config
+from ..context.call_sites import user_site
+from ..execute.arrays import allocate_array
+from ..graph.geometry import Geometry, dense
+from ..graph.node import Node, Value
+from ..layout import Layout
+from ..ops.elementwise import cast, is_native
+from . import shaping
+from .eager import converted_at_call, remember_conversion
+from .fallback import by_numpy
+from .float_errors import free
+from .making import (
+    at_place,
+    default_place,
+    from_numpy,
+    is_small,
+    must_travel,
+    of_array,
+    of_small,
+    of_view,
+    plain,
+)
+from .views import Cell, Handle
+
+Array = np.ndarray[Any, Any]
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple; NumPy's errors where it is none."""
+    made: tuple[int, ...]
+    try:
+        made = (index(shape),)
+    except TypeError:
+        try:
+            made = tuple([index(n) for n in shape])
+        except TypeError:
+            made = np.empty(shape).shape
+    if isinstance(shape, bool) or (
+        isinstance(shape, (tuple, list)) and any(isinstance(n, bool) for n in shape)
+    ):
+        np.empty(shape)  # NumPy's words
+    if any(n < 0 for n in made):
+        raise ValueError("negative dimensions are not allowed")
+    return made
+
+
+def dtype_of(dtype: Any) -> np.dtype[Any]:
+    """The dtype that a new array would have; NumPy's classes of dtypes are understood, too."""
+    if isinstance(dtype, type) and issubclass(dtype, np.dtype):
+        dtype = np.empty((), dtype).dtype
+    made: np.dtype[Any] = np.dtype(dtype)
+    return made
+
+
+def _stays_small(shape: Any) -> bool:
+    """Whether a shape is an integer or a tuple of integers that makes a small array."""
+    if type(shape) is int:
+        return shape < config.small
+    if type(shape) is not tuple:
+        return False
+    size = 1
+    for n in shape:
+        if type(n) is not int:
+            return False
+        size *= n
+    return size < config.small
+
+
+def _base(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Geometry:
+    order = "C" if order is None else str(order).upper()
+    if order == "F" and len(shape) > 1:
+        return dense(shape, dtype, tuple(reversed(range(len(shape)))))
+    if order not in ("C", "F", "A", "K"):
+        np.empty(0, order=order)
+    return dense(shape, dtype)
+
+
+def _by_numpy(
+    make: Callable[[Any, Any, Any], Array],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    order: Any,
+    layout: Layout | None,
+) -> Any:
+    """An array that is small, or of a dtype that kernels do not hold; on ranks, each makes its own block."""
+    place = None
+    if layout is not None:
+        dtype = np.empty(0, dtype).dtype  # of 'S0', NumPy makes 'S1'
+        must_travel(dtype)
+        place = default_place(shape, layout)
+    if place is None:
+        return of_small(make(shape, dtype, order))
+    block = make(place.layout.padded_shape(place.world.rank), dtype, "C")
+    node = Node("source", (), _base(shape, dtype, order))
+    at_place(node, place)
+    node.value = Value(block)
+    node.weight = 0
+    return recorded(node)
+
+
+def recorded(node: Node) -> Any:
+    """An array, also where it has no axes."""
+    return of_view(Cell(node), node.geometry)
+
+
+def filled(
+    shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
+) -> Any:
+    """One number everywhere; no memory is touched before somebody looks."""
+    if layout is None and _stays_small(shape):
+        array = np.empty(shape, dtype, order)
+        np.copyto(array, scalar, casting="unsafe")
+        return of_small(array)
+    shape = shape_of(shape)
+    dtype = dtype_of(dtype)
+    if (is_small(shape) and layout is None) or not is_native(dtype):
+
+        def make(shape: Any, dtype: Any, order: Any) -> Array:
+            array = np.empty(shape, dtype, order)
+            np.copyto(array, scalar, casting="unsafe")
+            return array
+
+        return _by_numpy(make, shape, dtype, order, layout)
+    geometry = _base(shape, dtype, order)
+    if dtype.kind != "c" and isinstance(scalar, (float, complex, np.inexact)):
+        scalar = np.full((), scalar, dtype)[()]  # NumPy warns, and has integers for inf and nan
+    node = Node("fill", (dtype.type(scalar),), geometry, site=user_site())
+    return recorded(at_place(node, default_place(shape, layout)))
+
+
+def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> Any:
+    """Zeros of any dtype."""
+    if layout is None and _stays_small(shape):
+        return of_small(np.zeros(shape, dtype, order))
+    shape = shape_of(shape)
+    dtype = dtype_of(dtype)
+    if (is_small(shape) and layout is None) or not is_native(dtype):
+        return _by_numpy(np.zeros, shape, dtype, order, layout)
+    return filled(shape, 0, dtype, order, layout)
+
+
+def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
+    """Memory as it comes."""
+    if layout is None and _stays_small(shape):
+        return of_small(np.empty(shape, dtype, order))
+    shape = shape_of(shape)
+    dtype = dtype_of(dtype)
+    if (is_small(shape) and layout is None) or not is_native(dtype):
+        return _by_numpy(np.empty, shape, dtype, order, layout)
+    geometry = _base(shape, dtype, order)
+    node = Node("source", (), geometry)
+    place = default_place(shape, layout)
+    if place is None:
+        node.value = allocate_array(geometry)
+    else:
+        at_place(node, place)
+        node.value = allocate_array(dense(place.layout.padded_shape(place.world.rank), dtype))
+    node.weight = 0
+    return recorded(node)
+
+
+def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.dtype[Any]) -> Any:
+    """``first + step * index along axis``, an array that needs no memory."""
+    node = Node(
+        "index",
+        (dtype.type(first), dtype.type(step)),
+        dense(shape, dtype),
+        (axis,),
+        site=user_site(),
+    )
+    return recorded(at_place(node, default_place(shape)))
+
+
+_COUNTED = "bhilqBHILQfd"
+
+
+def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """``numpy.arange`` of numbers; ``None`` where NumPy has to see the arguments."""
+    if (
+        type(start) is int
+        and (stop is None or type(stop) is int)
+        and (step is None or type(step) is int)
+    ):
+        first, last = (0, start) if stop is None else (start, stop)
+        by = 1 if step is None else step
+        if by and (last - first) // by < config.small - 1:
+            return of_small(np.arange(first, last, by, dtype=dtype))
+    values = [plain(v) for v in (start, stop, step) if v is not None]
+    if not all(
+        type(v) in (int, float, bool) or isinstance(v, (np.integer, np.floating)) for v in values
+    ):
+        return None
+    if dtype is None:
+        dtype = np.result_type(np.intp, *[np.asarray(v).dtype for v in values])
+    dtype = np.dtype(dtype)
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = plain(start), plain(stop), 1 if step is None else plain(step)
+    if start is None:
+        start = 0
+    if dtype.char not in _COUNTED or not dtype.isnative or not step or isinstance(step, bool):
+        return None
+    if not all(isfinite(v) for v in (start, stop, step)):
+        return None
+    length = max(ceil((stop - start) / step), 0)
+    if is_small((length,)) or length > 1 << 52:
+        return None
+    first = dtype.type(start)
+    if dtype.kind == "f":
+        if not first and np.signbit(first):
+            return None  # -0.0 + 0 * step is not -0.0
+        return counted(first, dtype.type(start + step) - first, (length,), 0, dtype)
+    # the values are those of Python integers; only they must fit
+    delta = int(dtype.type(start + step)) - int(first)
+    info = np.iinfo(dtype)
+    if not (info.min <= int(first) + (length - 1) * delta <= info.max and info.min <= delta):
+        return None
+    return counted(first, delta, (length,), 0, dtype)
+
+
+def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None = None) -> Any:
+    """An array of ours: the same one if it is one, over the same memory if it is NumPy's."""
+    if isinstance(value, Handle):
+        handle = value
+        if type(value) is not Handle.array_type:
+            handle = in_base_class(value)
+        return _converted(handle, dtype, order, copy)
+    inner = getattr(type(value), "_handle", None)
+    if inner is not None:
+        return _converted(inner(value), dtype, order, copy)
+    array = np.array(plain(value), dtype, copy=copy, order="K" if order is None else order)
+    if array is not value and array.base is None and array.flags.owndata:
+        return from_numpy(array)
+    return of_array(array)
+
+
+def in_base_class(value: Any) -> Any:
+    """The same values without the user's subclass."""
+    made = object.__new__(Handle.array_type)
+    made._np = value._np
+    if made._np is None:
+        made._cell = value._cell
+        made._geometry = value._geometry
+    return made
+
+
+def _laid_out(handle: Any, order: Any) -> bool:
+    if order is None or handle.ndim < 1:
+        return True
+    order = str(order).upper()
+    flags = handle._np.flags if handle._np is not None else handle._geometry.shadow.flags
+    if order == "C":
+        return bool(flags.c_contiguous)
+    if order == "F":
+        return bool(flags.f_contiguous)
+    return True
+
+
+def _is_of(own: np.dtype[Any], wanted: Any) -> bool:
+    """Whether an array has the dtype that is asked for: one, a class of them, or none."""
+    if wanted is None or isinstance(wanted, type(np.dtype)):
+        return wanted is None or isinstance(own, wanted)
+    wanted = np.dtype(wanted)
+    return bool(own == wanted) and (own.kind != "T" or own is wanted)  # strings lie in an arena
+
+
+def _converted(handle: Any, dtype: Any, order: Any, copy: bool | None) -> Any:
+    same = _is_of(handle.dtype, dtype)
+    if same and not copy and _laid_out(handle, order):
+        return handle
+    if copy is False:
+        raise ValueError(
+            "Unable to avoid copy while creating an array as requested.\n"
+            "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy "
+            "when needed (no behavior change in NumPy 1.x).\n"
+            "For more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html"
+            "#adapting-to-changes-in-the-copy-keyword."
+        )
+    order = "K" if order is None else order
+    if same:
+        return shaping.copied(handle, order)
+    return astype(handle, dtype, order, "unsafe", copy=True)
+
+
+def astype(
+    handle: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", *, copy: bool = True
+) -> Any:
+    """The elements in another dtype."""
+    small = handle._np
+    if small is not None:
+        result = small.astype(dtype, order, casting, copy=copy)
+        if result is small:
+            return handle
+        return from_numpy(result) if not is_native(small.dtype) else of_small(result)
+    if isinstance(dtype, type(np.dtype)):  # a class of dtypes, such as np.dtypes.StrDType
+        dtype = np.empty(0, handle.dtype).astype(dtype).dtype
+    if order == "K" and casting == "unsafe":
+        result = converted_at_call(handle, dtype, sys._getframe(1))
+        if result is not None:
+            return result
+    target = np.dtype(dtype)
+    own: Geometry = handle._geometry
+    if target == own.dtype and not copy and _laid_out(handle, None if order == "K" else order):
+        return handle
+    if casting == "same_value":  # NumPy looks at every value
+        return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
+    if target == own.dtype and np.can_cast(own.dtype, target, casting):
+        return shaping.copied(handle, order)
+    native = (
+        is_native(target)
+        and is_native(own.dtype)
+        and np.can_cast(own.dtype, target, casting)
+        and not (own.dtype.kind == "c" and target.kind not in "cb")
+    )
+    if not native or handle._cell.pins or not free():
+        return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
+    node = cast(handle._node(), target, user_site())
+    remember_conversion(handle, dtype, node)
+    result = recorded(node)
+    if order != "K" and not _laid_out(result, order):
+        return shaping.copied(result, order)
+    return result

@@ -1,0 +1,317 @@
+"""Arrays whose values come later: from an input that has no value yet, or from another rank.
+
+A *deferred* node stands for such a value. It has no value and no operation: ``params`` holds its
+*origin*, which says where the value will come from, and ``args`` what the origin reads. Its
+weight is minus infinity, and so is that of every node above it: one comparison tells an
+expression that cannot be computed yet from one that can. ``atoll.dataflow`` makes the leaves and
+later runs the expressions; here is what recording has to know of them.
+
+Functions that are recorded work on deferred arrays as on any other. What NumPy computes on the
+data becomes a node as well (:class:`Call`): the function is tried on made-up values to learn the
+form of its result, and run on the real ones later. Where the form depends on the values, or a
+number is needed at the call, the answer is a :class:`~atoll.errors.DeferredValueError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from math import inf
+from operator import setitem
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from ..context.call_sites import user_site
+from ..errors import DeferredValueError, MixedArraysError
+from ..graph.geometry import Geometry, dense, strided
+from ..graph.node import Node, Site, source
+from . import indexing
+from .elementwise import assign
+from .evaluate import evaluate
+from .fallback import by_numpy
+from .making import of_node, of_view
+from .views import Cell, Handle
+
+Array = np.ndarray[Any, Any]
+
+
+def deferred_node(
+    geometry: Geometry, origin: Any, args: Sequence[Node] = (), output: int = 0, name: str = ""
+) -> Node:
+    """A node whose value ``origin`` will give; ``output`` says which of its values."""
+    node = Node("deferred", tuple(args), geometry, (origin, output), name, user_site())
+    node.weight = -inf
+    return node
+
+
+def is_deferred(value: Any) -> bool:
+    """Whether an array waits for a value that is not there yet."""
+    return isinstance(value, Handle) and value._np is None and value._cell.node.weight < 0
+
+
+def any_deferred(*values: Any) -> bool:
+    """Whether some deferred array is among the values, containers searched through."""
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if is_deferred(value):
+            return True
+        if type(value) in (tuple, list):
+            stack.extend(value)
+        elif type(value) is dict:
+            stack.extend(value.values())
+    return False
+
+
+def text_of(handle: Handle) -> str:
+    """What printing shows of an array without a value."""
+    form = handle._shape_of_view()
+    return f"<dataflow array of shape {form.shape} and dtype {form.dtype}>"
+
+
+def captured(node: Node) -> Node:
+    """A node with nothing below it that others may still change: such memory is read now."""
+    if node.weight < 0:
+        node.args = tuple(
+            [captured_operand(arg) if type(arg) is Node else arg for arg in node.args]
+        )
+    return node
+
+
+def captured_operand(node: Node) -> Node:
+    """An operand of a deferred node, taken as it is now if it is data."""
+    if node.weight < 0:
+        return node
+    if node.place is not None:
+        raise MixedArraysError(
+            f"one operand is a dataflow array, local to its rank, another lies on {node.place.world!r}; "
+            "take the block of the latter (a.local) into the graph"
+        )
+    evaluate((node,))
+    assert node.value is not None
+    if not node.value.pinned:
+        return node
+    return source(node.value.array.copy(order="K"), node.geometry, place=node.place)
+
+
+class Mark:
+    """Tags on a value; the value is that of the operand."""
+
+    __slots__ = ("tags",)
+    name = "a tagged value"
+
+    def __init__(self, tags: frozenset[Any]) -> None:
+        self.tags = tags
+
+
+def tagged(handle: Handle, tags: Any) -> Any:
+    """An array with the same value, and tags."""
+    found = tags if isinstance(tags, (set, frozenset, tuple, list)) else (tags,)
+    node = deferred_node(
+        handle._shape_of_view(), Mark(frozenset(found)), [captured_operand(handle._node())]
+    )
+    return of_view(Cell(node), node.geometry)
+
+
+_HOLDERS = 3
+"""Who refers to a small array that nobody else sees: its handle, a variable, the counting."""
+
+
+def recorded(handle: Handle) -> None:
+    """Make a small array one that is recorded, so that values may be written that come later."""
+    array = handle._np
+    assert array is not None
+    if array.base is not None or getrefcount(array) > _HOLDERS:
+        raise DeferredValueError(
+            "a dataflow array has no value yet that could be written into memory that others see; write into a copy"
+        )
+    handle._np = None
+    handle._cell = Cell(source(array, strided(array.shape, array.dtype, array.strides)))
+    handle._geometry = handle._cell.geometry
+
+
+def put(handle: Handle, key: Any, value: Any) -> None:
+    """``handle[key] = value``, where values come later."""
+    if handle._np is not None:
+        recorded(handle)
+        with suppress(DeferredValueError):  # of a key, say: then NumPy does it, later
+            indexing.put(handle, key, value)
+            return
+    by_numpy(setitem, (handle, key, value), {}, writes=(0,))
+
+
+class Hole:
+    """Stands for an array in the arguments of a call."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Call:
+    """A function that NumPy runs on the data, once the data is there."""
+
+    __slots__ = ("args", "function", "options", "results", "site", "writes")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        options: Any,
+        writes: tuple[int, ...],
+        site: Site | None,
+    ) -> None:
+        self.function = function
+        self.args = args
+        self.options = options
+        self.writes = writes
+        """The numbers of the arrays that the function writes into: they are results, too."""
+        self.site = site
+        self.results: Any = None
+        """The type that holds the results, ``None`` for a single one."""
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """The results, then what was written into."""
+        held = [a.copy(order="K") if k in self.writes else a for k, a in enumerate(arrays)]
+
+        def fill(value: Any) -> Any:
+            kind = type(value)
+            if kind is Hole:
+                return held[value.number]
+            if kind is tuple or kind is list:
+                return kind([fill(v) for v in value])
+            if kind is dict:
+                return {k: fill(v) for k, v in value.items()}
+            return value
+
+        found = self.function(*fill(self.args), **fill(self.options))
+        self.results = type(found) if isinstance(found, (tuple, list)) else None
+        results = list(found) if self.results is not None else [found]
+        if self.writes and (found is None or any(found is held[k] for k in self.writes)):
+            results, self.results = [], None
+        for result in results:
+            if not isinstance(result, (np.ndarray, np.generic)):
+                raise DeferredValueError(
+                    f"{self.name}: it answers with a {type(result).__name__}, and the values that decide "
+                    "are not there yet"
+                )
+        # a result that is a view of an argument must not keep, or be changed with, its memory
+        made = [np.asarray(r) for r in results]
+        made = [a.copy() if any(np.may_share_memory(a, h) for h in held) else a for a in made]
+        return made + [held[k] for k in self.writes]
+
+    def __reduce__(self) -> Any:
+        return _call, (self.function, self.args, self.options, self.writes, self.results)
+
+
+def _call(function: Any, args: Any, options: Any, writes: Any, results: Any) -> Call:
+    made = Call(function, args, options, writes, None)
+    made.results = results
+    return made
+
+
+def deferred_call(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    writes: Collection[int | str] = (),
+) -> Any:
+    """``function(*args, **options)`` by NumPy, when the values are there."""
+    nodes: list[Node] = []
+    targets: dict[int, Handle] = {}
+
+    def dig(value: Any, write: bool) -> Any:
+        kind = type(value)
+        if isinstance(value, Handle):
+            nodes.append(captured_operand(value._node()))
+            if write:
+                targets[len(nodes) - 1] = value
+            return Hole(len(nodes) - 1)
+        if kind is tuple or kind is list:
+            return kind([dig(v, write) for v in value])
+        if kind is dict:
+            return {k: dig(v, write) for k, v in value.items()}
+        if isinstance(value, np.ndarray):
+            if write:
+                raise DeferredValueError(
+                    f"{getattr(function, '__name__', function)}: a dataflow array has no value to write "
+                    "into a NumPy array yet"
+                )
+            return value.copy(order="K")
+        return value
+
+    holes = tuple([dig(value, k in writes) for k, value in enumerate(args)])
+    named = {k: dig(value, k == "out" or k in writes) for k, value in options.items()}
+    call = Call(function, holes, named, tuple(targets), user_site())
+    made = [
+        deferred_node(dense(shape, dtype), call, nodes, k, call.name)
+        for k, (shape, dtype) in enumerate(_forms(call, nodes))
+    ]
+    count = len(made) - len(targets)
+    written = made[count:]
+    handles = [of_node(node) for node in made[:count]]
+    for target, node in zip(targets.values(), written, strict=True):
+        assign(target._cell, target._geometry, of_view(Cell(node), node.geometry))
+    if not handles:
+        return next(iter(targets.values())) if targets else None
+    kind = call.results
+    if kind is None:
+        return handles[0]
+    return kind(*handles) if hasattr(kind, "_fields") else kind(handles)
+
+
+def _forms(call: Call, nodes: Sequence[Node]) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+    """Shape and dtype of each result, learnt on made-up values of several kinds."""
+    forms = []
+    refusal: Exception | None = None
+    for values in (_scattered, _identity, _zeros):
+        arrays = [
+            node.value.array if node.value is not None else values(node.geometry) for node in nodes
+        ]
+        try:
+            with np.errstate(all="ignore"):
+                forms.append([(a.shape, a.dtype) for a in call.run(arrays)])
+        except DeferredValueError:
+            raise
+        except Exception as error:
+            refusal = refusal or error
+    if not forms:
+        assert refusal is not None
+        raise refusal
+    if any(form != forms[0] for form in forms):
+        raise DeferredValueError(
+            f"{call.name}: the shape of its result depends on values that are not there yet"
+        )
+    return forms[0]
+
+
+def _scattered(form: Geometry) -> Array:
+    """Different numbers in general position; small integers."""
+    steps = np.arange(form.size, dtype=np.float64) * 0.6180339887498949
+    if form.dtype.kind in "iub":
+        return (np.arange(form.size) % 2).reshape(form.shape).astype(form.dtype)
+    return (steps % 1.0 + 0.5).reshape(form.shape).astype(form.dtype)
+
+
+def _identity(form: Geometry) -> Array:
+    if len(form.shape) < 2:
+        return np.ones(form.shape, form.dtype)
+    return np.broadcast_to(np.eye(*form.shape[-2:], dtype=form.dtype), form.shape).copy()
+
+
+def _zeros(form: Geometry) -> Array:
+    return np.zeros(form.shape, form.dtype)
+
+
+Handle.any_deferred = staticmethod(any_deferred)
+Handle.make_recorded = staticmethod(recorded)
+Handle.captured = staticmethod(captured)
+Handle.call_later = staticmethod(deferred_call)

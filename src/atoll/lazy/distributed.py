@@ -1,0 +1,161 @@
+"""What an array on several ranks offers besides NumPy: its layout, its blocks, its protocols."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World, current_world
+from ..context import statistics
+from ..context.divergence import asking_for
+from ..execute.halo import exchange_halos
+from ..graph.geometry import dense
+from ..graph.node import source
+from ..layout import Layout
+from ..layout.transfer import region_key
+from ..ops.placement import Place, placed_view
+from ..ops.windows import Evaluation
+from ..plan.exchange import redistributed
+from .making import chosen, must_travel
+from .rebalance import evened
+from .sections import block_of_view
+from .views import Cell, Handle
+
+Array = np.ndarray[Any, Any]
+Evaluation.evened = staticmethod(evened)
+
+
+class Distributed(Handle):
+    """The share of this rank in an array, and where the others have theirs."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _from_block(cls, padded_block: Array, layout: Layout, world: World) -> Any:
+        """The array over this rank's block, communication padding included; nothing is copied."""
+        made = object.__new__(cls)
+        made._np = None
+        place = chosen(layout, world)
+        if place is None:
+            made._cell = Cell.foreign(padded_block)
+        else:
+            must_travel(padded_block.dtype)
+            geometry = dense(layout.shape, padded_block.dtype)
+            made._cell = Cell(source(padded_block, geometry, pinned=True, place=place))
+            made._cell.pins = 1
+            made._cell.writeable = padded_block.flags.writeable
+            if layout.cells > 1:
+                statistics.add("distributed")
+        made._geometry = made._cell.geometry
+        return made
+
+    def _place(self) -> Place | None:
+        if self._np is not None:
+            return None
+        node = self._cell.node
+        return (
+            node.place
+            if self._geometry.is_base or node.place is None
+            else placed_view(node.place, self._geometry)
+        )
+
+    @property
+    def world(self) -> World:
+        """The ranks that the array lies on; for a replicated one, those of the current world."""
+        place = self._place()
+        return current_world() if place is None else place.world
+
+    @property
+    def layout(self) -> Layout:
+        """Which rank owns which elements."""
+        place = self._place()
+        if place is not None:
+            return place.layout
+        shape = self._geometry.shape if self._np is None else self._np.shape
+        return _replicated(shape, current_world().size)
+
+    def _evaluate(self) -> None:
+        """Bring what is pending into memory."""
+        if self._np is None:
+            with asking_for("the export of an array by a protocol"):
+                self._cell.settle()
+
+    def _block(self) -> Array:
+        """This rank's block with its padding, for good: the memory is pinned from now on."""
+        if self._np is not None:
+            return self._np
+        cell, geometry = self._cell, self._geometry
+        if cell.node.place is None:
+            return cell.export(geometry)
+        with asking_for("a.local, a rank's block,"):
+            value = cell.own()
+        value.pinned = True
+        cell.pins += 1
+        if geometry.is_base:
+            return value.array
+        return block_of_view(value.array, cell.node.place, geometry)
+
+    @property
+    def local_padded(self) -> Array:
+        """This rank's block with its communication padding, as NumPy sees it; no copy."""
+        return self._block()
+
+    @property
+    def local(self) -> Array:
+        """This rank's block as a NumPy array over the same memory, without communication padding."""
+        block = self._block()
+        layout = self.layout
+        if not layout.is_padded:
+            return block
+        return block[layout.inside(self.world.rank)]
+
+    def exchange_halos(self) -> Any:
+        """Fill the communication padding from the ranks that own the elements. Collective."""
+        block = self._block()
+        exchange_halos(block, self.layout, self.world.communicator)
+        return self
+
+    def redistribute(self, layout: Layout) -> Any:
+        """The same value, lying as ``layout`` says: an array of its own. Collective."""
+        shape = self._geometry.shape if self._np is None else self._np.shape
+        if layout.shape != shape:
+            raise ValueError(
+                f"redistribute: the layout is for shape {layout.shape}, the array has shape {shape}"
+            )
+        world = self.world
+        must_travel(self._shape_of_view().dtype)
+        if self._place() is None:
+            block = np.array(self._array()[region_key(layout.region(world.rank))])
+        else:
+            node = self._node()
+            from_cell = Cell(node)
+            from_cell.settle()
+            block = redistributed(from_cell.node, layout)
+        padded = block
+        if layout.is_padded:
+            padded = np.zeros(layout.padded_shape(world.rank), block.dtype)
+            padded[layout.inside(world.rank)] = block
+        made = self._from_block(padded, layout, world)
+        made._cell.pins = 0
+        made._cell.node.value.pinned = False
+        return made
+
+    @property
+    def __partitioned__(self) -> dict[str, Any]:
+        """The blocks of all ranks by ``__partitioned__``; no copy. The first access is collective."""
+        from ..interchange.partitioned import to_partitioned
+
+        return to_partitioned(self)
+
+    def __distarray__(self) -> dict[str, Any]:
+        """This rank's section by the Distributed Array Protocol 1.0; no copy."""
+        from ..interchange.distarray import to_distarray
+
+        return to_distarray(self)
+
+
+@lru_cache(maxsize=256)
+def _replicated(shape: tuple[int, ...], size: int) -> Layout:
+    return Layout.replicated(shape, size)

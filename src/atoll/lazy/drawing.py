@@ -1,0 +1,268 @@
+"""Random arrays of which each rank draws its own part: streams that follow the global index.
+
+An element's value depends on the state of the generator, on the sampler, and on the place of the
+element in the flattened array; never on how many ranks there are or on who owns the element.
+There are three kinds of samplers:
+
+*One word for each element* (``random``, ``uniform``, integers from a range whose length is a power of
+two, where each takes 64 bits, or half of them). A rank jumps to its elements with ``advance``. The
+values are NumPy's, and afterwards the generator is in the state in which NumPy would leave it.
+
+*As many words as it takes* (``normal``, other integers, ``gamma``, ...). The flattened array is cut
+into blocks of ``BLOCK`` elements. The first is drawn as NumPy draws it, and block ``k`` from the
+generator's state jumped ``k`` times, as ``jumped`` does. So arrays of one block have NumPy's values, and
+larger ones the same values on any number of ranks, one included. Then the generator goes on by ``LEAP``
+words, which no block comes near to using.
+
+*The old functions and other bit generators*, which cannot advance: every rank draws NumPy's stream, a
+block at a time, and keeps its own elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..collective import Section
+from ..collective.moving import flat_indices, line_bounds
+from ..comm.world import current_world
+from ..config import config
+from ..layout import Layout
+from .creation import shape_of
+from .making import is_modest, is_small
+from .sections import of_section, result_layout
+from .spread import in_step
+
+Array = np.ndarray[Any, Any]
+BLOCK = 1 << 16
+LEAP = 1 << 40
+
+SIZE_AT = {
+    "random": 0, "standard_normal": 0, "standard_exponential": 0, "standard_cauchy": 0,
+    "exponential": 1, "poisson": 1, "standard_gamma": 1, "chisquare": 1, "geometric": 1, "rayleigh": 1,
+    "standard_t": 1, "weibull": 1, "power": 1, "pareto": 1, "zipf": 1, "logseries": 1,
+    "normal": 2, "uniform": 2, "integers": 2, "gamma": 2, "beta": 2, "binomial": 2, "gumbel": 2,
+    "laplace": 2, "logistic": 2, "lognormal": 2, "vonmises": 2, "wald": 2, "negative_binomial": 2,
+    "f": 2, "noncentral_chisquare": 2, "triangular": 3, "hypergeometric": 3, "noncentral_f": 3,
+    "random_sample": 0, "randint": 2, "tomaxint": 0,
+}  # fmt: skip
+"""Samplers of numbers, and the place of the argument ``size`` of each."""
+
+
+class _Position:
+    """Where in its stream a bit generator stands, in words of 64 bits, and a half that is left."""
+
+    def __init__(self, bit_generator: Any) -> None:
+        self.state = bit_generator.state
+        self.copy = type(bit_generator)(0)
+        self.half = int(self.state["has_uint32"])
+
+    def at_word(self, number: int) -> np.random.Generator:
+        """A generator that has drawn so many words."""
+        self.copy.state = self.state
+        self.copy.advance(number)
+        return np.random.Generator(self.copy)
+
+    def at_half(self, number: int) -> np.random.Generator:
+        """A generator that has drawn so many halves of words, what was left of the last one first."""
+        self.copy.state = self.state
+        if number:
+            words, odd = divmod(number - self.half, 2)
+            self.copy.advance(words)
+            if odd:
+                np.random.Generator(self.copy).integers(0, 1 << 32, dtype=np.uint32)
+        return np.random.Generator(self.copy)
+
+    def at_block(self, number: int) -> np.random.Generator:
+        """A generator for a block of elements."""
+        self.copy.state = self.state
+        return np.random.Generator(self.copy.jumped(number) if number else self.copy)
+
+
+def can_advance(generator: Any) -> bool:
+    """Whether a generator's stream can be entered anywhere, and has words of 64 bits."""
+    return isinstance(generator.bit_generator, (np.random.PCG64, np.random.PCG64DXSM))
+
+
+def _bits(name: str, arguments: dict[str, Any]) -> int:
+    """The bits that each element takes, 0 where that depends on its value."""
+    if name == "uniform":
+        return 64
+    if name == "random":
+        return 64 if np.dtype(arguments.get("dtype", "f8")) == np.float64 else 32
+    if name != "integers":
+        return 0
+    low, high = arguments.get("low"), arguments.get("high")
+    if high is None:
+        low, high = 0, low
+    kind = np.dtype(arguments.get("dtype", np.int64))
+    if type(low) is not int or type(high) is not int or kind.itemsize < 4:
+        return 0
+    length = high - low + bool(arguments.get("endpoint", False))
+    if length < 2 or length & (length - 1):
+        return 0
+    return 32 if length <= 1 << 32 else 64
+
+
+_NAMES = {
+    "random": ("size", "dtype", "out"),
+    "uniform": ("low", "high", "size"),
+    "integers": ("low", "high", "size", "dtype", "endpoint"),
+}
+
+
+def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], options: Any) -> Any:
+    """What ``sampler`` of a generator draws, or ``NotImplemented`` where NumPy draws all of it."""
+    place = SIZE_AT.get(name)
+    if place is None or options.get("out") is not None:
+        return NotImplemented
+    size = args[place] if len(args) > place else options.get("size")
+    if size is None or (type(size) is int and size < config.small):
+        return NotImplemented
+    args, options = list(args), dict(options)  # type: ignore[assignment]
+    rest = [*args[:place], *args[place + 1 :], *[v for k, v in options.items() if k != "size"]]
+    if not all(_is_plain(value) for value in rest):
+        return NotImplemented
+    shape = shape_of(size)
+    if not shape or is_small(shape) or not prod(shape):
+        return NotImplemented
+    advances = can_advance(generator) if hasattr(generator, "bit_generator") else False
+    named = dict(zip(_NAMES.get(name, ()), args)) | options
+    bits = _bits(name, named) if advances else 0
+    here = current_world().size == 1 or is_modest(shape)
+    if here and (not advances or bits or prod(shape) <= BLOCK):
+        return NotImplemented  # NumPy's own stream, all of it here
+    if current_world().size > 1:  # whoever draws alone has another stream from then on
+        in_step(current_world(), name, generator, *args, *([options] if options else []))
+
+    def sample(one: Any, count: int) -> Array:
+        given, more = list(args), dict(options)
+        if len(given) > place:
+            given[place] = count
+        else:
+            more["size"] = count
+        found: Array = sampler(one, *given, **more)
+        return found
+
+    return _shares(shape, _source(generator, bits, advances, prod(shape), sample))
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, type, np.dtype, np.generic))
+
+
+Span = Callable[[int, int], Array]
+
+
+def _source(
+    generator: Any, bits: int, advances: bool, total: int, sample: Callable[[Any, int], Array]
+) -> tuple[Span, bool]:
+    """A function that gives the elements from one place to another, within one block; and whether
+    it has to be asked for all blocks, in order."""
+    if not advances:
+
+        def in_order(start: int, stop: int) -> Array:
+            return sample(generator, stop - start)
+
+        return in_order, True
+    bit_generator = generator.bit_generator
+    position = _Position(bit_generator)
+    if total <= BLOCK and not bits:
+        whole = sample(generator, total)
+        return (lambda start, stop: whole[start:stop]), False
+    if bits == 64:
+        _leave(bit_generator, position, total)
+        return (lambda start, stop: sample(position.at_word(start), stop - start)), False
+    if bits == 32:
+        last = position.at_half(total)
+        ended = last.bit_generator.state
+        bit_generator.state = ended
+        return (lambda start, stop: sample(position.at_half(start), stop - start)), False
+    _leave(bit_generator, position, LEAP)
+
+    def in_block(start: int, stop: int) -> Array:
+        number, begin = divmod(start, BLOCK)
+        return sample(position.at_block(number), begin + stop - start)[begin:]
+
+    return in_block, False
+
+
+def _leave(bit_generator: Any, position: _Position, words: int) -> None:
+    """Move a generator on by so many words; a half that was left stays left."""
+    bit_generator.advance(words)
+    state = bit_generator.state
+    state["has_uint32"], state["uinteger"] = (
+        position.state["has_uint32"],
+        position.state["uinteger"],
+    )
+    bit_generator.state = state
+
+
+def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
+    """The array of which this rank draws its own elements, block by block."""
+    world = current_world()
+    if world.size == 1 or is_modest(shape):
+        layout = Layout.replicated(shape, world.size)
+    else:
+        layout = result_layout(shape, world)
+    span, every = source
+    made: Array | None = None
+    ours, pieces = _ours(layout, world.rank, every)
+    for start, stop, first, last, chosen in pieces:
+        values = span(start, stop)
+        if made is None:
+            made = np.empty(ours, values.dtype)
+        made[first:last] = values[chosen]
+    if made is None:  # this rank has nothing, but a dtype
+        made = span(0, 0)
+    return of_section(
+        Section(made.reshape(layout.local_shape(world.rank)), layout, world.communicator), world
+    )
+
+
+_Pieces = Iterator[tuple[int, int, int, int, Any]]
+
+
+def _ours(layout: Layout, rank: int, every: bool) -> tuple[int, _Pieces]:
+    """How many elements this rank has, and, for each block with some of them (or for every one): the span of
+    elements to draw, which of ours are in it, and which of what is drawn those are."""
+    total = layout.size
+    bounds = line_bounds(layout)
+    if layout.is_replicated:
+        return total, _line_blocks(0, total, total, every)
+    if bounds is not None:
+        first, last = int(bounds[rank]), int(bounds[rank + 1])
+        return last - first, _line_blocks(first, last, total, every)
+    flat = flat_indices(layout.region(rank), layout.shape)
+    if layout.coordinates(rank) is None:
+        flat = flat[:0]
+    return flat.size, _blocks(flat, total, every)
+
+
+def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
+    """The blocks of elements that follow each other."""
+    low, high = (0, total) if every else (first, last)
+    for begin in range(low - low % BLOCK, high, BLOCK):
+        start, stop = max(begin, low), min(begin + BLOCK, high)
+        mine, end = max(start, first), min(stop, last)
+        if mine < end:
+            yield start, stop, mine - first, end - first, slice(mine - start, end - start)
+        elif every:
+            yield start, stop, 0, 0, slice(0, 0)
+
+
+def _blocks(flat: Array, total: int, every: bool) -> _Pieces:
+    """The blocks of elements at ascending places."""
+    edges = np.arange(0, total + BLOCK, BLOCK)
+    places = np.searchsorted(flat, edges)
+    for number, (first, last) in enumerate(pairwise(places.tolist())):
+        begin, end = number * BLOCK, min((number + 1) * BLOCK, total)
+        if not every:
+            if first == last:
+                continue
+            begin, end = int(flat[first]), int(flat[last - 1]) + 1
+        yield begin, end, first, last, flat[first:last] - begin

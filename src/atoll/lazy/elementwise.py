@@ -1,0 +1,507 @@
+"""Apply a ufunc to whatever the user has in hand: record it, or run NumPy at once.
+
+Small arrays and plain NumPy arrays of modest size are computed by NumPy at the call. As soon
+as one operand is a view of a cell the result is recorded. Whatever is out of the ordinary
+(dtypes that kernels do not hold, signatures, subclasses, objects with protocols of their own)
+is computed by NumPy on the data, so that NumPy's answer is the answer.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..context.call_sites import site_from, user_site
+from ..graph.geometry import Geometry, shape_text, strided
+from ..graph.node import Form, Node, Site, mark_of, node_of, source
+from ..ops.elementwise import NATIVE, Loop, call, cast, is_native, loops_of, read, result_geometry
+from ..ops.light import lines
+from .eager import at_call
+from .evaluate import evaluate
+from .fallback import by_numpy
+from .float_errors import calm, free, state
+from .making import is_small, of_node, of_protocol, of_small, plain, present
+from .views import LIGHT_LIMIT, Cell, Handle, cut, too_heavy
+
+FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for code in NATIVE]})
+"""Classes of numbers that kernels take as they are."""
+_BOOL = np.dtype(np.bool_)
+
+
+together: dict[np.ufunc, Callable[..., Any]] = {}
+"""Ufuncs on whole axes that all ranks compute together (``matmul``); ``NotImplemented`` else."""
+
+
+class Operand:
+    """An input of an elementwise operation, ready to be recorded.
+
+    ``now`` says that it must be read at the call, ``large`` that it is worth recording.
+    """
+
+    __slots__ = ("geometry", "kind", "large", "node", "now")
+
+    def __init__(
+        self, node: Any, geometry: Geometry | None, kind: Any, now: bool, large: bool = False
+    ) -> None:
+        self.node = node
+        self.geometry = geometry
+        self.kind = kind
+        self.now = now
+        self.large = large
+
+
+def operand_of(value: Any) -> Operand | None:
+    """The operand that a value makes, or ``None`` where NumPy has to see it itself."""
+    if isinstance(value, Handle):
+        small = value._np
+        if small is None:
+            geometry = value._geometry
+            dtype = geometry.dtype
+            if not is_native(dtype):
+                return None
+            cell = value._cell
+            return Operand(value._node(), geometry, dtype, cell.pins > 0, True)
+        if not is_native(small.dtype):
+            return None
+        if small.ndim == 0:
+            return Operand(small[()], None, small.dtype, False)
+        node = value._node()
+        return Operand(node, node.geometry, small.dtype, False)
+    kind = type(value)
+    if kind is float or kind is int or kind is complex:
+        return Operand(value, None, kind, False)
+    if kind is bool:
+        return Operand(np.bool_(value), None, _BOOL, False)
+    if isinstance(value, np.generic):
+        dtype = value.dtype
+        return Operand(value, None, dtype, False) if is_native(dtype) else None
+    if kind is np.ndarray:
+        if not is_native(value.dtype) or not value.flags.aligned:
+            return None
+        if value.ndim == 0:
+            return Operand(value[()], None, value.dtype, False)
+        geometry = strided(value.shape, value.dtype, value.strides)
+        node = source(value, geometry, pinned=True)
+        return Operand(node, geometry, value.dtype, True, not is_small(value.shape))
+    if kind is list or kind is tuple:
+        try:
+            array = np.array(plain(value))
+        except ValueError:
+            return None
+        if not is_native(array.dtype) or array.ndim == 0:
+            return None
+        node = source(array, strided(array.shape, array.dtype, array.strides))
+        return Operand(node, node.geometry, array.dtype, False)
+    inner = getattr(type(value), "_handle", None)
+    if inner is not None:
+        return operand_of(inner(value))
+    answer = of_protocol(value)
+    return None if answer is value else operand_of(answer)
+
+
+def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A scalar operand in the dtype of its loop; NumPy's OverflowError where it does not fit."""
+    return dtype.type(value)
+
+
+def record(
+    ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None
+) -> list[Node]:
+    """The nodes of each output of ``ufunc``."""
+    args: list[Any] = []
+    geometries: list[Geometry] = []
+    inputs = loops[0].inputs
+    for operand, dtype in zip(operands, inputs, strict=True):
+        if operand.geometry is None:
+            args.append(scalar_in(operand.node, dtype))
+        else:
+            args.append(operand.node)
+            geometries.append(operand.geometry)
+    return [call(loop, args, geometries, site) for loop in loops]
+
+
+def native_loops(
+    ufunc: np.ufunc, operands: Sequence[Operand], dtype: Any = None
+) -> Sequence[Loop] | None:
+    """The loops to record, or ``None`` where they are not native. TypeErrors are NumPy's."""
+    loops = loops_of(ufunc, tuple([operand.kind for operand in operands]))
+    for loop in loops:
+        if not is_native(loop.output) or not all(is_native(d) for d in loop.inputs):
+            return None
+    return loops
+
+
+def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """``ufunc(*inputs)`` with nothing else said; ``NotImplemented`` asks for the slow way."""
+    if ufunc.signature is not None:
+        jointly = together.get(ufunc)
+        return NotImplemented if jointly is None else jointly(*inputs)
+    if not free():
+        return NotImplemented
+    operands: list[Operand] = []
+    arrays = False
+    now = False
+    for value in inputs:
+        # ``a * a`` reads a view once, here as where it is recorded by what is known: ranks must not differ
+        again = bool(operands) and value is inputs[0] and isinstance(value, Handle)
+        operand = operands[0] if again else operand_of(value)
+        if operand is None:
+            return NotImplemented
+        arrays = arrays or operand.large
+        now = now or operand.now
+        operands.append(operand)
+    if not arrays:
+        return NotImplemented
+    try:
+        loops = native_loops(ufunc, operands)
+        if loops is None or (ufunc is np.power and not _power_is_safe(operands, loops[0])):
+            return NotImplemented
+        nodes = record(ufunc, operands, loops, user_site())
+    except (TypeError, OverflowError):
+        return NotImplemented  # NumPy raises it, or knows better
+    if len(nodes) == 1:
+        _remember(ufunc, operands, nodes[0])
+    if now and nodes[0].weight < 0:
+        nodes = [Handle.captured(node) for node in nodes]
+    elif now:
+        del operands
+        evaluate(nodes)
+    elif nodes[0].weight > LIGHT_LIMIT and too_heavy(nodes[0]):
+        del operands
+        cut(nodes)
+    if len(nodes) == 1:
+        return of_node(nodes[0])
+    return tuple([of_node(node) for node in nodes])
+
+
+def _power_is_safe(operands: Sequence[Operand], loop: Loop) -> bool:
+    """Whether no exponent can be a negative integer, which NumPy refuses at the call."""
+    if loop.output.kind not in "iu" or loop.inputs[1].kind == "u":
+        return True
+    exponent = operands[1]
+    return exponent.geometry is None and bool(exponent.node >= 0)
+
+
+def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple[Any, bool] | None:
+    """A node or scalar that may be written through ``target``, and whether it must be written now.
+
+    ``None`` where NumPy has to do the assignment itself. Raises NumPy's error where the shapes
+    do not fit.
+    """
+    if not is_native(target.dtype):
+        return None
+    operand = operand_of(value)
+    if operand is None:
+        return None
+    if operand.geometry is None:
+        kind = operand.kind
+        number = operand.node
+        if isinstance(kind, type):
+            if kind is complex and target.dtype.kind != "c":
+                return None
+            if kind is int and target.dtype.kind in "iu":
+                return target.dtype.type(number), False
+            if kind is float and target.dtype.kind not in "fc":
+                return None
+            return target.dtype.type(number), False
+        if kind != target.dtype and not np.can_cast(kind, target.dtype, "same_kind"):
+            return None
+        element = np.empty((), target.dtype)
+        element[...] = number  # NumPy says which numbers are too large, and which wrap
+        return element[()], False
+    geometry = operand.geometry
+    if geometry.dtype != target.dtype and not np.can_cast(
+        geometry.dtype, target.dtype, "same_kind"
+    ):
+        return None
+    if target.ndim == 0 and geometry.ndim > 0:
+        return None  # NumPy's words for an element that is given a sequence
+    node: Node = operand.node
+    if isinstance(value, (list, tuple)) and _overflows(node, target.dtype):
+        return None
+    if geometry.shape != target.shape:
+        if not target.shape:
+            return None  # an element: NumPy says what it takes
+        extra = geometry.ndim - target.ndim
+        if extra > 0 and geometry.shape[:extra] == (1,) * extra:
+            trimmed = node.geometry.derived(("trim", extra), lambda s: s[(0,) * extra + (...,)])
+            node = read(node, trimmed)
+        own = node.geometry.shape
+        lead = target.ndim - len(own)
+        if lead < 0 or any(n not in (1, target.shape[lead + k]) for k, n in enumerate(own)):
+            given = shape_text(geometry.shape)
+            raise ValueError(
+                f"could not broadcast input array from shape {given} into shape {shape_text(target.shape)}"
+            )
+    if (
+        target.is_base
+        and node.geometry.shape == target.shape
+        and node.geometry.strides == target.strides
+    ):
+        node = cast(node, target.dtype)
+    return node, operand.now
+
+
+def _overflows(node: Node, dtype: np.dtype[Any]) -> bool:
+    """Whether a list has numbers that NumPy refuses, too large for integers of this dtype."""
+    if node.value is None or dtype.kind not in "iu" or node.geometry.dtype.kind not in "iu":
+        return False
+    array, most = node.value.array, np.iinfo(dtype)
+    return array.size > 0 and bool(array.min() < most.min or array.max() > most.max)
+
+
+def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -> bool:
+    """Write ``value`` through a view; whether it was recorded or done (or NumPy has to)."""
+    found = value_for(region, value)
+    if found is None:
+        return False
+    node, now = found
+    if region.size == 0:
+        return True
+    place = cell.node.place
+    if mask is not None and place is not None and not place.layout.is_block:
+        # no loop runs over such shares of a part: all of it is assigned, what is not meant to itself
+        old = cell.node if region.is_base else read(cell.node, region)
+        new = cast(node, region.dtype) if type(node) is Node else node
+        geometry = result_geometry((mask.geometry, old.geometry), region.dtype)
+        node = Node("where", (mask, new, old), geometry, (), "where", user_site())
+        mask = None
+    if (
+        type(node) is Node
+        and region.is_base
+        and node.value is not None
+        and mask is None
+        and (node.value.pinned or cell.pins)
+    ):
+        now = True
+    cell.write(region, node, mask, user_site())
+    if now or not free():
+        del node, found
+        if cell.node.weight < 0:
+            Handle.captured(cell.node)
+        else:
+            cell.settle()
+    return True
+
+
+def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """The two methods of an operator: ``a + b`` and its reflection.
+
+    What they know of pairs of geometries that were met before spares the common cases every
+    question about dtypes, shapes and memory order.
+    """
+    known = _known.setdefault(ufunc, {})
+
+    def forward(self: Handle, other: Any) -> Any:
+        small = self._np
+        kind = type(other)
+        if small is not None:
+            if kind in FAST_SCALARS:
+                return of_small(ufunc(small, other))
+            if kind is Handle.array_type:
+                second = other._np
+                if second is None:
+                    second = present(other)
+                if second is not None:
+                    return of_small(ufunc(small, second))
+        elif kind is Handle.array_type:
+            mine = self._geometry
+            if mine.short:
+                second = other._np
+                if second is not None or other._geometry.short:
+                    small = present(self)
+                    if small is not None:
+                        if second is None:
+                            second = present(other)
+                        if second is not None:
+                            return of_small(ufunc(small, second))
+            if other._np is None:
+                theirs = other._geometry
+                found = known.get((mine.number, theirs.number))
+                if found is not None and (
+                    (state() is calm.state and warnings.filters is calm.filters) or free()
+                ):
+                    if found.form[5] in lines:
+                        made = at_call(ufunc, found, self, other, sys._getframe(1))
+                        if made is not None:
+                            return made
+                    cell, second = self._cell, other._cell
+                    node = cell.node if mine.is_base else read(cell.node, mine)
+                    if other is self:
+                        return _recorded(found, (node, node), cell.pins)
+                    args = node, second.node if theirs.is_base else read(second.node, theirs)
+                    del node
+                    return _recorded(found, args, cell.pins or second.pins)
+        elif kind in FAST_SCALARS:
+            if self._geometry.short:
+                small = present(self)
+                if small is not None:
+                    return of_small(ufunc(small, other))
+            found = known.get((self._geometry.number, kind))
+            if found is not None and (
+                (state() is calm.state and warnings.filters is calm.filters) or free()
+            ):
+                try:
+                    number = found.convert(other)
+                except OverflowError:
+                    return general(ufunc, self, other)
+                if found.form[5] in lines:
+                    made = at_call(ufunc, found, self, number, sys._getframe(1))
+                    if made is not None:
+                        return made
+                return _recorded(found, (self._node(), number), self._cell.pins)
+        return general(ufunc, self, other)
+
+    def backward(self: Handle, other: Any) -> Any:
+        small = self._np
+        if small is None and self._geometry.short and type(other) in FAST_SCALARS:
+            small = present(self)
+        kind = type(other)
+        if small is not None:
+            if kind in FAST_SCALARS:
+                return of_small(ufunc(other, small))
+        elif kind in FAST_SCALARS:
+            found = known.get((kind, self._geometry.number))
+            if found is not None and (
+                (state() is calm.state and warnings.filters is calm.filters) or free()
+            ):
+                try:
+                    number = found.convert(other)
+                except OverflowError:
+                    return general(ufunc, other, self)
+                if found.form[5] in lines:
+                    made = at_call(ufunc, found, number, self, sys._getframe(1))
+                    if made is not None:
+                        return made
+                return _recorded(found, (number, self._node()), self._cell.pins)
+        return general(ufunc, other, self)
+
+    return forward, backward
+
+
+class _Met(NamedTuple):
+    """What is known of operands that were met before."""
+
+    form: Form
+    geometry: Geometry
+    convert: Any
+    """Brings a number to the dtype of the loop."""
+
+
+_known: dict[np.ufunc, dict[Any, _Met]] = {}
+
+
+def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
+    """What is known of the operands of an operator, by the numbers of geometries and the types of numbers."""
+    return _known[ufunc]
+
+
+def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
+    """``ufunc(x)`` of a large array, with the same memory as :func:`binary`."""
+    known = _known.setdefault(ufunc, {})
+
+    def forward(self: Handle) -> Any:
+        geometry = self._geometry
+        if geometry.short:
+            small = present(self)
+            if small is not None:
+                return of_small(ufunc(small))
+        found = known.get((geometry.number,))
+        if found is None or not (
+            (state() is calm.state and warnings.filters is calm.filters) or free()
+        ):
+            return general(ufunc, self)
+        if found.form[5] in lines:
+            made = at_call(ufunc, found, self, None, sys._getframe(1))
+            if made is not None:
+                return made
+        cell = self._cell
+        args = (cell.node if geometry.is_base else read(cell.node, geometry),)
+        return _recorded(found, args, cell.pins)
+
+    return forward
+
+
+def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
+    known = _known.get(ufunc)
+    if known is None or len(operands) > 2:
+        return
+    if ufunc is np.power and node.geometry.dtype.kind in "iu":  # the next exponent may be negative
+        return
+    if len(known) > 4096:
+        known.clear()
+    loop: Loop = node.params[0]
+    convert = None
+    key: list[Any] = []
+    for operand, dtype in zip(operands, loop.inputs, strict=True):
+        if operand.geometry is not None:
+            key.append(operand.geometry.number)
+        elif operand.kind is float or operand.kind is int or type(operand.node) in FAST_SCALARS:
+            key.append(type(operand.node))
+            convert = dtype.type
+        else:
+            return
+    code = node.identify()
+    nodes = tuple([operand.geometry is not None for operand in operands])
+    mark = mark_of(code, node.geometry, node.params, nodes)
+    form = "call", node.geometry, (loop,), loop.name, code, mark
+    known[tuple(key)] = _Met(form, node.geometry, convert)
+
+
+def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
+    node = node_of(found[0], args, site_from(sys._getframe(2)))
+    if now or node.weight > LIGHT_LIMIT:
+        del args
+        if now and node.weight < 0:
+            Handle.captured(node)
+        elif now:
+            evaluate((node,))
+        elif too_heavy(node):
+            cut((node,))
+    return of_node(node)
+
+
+def general(ufunc: np.ufunc, *inputs: Any) -> Any:
+    """A ufunc on arrays of any kind."""
+    if any(_defers(value) for value in inputs):
+        return _left_to(ufunc, inputs)
+    result = apply(ufunc, inputs)
+    if result is NotImplemented:
+        return by_numpy(ufunc, inputs, {})
+    return result
+
+
+_REFLECTED = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.true_divide: "__rtruediv__",
+    np.matmul: "__rmatmul__", np.power: "__rpow__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+}  # fmt: skip
+
+
+def _left_to(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """What a right operand makes of an operation that is left to it.
+
+    A sparse matrix of SciPy's, say, may know arrays of NumPy's only: then it is given one.
+    """
+    name = _REFLECTED.get(ufunc)
+    method = None if name is None else getattr(type(inputs[-1]), name, None)
+    if method is None or not isinstance(inputs[0], Handle) or not _defers(inputs[-1]):
+        return NotImplemented
+    result = method(inputs[-1], inputs[0])
+    return method(inputs[-1], plain(inputs[0])) if result is NotImplemented else result
+
+
+def _defers(value: Any) -> bool:
+    """Whether an operand wants to handle the operation itself, by NumPy's rules."""
+    if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex)):
+        return False
+    kind = type(value)
+    if hasattr(kind, "__array_ufunc__"):
+        return kind.__array_ufunc__ is None
+    try:
+        return float(value.__array_priority__) > 0
+    except Exception:  # NumPy, too, takes what is no number for the lowest
+        return False

@@ -1,0 +1,630 @@
+"""From wanted values to a program, and from the program to the values.
+
+A trace is walked once, iteratively, into a *structure*: for each pending node its operation, the
+form of its geometry, and where its operands come from (leaves are numbered by first
+appearance, numbers are left out), and for whatever is still referred to from outside, that it
+is. With the numbers of the geometries it is a *key*. Equal keys have equal programs, so a loop that
+repeats its expressions plans them once. Equal structures have a *family* of programs: a loop
+whose slices move finds its program there, by arithmetic (see ``plan.templates``).
+
+A trace that has been walked leaves its *pattern*, and the program. The next one like it is recognised
+without a walk (see ``graph.pattern``): all that is left to ask is what is alive.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from sys import getrefcount
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..backend.llvm.flags import report
+from ..backend.llvm.launch import KernelStep, supported
+from ..comm.world import current_world
+from ..config import Settings, config
+from ..context import statistics, warn
+from ..context.call_sites import site_number, site_text
+from ..context.divergence import opened
+from ..context.threads import catch_up, turn
+from ..errors import DeferredValueError, OutOfMemoryError
+from ..execute.parts import State
+from ..execute.program import Program, Wanted
+from ..execute.replicated import compare_replicated
+from ..graph.geometry import Geometry
+from ..graph.node import Node, Site
+from ..graph.pattern import Pattern, Patterns
+from ..ops import light, windows
+from ..ops.fingerprint import computed, of_trace, outlined
+from ..ops.placement import is_dense_share, placed_view
+from . import float_errors
+
+if TYPE_CHECKING:
+    from ..plan.build import LaunchMaker
+    from ..plan.template_traces import Sample, Twins
+    from ..plan.templates import Family
+
+_PROGRAMS_KEPT = 1024
+_MOVED_KEPT = 256
+_FAMILIES_KEPT = 256
+make_launch: Any = KernelStep
+"""Makes the steps that run launches; tests put something slower in its place."""
+
+
+class _Programs(threading.local):
+    """The programs of the process, or of a simulated rank. Whoever looks for one or runs one holds the lock."""
+
+    __slots__ = ("process",)  # which all threads see; what has no slot is of one thread
+    process: dict[str, Any]
+
+    def __init__(self) -> None:
+        if not turn.simulated and hasattr(self, "process"):
+            self.__dict__.update(self.process)
+            return
+        self.kept: OrderedDict[Any, Program] = OrderedDict()
+        self.moved: OrderedDict[Any, Program] = OrderedDict()
+        """Programs that were bound to slices, which may not come again."""
+        self.families: OrderedDict[Any, Family] = OrderedDict()
+        """By structure."""
+        self.patterns = Patterns()
+        """Their ``known`` are programs."""
+        self.again: set[int] = set()
+        """Numbers of lines whose values were computed again, because nothing had stored them the first time."""
+        if not turn.simulated:
+            self.process = dict(self.__dict__)
+
+    def forget(self) -> None:
+        """Plan everything anew."""
+        for known in (self.kept, self.moved, self.families, self.patterns, self.again):
+            known.clear()
+
+
+_programs = _Programs()
+
+
+class _Walk:
+    """A trace in order: its key, its leaves, scalars and pending nodes, and how often each is used."""
+
+    __slots__ = ("key", "leaf_uses", "leaves", "node_uses", "order", "scalars", "wanted")
+
+    def __init__(self, roots: Sequence[Node]) -> None:
+        self.key: list[Any] = []
+        self.leaves: list[Node] = []
+        self.scalars: list[Any] = []
+        self.order: list[Node] = []
+        self.leaf_uses: list[int] = []
+        self.node_uses: list[int] = []
+        key, leaves, order = self.key, self.leaves, self.order
+        leaf_uses, node_uses = self.leaf_uses, self.node_uses
+        append = key.append
+        number: dict[Node, int] = {}  # of a leaf: less than nothing
+        seen = number.get
+        stack: list[tuple[Node, Iterator[Any]]] = []
+        for root in roots:
+            if root in number:
+                continue
+            node = root
+            rest = iter(node.args)
+            while True:
+                for arg in rest:
+                    if type(arg) is Node:
+                        known = seen(arg)
+                        if known is None:
+                            if arg.value is None:
+                                stack.append((node, rest))
+                                node = arg
+                                rest = iter(arg.args)
+                                break
+                            leaves.append(arg)
+                            leaf_uses.append(1)
+                            number[arg] = -len(leaves)
+                            home = arg.place
+                            append(arg.geometry.form if home is None else _lying(arg))
+                        elif known < 0:
+                            leaf_uses[-1 - known] += 1
+                        else:
+                            node_uses[known] += 1
+                else:
+                    code = node.code
+                    append(node.identify() if code is None else code)
+                    for arg in node.args:
+                        if type(arg) is Node:
+                            append(number[arg])
+                        else:
+                            append(None)  # a - 1 is not 1 - a
+                            self.scalars.append(arg)
+                    number[node] = len(order)
+                    order.append(node)
+                    if not stack:
+                        node_uses.append(0)
+                        break
+                    node_uses.append(1)
+                    node, rest = stack.pop()
+        self.wanted = [number[root] for root in roots] if len(roots) > 1 else None
+
+    def add_numbers(self) -> None:
+        """Tell one geometry from another, too."""
+        key, order = self.key, self.order
+        key += [leaf.geometry.number for leaf in self.leaves]
+        key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
+        key += [node.geometry.number for node in order]
+        key += [
+            node.params[0].number for node in order if node.kind == "read" or node.kind == "update"
+        ]
+
+
+def _lying(leaf: Node) -> tuple[Any, ...]:
+    """How a leaf lies on ranks, but for the bounds of its blocks if each fills its memory."""
+    home = leaf.place
+    array = leaf.value.array  # type: ignore[union-attr]
+    if is_dense_share(leaf):
+        return leaf.geometry.form, home.form
+    return leaf.geometry.form, home.number, array.strides
+
+
+_OURS = max(map(getrefcount, [object()]))
+"""The references that a list and the counting itself have to a node."""
+
+
+def _alive(nodes: list[Node], uses: list[int]) -> tuple[bool, ...]:
+    """For each node, whether anything but the trace itself refers to it."""
+    return tuple([n - _OURS > used for n, used in zip(map(getrefcount, nodes), uses, strict=True)])
+
+
+class Found(NamedTuple):
+    """A trace: its key, the program that was made for it before, and what such a program runs on."""
+
+    key: tuple[Any, ...]
+    structure: int
+    """How much of the key is structure; the rest are numbers of geometries."""
+    program: Program | None
+    leaves: list[Node]
+    scalars: list[Any]
+    order: list[Node]
+    alive_leaves: tuple[bool, ...]
+    alive_nodes: tuple[bool, ...]
+    uses: tuple[list[int], list[int]] = ([], [])
+    """How often the trace itself refers to each leaf and node."""
+
+
+def look_up(pending: Sequence[Node]) -> Found:
+    """Walk the trace behind pending nodes, and look for its program."""
+    walk = _Walk(pending)
+    key, leaves, order = walk.key, walk.leaves, walk.order
+    alive_leaves = _alive(leaves, walk.leaf_uses)
+    alive_nodes = _alive(order, walk.node_uses)
+    settings = config.settings()
+    key.append(alive_leaves)
+    key.append(alive_nodes)
+    key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
+    if walk.wanted is not None:  # which of the nodes; a single one is always the last
+        key.extend(walk.wanted)
+    key.append((len(pending), settings.fusion, settings.small))
+    structure = len(key)
+    walk.add_numbers()
+    frozen = tuple(key)
+    program = _programs.kept.get(frozen) or _programs.moved.get(frozen)
+    uses = walk.leaf_uses, walk.node_uses
+    scalars = walk.scalars
+    return Found(
+        frozen, structure, program, leaves, scalars, order, alive_leaves, alive_nodes, uses
+    )
+
+
+def fingerprint_of(pending: Sequence[Node]) -> int:
+    """The fingerprint of what is computed for pending nodes together; equal ones stand there once."""
+    found = _programs.patterns.find(pending)
+    if found is None:
+        return of_trace(look_up(pending).order, pending)
+    pattern, (nodes, *_) = found
+    if pattern.fingerprint is None:
+        pattern.fingerprint = of_trace([nodes[place] for place in pattern.order], pending)
+    return pattern.fingerprint
+
+
+def deferred_error(node: Node) -> DeferredValueError:
+    """What to say of a look at a value that is not there yet: which leaf it waits for."""
+    while node.kind != "deferred":
+        node = next(a for a in node.args if type(a) is Node and a.weight < 0)
+    return DeferredValueError(
+        f"this value waits for {node.params[0].name}, made at {site_text(node.site)}: it has none before "
+        "the dataflow graph is executed"
+    )
+
+
+def evaluate(roots: Sequence[Node]) -> None:
+    """Give each root its value, and each assigned array that was met on the way."""
+    pending = []
+    for node in roots:
+        if node.value is None:
+            if node.weight < 0:
+                raise deferred_error(node)
+            pending.append(node)
+    if windows.looks.shown is not None and pending:
+        windows.looks.shown(pending)
+    if not pending and not opened.trails:
+        return
+    with turn.lock:
+        if opened.trails:
+            pending = windows.closing(pending)
+        else:  # another thread may have computed some of them meanwhile
+            pending = [node for node in pending if node.value is None]
+        if pending:
+            recorded = float_errors.differing()
+            if recorded is None:
+                _compute(pending)
+            else:
+                with float_errors.under(recorded):
+                    _compute(pending)
+    catch_up()
+
+
+class _Fit(NamedTuple):
+    """A program for traces of one pattern, and which of their nodes its outputs belong to."""
+
+    program: Program
+    kept: list[int]
+    passing: list[int]
+    """Those that it computes for others and does not store, though somebody has them in hand."""
+    light: list[int]
+    """Those that NumPy would have computed at their calls in no more time; see ``ops.light``."""
+
+
+_FITS_KEPT = 64
+_ARITHMETIC = frozenset({"call", "cast", "where"})
+_LINES_KEPT = 4096
+
+
+def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
+    """Which nodes of a trace a program of one process passes by: alive, computed, and not stored."""
+    if program.communicator is not None:  # what is alive must not say what ranks compute together
+        return []
+    done = {*program.kept}
+    roots = {id(node) for node in pending}
+    return [
+        place
+        for place, (node, alive) in enumerate(zip(found.order, found.alive_nodes, strict=True))
+        if alive
+        and place not in done
+        and node.kind in _ARITHMETIC
+        and node.geometry.ndim
+        and node.site is not None
+        and id(node) not in roots
+    ]
+
+
+def stored_too(pending: list[Node]) -> list[Node]:
+    """Which other arrays in hand would be stored if these nodes were evaluated now."""
+    more: list[Node] = []
+    while found := _computed_again(look_up([*pending, *more]), [*pending, *more]):
+        more += found
+    return more
+
+
+def _is_shared(found: Found) -> bool:
+    """Whether several ranks compute a trace together."""
+    if current_world().size == 1:
+        return False
+    return any(node.place is not None for node in (*found.leaves, *found.order))
+
+
+def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
+    """Arrays in hand that shall be stored now, since what their lines give was computed twice before.
+
+    A value that somebody refers to stays pending while loops compute it for others: mostly it is dropped unseen. But
+    where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
+    step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
+    """
+    lines = _programs.again
+    for node in found.order:
+        if hasattr(node, "passed") and node.site is not None:
+            if len(lines) >= _LINES_KEPT:
+                lines.clear()
+            lines.add(site_number(node.site))
+    if not lines or _is_shared(found):
+        return []
+    roots = {id(node) for node in pending}
+    return [
+        node
+        for node, alive in zip(found.order, found.alive_nodes, strict=True)
+        if alive
+        and node.kind in _ARITHMETIC
+        and node.geometry.ndim
+        and id(node) not in roots
+        and site_number(node.site) in lines
+    ]
+
+
+def _compute(pending: list[Node]) -> None:
+    """One program for these nodes: one that was used for such a trace before, or else looked up or made."""
+    recognised = _programs.patterns.find(pending)
+    pattern = form = None
+    if recognised is not None:
+        pattern, (nodes, values, pinned, scalars) = recognised
+        del recognised
+        settings = config.settings()
+        # what is alive beside the trace itself shows in the counts of references
+        form = tuple(map(getrefcount, nodes)), pinned, settings.fusion, settings.small
+        fit: _Fit | None = pattern.known.get(form)
+        if fit is not None and not fit.program.running:
+            if fit.passing:
+                lines = _programs.again
+                more = [
+                    n for n in map(nodes.__getitem__, fit.passing) if site_number(n.site) in lines
+                ]
+                if more:
+                    del nodes, values, scalars
+                    _compute([*pending, *more])
+                    return
+                for place in fit.passing:
+                    nodes[place].passed = True
+            if fit.light:
+                light.credit([nodes[place] for place in fit.light])
+            state = State(values, scalars, 1)
+            asked = pending[-1].site
+            _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked)
+            return
+        del nodes, values, scalars  # which would count as alive what is not
+    found = look_up(pending)
+    more = _computed_again(found, pending)
+    if more:
+        del found
+        _compute([*pending, *more])
+        return
+    leaves, order, program = found.leaves, found.order, found.program
+    if program is not None and program.running:
+        program = make_program(found, pending, make_launch)
+    state = State([leaf.value for leaf in leaves], found.scalars, int(program is not None))
+    if program is None:
+        program = _new_program(found, pending)
+    elif pattern is None:  # what comes but once needs none
+        _programs.patterns.add(pending, leaves, order)
+    passing = _passing(found, pending, program)
+    for place in passing:
+        order[place].passed = True
+    if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
+        if len(pattern.known) >= _FITS_KEPT:
+            pattern.known.clear()
+        ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
+        places = pattern.order
+        pattern.known[form] = _Fit(
+            program,
+            [places[place] for place in program.kept],
+            [places[place] for place in passing],
+            [places[place] for place in ours],
+        )
+    first = len(leaves)
+    nodes = [*leaves, *order]
+    kept = [first + place for place in program.kept]
+    asked = pending[-1].site
+    _run(program, state, nodes, range(first), range(first, len(nodes)), kept, asked)
+
+
+def _counted_alike(counts: tuple[int, ...], pattern: Pattern, found: Found) -> bool:
+    """Whether the same was alive when references were counted as when the trace was walked.
+
+    In between, another thread may have begun, or ceased, to hold some of it.
+    """
+    pairs = (
+        (pattern.leaves, found.uses[0], found.alive_leaves),
+        (pattern.order, found.uses[1], found.alive_nodes),
+    )
+    return all(
+        (counts[place] - _OURS > used) is alive
+        for places, uses, living in pairs
+        for place, used, alive in zip(places, uses, living, strict=True)
+    )
+
+
+def _run(
+    program: Program,
+    state: State,
+    nodes: list[Node],
+    leaves: Sequence[int],
+    order: Sequence[int],
+    kept: Sequence[int],
+    asked: Site | None,
+) -> None:
+    """Run a program, and give nodes their values.
+
+    ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending, in the order of
+    a walk; ``kept`` to which of them the results belong; ``asked`` is the line of what is wanted.
+    """
+    if program.communicator is not None:
+        program.announce(asked, state.scalars)
+        if config.debug:
+            shown = [nodes[place] for place in leaves]
+            compare_replicated(program.communicator, state.scalars, shown)
+            del shown
+    try:
+        results, flags = program.run(state)
+    except BaseException as error:
+        for place, value in program.completed(state):
+            nodes[order[place]].settle(value)
+        if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
+            error.asked_by(error.wanted.at(_sites(program, [nodes[place] for place in order])))
+        raise
+    for place, value in zip(kept, results, strict=True):
+        value.program = program
+        nodes[place].settle(value)
+    if flags:
+        sites = _sites(program, [nodes[place] for place in order])
+        for bits, launch in flags:
+            report(bits, launch.spec, launch.operations, sites)
+
+
+def _sites(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:
+    """For each line that the program was made for, the one that recorded this trace."""
+    return {old: node.site for old, node in zip(program.sites, order)}
+
+
+def _recording(frame: FrameType) -> Site | None:
+    """The line that recorded what NumPy computes in a program, in the frame that runs it."""
+    if frame.f_code is not _run.__code__:
+        return None
+    names = frame.f_locals
+    step = getattr(names.get("state"), "step", None)
+    number = getattr(step, "number", -1)
+    return None if number < 0 else names["nodes"][names["order"][number]].site
+
+
+warn.site_of.append(_recording)
+windows.Evaluation.compute = staticmethod(_compute)
+
+
+def _new_program(found: Found, roots: list[Node]) -> Program:
+    """The program of a trace that has not been met: bound to where slices have moved, or planned."""
+    leaves, order = found.leaves, found.order
+    structure = found.key[: found.structure]
+    families = _programs.families
+    family = families.get(structure)
+    moving = hasattr(make_launch, "moving")
+    if family is not None and moving:
+        sample = _sample_of(leaves, order)
+        program = statistics.chosen(lambda: family.bound(sample, order))
+        if program is not None:
+            statistics.add("plans_reused")
+            statistics.add("plans_moved")
+        else:
+            program = statistics.chosen(lambda: _extended(family, found, roots, sample))
+        if program is not None:
+            _keep(_programs.moved, _MOVED_KEPT, found.key, program, "plans_dropped")
+            return program
+    program = make_program(found, roots, make_launch)
+    statistics.add("plans_made")
+    _keep(_programs.kept, _PROGRAMS_KEPT, found.key, program, "plans_dropped")
+    if family is None and moving:
+        from ..plan.templates import Family
+
+        _keep(families, _FAMILIES_KEPT, structure, Family(_sample_of(leaves, order)))
+    return program
+
+
+def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
+    """What may differ between a trace and others of its family."""
+    from ..plan.template_traces import Sample
+
+    places = [node.place for node in (*leaves, *order)]
+    if any(places):
+        places += [
+            None if node.place is None else placed_view(node.place, node.params[0])
+            for node in order
+            if node.kind == "update"
+        ]
+    else:
+        places = []
+    scattered = any(place is not None and not place.layout.is_block for place in places)
+    return Sample(geometries_of(leaves, order), places, scattered)
+
+
+def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any, drops: str = "") -> None:
+    """Keep a thing, and forget the oldest if there are too many, which is counted under a name."""
+    if len(kept) >= most:
+        kept.popitem(last=False)
+        if drops:
+            statistics.add(drops)
+    kept[key] = thing
+
+
+def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
+    """All geometries of a trace: of leaves, of nodes, of the views they read or write through, and
+    of the bases of these."""
+    views = [node.params[0] for node in order if node.kind == "read" or node.kind == "update"]
+    found = [leaf.geometry for leaf in leaves]
+    found += [node.geometry for node in order]
+    found += views
+    found += [view.base for view in views]
+    return found
+
+
+def _extended(family: Family, found: Found, roots: list[Node], sample: Sample) -> Program | None:
+    """The program of a trace from a new template of its family; ``None`` if there can be none."""
+    from ..plan.template_steps import LooseLaunch
+
+    alive_leaves, alive_nodes = found.alive_leaves, found.alive_nodes
+    settings = config.settings()
+
+    def plan(twins: Twins, make: Any) -> Program:
+        leaves, order, roots, regions = twins
+        trace = Found((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
+        return make_program(trace, roots, make, settings, make is not LooseLaunch, regions)
+
+    program = family.extended(sample, found.leaves, found.order, roots, plan, make_launch)
+    if program is not None:
+        statistics.add("plans_made")
+    return program
+
+
+def make_program(
+    found: Found,
+    roots: list[Node],
+    make: LaunchMaker,
+    settings: Settings | None = None,
+    describe: bool = True,
+    regions: dict[int, Any] | None = None,
+) -> Program:
+    """The program of a trace; ``make`` turns its launches into steps. One that is not to be described is a template."""
+    # The planner is imported with the first large array, so that small programs start quickly.
+    from ..plan.build import Planner
+    from ..plan.statements import Trace
+
+    order, leaves = found.order, found.leaves
+    scalar_of: dict[tuple[int, int], int] = {}
+    for node in order:
+        for place, arg in enumerate(node.args):
+            if type(arg) is not Node:
+                scalar_of[id(node), place] = len(scalar_of)
+    alive = {id(n) for n, a in zip(leaves, found.alive_leaves, strict=True) if a}
+    alive |= {id(n) for n, a in zip(order, found.alive_nodes, strict=True) if a}
+    alive |= {id(n) for n in roots}
+    settings = settings or config.settings()
+    below = min(256, settings.small)
+    trace = Trace(
+        list(order), roots, frozenset(alive), _kernels_can, below, scalar_of, regions or {}
+    )
+    planner = Planner(trace, leaves, make)
+    sites = tuple([node.site for node in order])
+    trace.together = planner.world is not None and planner.world.size > 1
+    if planner.world is None or planner.world.size == 1:
+        program = planner.plan(settings.fusion, describe)
+        program.sites = sites
+        return program
+    outline = outlined(order, roots) if describe else None
+    opened.still = True
+    try:
+        program = planner.plan(settings.fusion, describe)
+    finally:
+        opened.still = False
+    program.communicator = planner.world.communicator
+    if outline is not None:
+        program.fingerprint, program.exact = outline.of(order), outline.scalars
+    program.computes = computed(order)
+    program.sites = sites
+    return program
+
+
+def _kernels_can(node: Node) -> bool:
+    from ..plan.statements import native_node
+
+    return native_node(node) and supported(node)
+
+
+def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
+    """The program of a trace whose leaves have values of such a form, for whatever values they will have."""
+    walk = _Walk(roots)
+    walk.add_numbers()
+    leaves = walk.leaves
+    settings = config.settings()
+    strides = tuple([leaf.value.array.strides for leaf in leaves])  # type: ignore[union-attr]
+    wanted = tuple(walk.wanted or ())
+    key = ("bound", *walk.key, strides, wanted, settings.fusion, settings.small)
+    alive = tuple([True] * len(leaves))
+    unseen = tuple([False] * len(walk.order))
+    program = _programs.kept.get(key)
+    found = Found(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
+    if program is None:
+        program = make_program(found, list(roots), make_launch)
+        statistics.add("plans_made")
+        _keep(_programs.kept, _PROGRAMS_KEPT, key, program)
+    return program, found

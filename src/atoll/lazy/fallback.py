@@ -1,0 +1,273 @@
+"""NumPy's own functions on the data: what goes in, what comes back, and what that is a view of.
+
+What NumPy returns may be new memory, an argument, or a view of an argument. The first is taken
+over, the second is answered by the handle that went in, and the third becomes a view of that
+handle's cell: the address says which. So aliasing holds for every function of NumPy's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
+from contextlib import ExitStack
+from functools import lru_cache
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import current_world
+from ..context.call_sites import ROOT
+from ..context.warn import come_first
+from ..errors import FallbackWarning
+from .classed import class_giver, in_class_of
+from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
+from .small import GENERAL, at_once
+from .spread import in_step, world_of
+from .twins import is_subclass, twin_of
+from .views import Handle
+
+Array = np.ndarray[Any, Any]
+
+
+class Given:
+    """The arguments of one call of NumPy's, and the handles that they came from.
+
+    With ``classes``, arrays of users' classes go as those of twins, and come back in their class.
+    """
+
+    __slots__ = ("classes", "handles", "large", "others", "parents", "pins", "written")
+
+    def __init__(self, *, classes: bool = False) -> None:
+        self.classes = classes
+        self.parents: dict[type, Handle] = {}
+        self.handles: list[tuple[Array, Handle]] = []
+        self.written: list[tuple[Array, Handle]] = []
+        self.others: list[Array] = []
+        self.large = False
+        self.pins = ExitStack()
+
+    def array(self, handle: Handle, *, write: bool = False) -> Any:
+        """The memory of one handle."""
+        if write:
+            self.pins.enter_context(handle._held())
+        array = handle._array_to_write() if write else handle._array()
+        if handle._np is None:
+            self.large = True
+        if self.classes and is_subclass(handle):
+            array = twin_of(handle, array)
+            self.parents.setdefault(type(array), handle)
+        self.handles.append((array, handle))
+        if write:
+            self.written.append((array, handle))
+        return array
+
+    def done(self) -> None:
+        """NumPy has written into what was given for that."""
+        for array, handle in self.written:
+            handle._written(array)
+
+    def give(self, value: Any, *, write: bool = False) -> Any:
+        """A value for NumPy, containers searched through."""
+        if isinstance(value, Handle):
+            return self.array(value, write=write)
+        kind = type(value)
+        if kind is tuple:
+            return tuple([self.give(v, write=write) for v in value])
+        if kind is list:
+            if any(isinstance(v, (Handle, list, tuple)) or hasattr(v, "_to_numpy") for v in value):
+                return [self.give(v, write=write) for v in value]
+            return value
+        if kind is dict:
+            return {k: self.give(v, write=write) for k, v in value.items()}
+        if kind is np.ndarray:
+            self.others.append(value)
+            return value
+        own = getattr(kind, "_to_numpy", None)
+        if own is not None:
+            return own(value, self, write)
+        answer = of_protocol(value)
+        return value if answer is value else self.give(answer, write=write)
+
+    def take(self, result: Any) -> Any:
+        """What NumPy returned, in our hands."""
+        kind = type(result)
+        if kind is np.ndarray:
+            return self._taken(result)
+        if kind in self.parents:
+            return self._of_class(result)
+        if kind is tuple:
+            return tuple([self.take(r) for r in result])
+        if kind is list:
+            return [self.take(r) for r in result]
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            return kind(*[self.take(r) for r in result])
+        return result
+
+    def _of_class(self, result: Array) -> Any:
+        """A result that is an array of a twin, in the user's class."""
+        for array, handle in self.handles:
+            if result is array:
+                return handle
+        parent = self.parents[type(result)]
+        made = self._taken(result if result.base is None else result.view(np.ndarray))
+        return in_class(type(parent), made, parent)
+
+    def _taken(self, result: Array) -> Any:
+        for array, handle in self.handles:
+            if result is array:
+                return handle
+        if any(result is other for other in self.others):
+            return result
+        if result.base is None and result.flags.owndata:
+            return from_numpy(result if type(result) is np.ndarray else result.view(np.ndarray))
+        if any(np.may_share_memory(result, other) for other in self.others):
+            return of_array(result)
+        shared = False
+        for array, handle in self.handles:
+            if not np.may_share_memory(array, result):
+                continue
+            shared = True
+            if handle._np is not None:
+                return of_small(result)
+            cell = handle._cell
+            memory = cell.node.value
+            if memory is not None and result.size and cell.node.place is None:
+                offset = result.__array_interface__["data"][0] - memory.address
+                return of_view(cell, cell.geometry.at(result, offset))
+        made = from_numpy(result.copy(order="K"))
+        if shared:
+            made.flags.writeable = False  # what is written into a copy would be lost
+        return made
+
+
+def user_frame() -> FrameType | None:
+    """The frame of the user's program that called atoll."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(ROOT):
+        frame = frame.f_back
+    return frame
+
+
+def warn(name: str) -> None:
+    """Say, once for each place of the program, that NumPy does this on the data."""
+    frame = user_frame()
+    if frame is None:
+        return
+    warnings.warn_explicit(
+        f"atoll has no kernel for {name} yet: NumPy runs it on the data, on one core",
+        FallbackWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=frame.f_globals.get("__name__"),
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def _lie_on_ranks(*given: Iterable[Any]) -> bool:
+    """Whether an array among the arguments, or in a list among them, lies on several ranks."""
+    for values in given:
+        for value in values:
+            if isinstance(value, Handle):
+                if value._np is None and value._cell.node.place is not None:
+                    return True
+            elif (type(value) in (list, tuple) and _lie_on_ranks(value)) or (
+                hasattr(type(value), "_handle") and _lie_on_ranks((value.base,))
+            ):
+                return True
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _place_of_out(function: Callable[..., Any]) -> int:
+    """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
+    for one in (function, getattr(np, getattr(function, "__name__", ""), None)):
+        try:
+            names = inspect.signature(one).parameters  # type: ignore[arg-type]
+            if names["out"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                return list(names).index("out")
+        except (KeyError, TypeError, ValueError):  # no signature, or no out
+            continue
+    return -1
+
+
+def by_numpy(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    *,
+    writes: Collection[int | str] = (),
+    name: str = "",
+) -> Any:
+    """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
+
+    ``writes`` has the places or names of the arguments that the function writes into; ``out``
+    is always one, by name or by place. With an array that waits for its value the call waits, too.
+    """
+    result = at_once(function, args, options, reads=not writes)
+    if result is not GENERAL:
+        return result
+    if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
+        place = _place_of_out(function)
+        if 0 < place < len(args):
+            writes = (*writes, place)
+    if Handle.any_deferred(args, options):
+        return Handle.call_later(function, args, options, writes)
+    if current_world().size > 1 and _lie_on_ranks(args, options.values()):
+        for find in find_on_ranks:
+            ours = find(function)
+            if ours is not None:
+                _note(function, args, options)
+            result = NotImplemented if ours is None else ours(*args, **options)
+            if result is not NotImplemented:
+                giver = class_giver((*args, *options.values()))
+                if giver is None:
+                    return result
+                return in_class_of(giver, getattr(function, "__name__", ""), options, result)
+        # What is gathered looks alike for all functions, and each rank computes the result by itself.
+        _note(function, args, options)
+    come_first()
+    # All values come before any memory is handed out: a program that computes one of them may store it
+    # over an older version of another, which nothing pending refers to any more.
+    for handle in arrays_among((args, list(options.values()))):
+        if handle._np is None:
+            handle._cell.settle()
+    owner = getattr(function, "__self__", function)
+    given = Given(classes=not isinstance(owner, np.ufunc))
+    with given.pins:
+        plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
+        plain_options = {
+            k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()
+        }
+        if name and given.large:
+            warn(name)
+        result = function(*plain_args, **plain_options)
+        given.done()
+    return given.take(result)
+
+
+def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Note on the trail which function of NumPy's ranks compute together, and of what."""
+    world = world_of(arrays_among((args, options.values())))
+    if world is not None:
+        name = getattr(function, "__name__", type(function).__name__)
+        in_step(world, name, *args, *([options] if options else []))
+
+
+def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
+    """The arrays among arguments, those in lists and tuples included."""
+    for value in values:
+        if isinstance(value, Handle):
+            yield value
+        elif isinstance(value, list | tuple | ValuesView):
+            yield from arrays_among(value)
+        elif hasattr(type(value), "_handle"):  # a flat iterator
+            yield value.base
+
+
+implementations: dict[Any, Callable[..., Any]] = {}
+"""For each function of NumPy's, ours; filled by the room of functions."""
+find_on_ranks: list[Callable[[Any], Callable[..., Any] | None]] = []
+"""Who knows what ranks do together in place of a function of NumPy's; the room of functions says so."""

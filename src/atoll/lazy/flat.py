@@ -1,0 +1,181 @@
+"""``a.flat``: the elements of an array in C order, as NumPy's flat iterator shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import shaping
+from .elementwise import general
+from .fallback import Given, by_numpy
+from .late import taking
+from .making import plain
+from .showing import shown
+from .spread import place_of
+from .views import Handle
+
+_AHEAD = 4096
+"""How many elements an iterator asks of other ranks at a time."""
+
+
+class flatiter:
+    """An iterator over the elements in C order that can be indexed and assigned to."""
+
+    __slots__ = ("_ahead", "_place", "base")
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        self._place = 0
+        self._ahead: tuple[Any, int, Any] = (None, 0, None)
+        """The value from which elements come; on ranks, those that were asked for, and from which on."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _handle(self) -> Any:
+        """The elements as an array of one axis: a view where one is possible."""
+        return shaping.reshape(self.base, (-1,))
+
+    def _assigned(self, key: Any, value: Any) -> None:
+        line = self._handle()
+        if shaping.is_view_of(line, self.base):
+            line[key] = value
+            return
+        if self._put_on_ranks(key, value):
+            return
+        given = Given()
+        where, what = given.give(key), given.give(value)
+        self.base._mutate(lambda array: array.flat.__setitem__(where, what))
+
+    def _to_numpy(self, given: Given, write: bool) -> Any:
+        array = given.array(self.base, write=write)
+        return array.reshape(-1, copy=False) if array.flags.c_contiguous else array.flat
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return shown(self._handle(), dtype, copy)
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
+
+    def __len__(self) -> int:
+        return int(self.base.size)
+
+    def __iter__(self) -> flatiter:
+        self._place = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self._place >= self.base.size:
+            raise StopIteration
+        self._place += 1
+        place = self._place - 1
+        base = self.base
+        if base._np is not None or base._cell.node.place is None:
+            held = base._np if base._np is not None else base._cell.settle()
+            if self._ahead[0] is not held:
+                self._ahead = (held, 0, base._array().flat)
+            return self._ahead[2][place]
+        cell = self.base._cell
+        cell.settle()
+        value, start, ahead = self._ahead
+        if value is not cell.node or cell.pins or not start <= place < start + len(ahead):
+            start, ahead = (
+                place,
+                self._handle()[place : place + (1 if cell.pins else _AHEAD)]._array(),
+            )
+            self._ahead = (cell.node, start, ahead)
+        return ahead[place - start]
+
+    def _index(self, key: Any) -> tuple[int, ...]:
+        """The index of an element of the array."""
+        place, size = key.__index__(), len(self)
+        if not -size <= place < size:
+            raise IndexError(f"index {place} is out of bounds for size {size}")
+        return tuple([int(k) for k in np.unravel_index(place % size, self.base.shape)])
+
+    def _is_usual(self, key: Any) -> bool:
+        """Whether a key picks what it picks from an array of one axis; NumPy knows the others."""
+        if isinstance(key, (int, np.integer)):
+            return not isinstance(key, bool)
+        array: Any = np.asarray(plain(key)) if isinstance(key, list) else key
+        if not hasattr(array, "dtype"):
+            return isinstance(key, slice)
+        mask = array.dtype == np.bool_ and array is key and array.shape == (len(self),)
+        return mask or array.dtype.kind in "iu"
+
+    def __getitem__(self, key: Any) -> Any:
+        if type(key) is slice:
+            return self._handle()[key].copy()
+        if place_of(self.base) is not None and self._is_usual(key):
+            if isinstance(key, (int, np.integer)):
+                return self.base[self._index(key)]
+            return self._handle()[key]
+        return by_numpy(lambda array, k: array.flat[k], (self.base, key), {})
+
+    def _put_on_ranks(self, key: Any, value: Any) -> bool:
+        """Write to elements that lie on ranks; whether it was done."""
+        if place_of(self.base) is None:
+            return False
+        if not (self.base._cell.writeable and self.base._geometry.writeable):
+            raise ValueError("underlying array is read-only")
+        if not self._is_usual(key):
+            return False
+        if isinstance(key, (int, np.integer)):
+            key = self._index(key)
+        given = value._handle() if isinstance(value, flatiter) else value
+        return bool(taking.put_in_line(self.base, key, given))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if type(key) is slice and (np.isscalar(value) or getattr(value, "size", -1) == 1):
+            self._assigned(key, value)
+        elif type(key) is slice and isinstance(value, (Handle, flatiter)):
+            source = (
+                value._handle() if isinstance(value, flatiter) else shaping.reshape(value, (-1,))
+            )
+            n = len(range(*key.indices(len(self))))
+            if source.size == n:
+                self._assigned(key, source)
+                return
+            self._by_numpy(key, value)
+        else:
+            self._by_numpy(key, value)
+
+    def _by_numpy(self, key: Any, value: Any) -> None:
+        if self._put_on_ranks(key, value):
+            return
+        given = Given()
+        new = given.give(value)
+        where = given.give(key)
+        self.base._mutate(lambda array: array.flat.__setitem__(where, new))
+
+    @property
+    def index(self) -> int:
+        """The place in the elements."""
+        return self._place
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """The index of the next element."""
+        line = np.unravel_index(min(self._place, self.base.size - 1), self.base.shape)
+        if self._place >= self.base.size and line:
+            return (self.base.shape[0], *[0] * (len(line) - 1))
+        return tuple(int(k) for k in line)
+
+    def copy(self) -> Any:
+        """The elements as an array of one axis of their own."""
+        return shaping.flatten(self.base)
+
+
+def _comparison(ufunc: np.ufunc) -> Callable[[flatiter, Any], Any]:
+    def compare(self: flatiter, other: Any) -> Any:
+        return general(ufunc, self._handle(), other)
+
+    return compare
+
+
+for _name, _ufunc in (
+    ("lt", np.less), ("le", np.less_equal), ("gt", np.greater),
+    ("ge", np.greater_equal), ("eq", np.equal), ("ne", np.not_equal),
+):  # fmt: skip
+    setattr(flatiter, f"__{_name}__", _comparison(_ufunc))

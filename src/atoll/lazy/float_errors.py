@@ -1,0 +1,154 @@
+"""What becomes of floating-point errors: the rules of a call hold for what it records, whenever that is computed.
+
+NumPy decides at the call, by ``np.errstate`` and by the filters of ``warnings``. Here the call only records. So
+each operation first asks :func:`free`, which compares three objects with those of the last time and is done if they
+are the same (the fastest paths compare two of them by themselves; a filter put into the same list is
+noticed by the next operation that is slower, or the next look). If they are not, there are three cases:
+
+- The rules say nothing else than before: the new objects are remembered.
+- They do: what is pending is computed under the rules that it was recorded under, then the new ones hold.
+- They raise, call, print or log at an error, or turn warnings into errors or collect all of them: operations are
+  not recorded, but computed by NumPy at their call, as long as these rules hold.
+
+A look evaluates under the rules of the recording (:func:`under`), too.
+
+On several ranks one of them must not compute what the others do not. ``np.errstate`` belongs to the program, which all
+of them run, but filters belong to the process, and simulated ranks share theirs: one may change them while another
+is in the middle of its work. So on several ranks filters decide only what becomes of a warning when it is given.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import current_world
+from ..context import warn
+
+_AT_THE_CALL = {"raise", "call", "print", "log"}
+_variable: Any = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
+state: Callable[[], Any] = (lambda: None) if _variable is None else _variable.get
+"""The object that holds NumPy's own rules; another one as soon as they change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What happens at floating-point errors; rules are equal if the same happens."""
+
+    modes: dict[str, Any]
+    """For each kind of error what ``np.geterr`` says."""
+    handler: Any
+    decisive: tuple[Any, ...]
+    """The filters that may decide about a ``RuntimeWarning``."""
+    at_call: bool
+    """Whether operations must be computed at their call."""
+    state: Any = field(compare=False)
+    filters: tuple[Any, ...] = field(compare=False)
+    """All filters."""
+
+
+class _Calm:
+    """The objects under which operations may be recorded without a further question."""
+
+    __slots__ = ("filters", "first", "rules", "state")
+
+    def __init__(self) -> None:
+        self.state: Any = self
+        self.filters: Any = None
+        self.first: Any = None
+        self.rules: Rules | None = None
+
+
+class _Held(threading.local):
+    """What holds for the work of this thread that is pending."""
+
+    rules: Rules | None = None
+
+
+calm = _Calm()
+_held = _Held()
+settle: list[Callable[[], None]] = []
+"""Evaluates what is pending; the room that knows says how."""
+
+
+def free() -> bool:
+    """Whether an operation may be recorded; else NumPy computes it at once."""
+    filters = warnings.filters
+    if state() is calm.state and filters is calm.filters:
+        try:
+            if filters[0] is calm.first:
+                return True
+        except IndexError:  # somebody threw all filters away
+            return _noticed()
+    return _noticed()
+
+
+def _noticed() -> bool:
+    """The same, after something has changed."""
+    warn.come_first()
+    rules = _current()
+    held = _held.rules or calm.rules
+    if held is not None and held != rules and current_world().size == 1:
+        for evaluate in settle:
+            evaluate()
+    if rules.at_call:
+        calm.state = calm  # so that the way back is noticed, too
+        return False
+    _held.rules = calm.rules = rules
+    calm.state, calm.filters, calm.first = rules.state, warnings.filters, warnings.filters[0]
+    return True
+
+
+def _current() -> Rules:
+    modes: Any = np.geterr()
+    decisive: list[Any] = []
+    found: Any = tuple(warnings.filters)
+    for one in found:
+        _, message, category, module, line = one
+        if category is warn.RETOLD or not issubclass(RuntimeWarning, category):
+            continue
+        decisive.append(one)
+        if message is None and module is None and not line:
+            break
+    at_call = not _AT_THE_CALL.isdisjoint(modes.values())
+    if not at_call and current_world().size == 1:
+        actions = {one[0] for one in decisive}
+        at_call = "error" in actions or ("always" in actions and warn.is_collecting())
+    return Rules(modes, np.geterrcall(), tuple(decisive), at_call, state(), found)
+
+
+def differing() -> Rules | None:
+    """The rules under which pending work was recorded, where others hold now."""
+    held = _held.rules or calm.rules
+    if held is None:
+        return None
+    filters = warnings.filters
+    if state() is held.state and filters is calm.filters and filters and filters[0] is calm.first:
+        return None
+    calm.state = calm  # so that the next operation notices
+    return None if held == _current() else held
+
+
+@contextmanager
+def under(rules: Rules) -> Iterator[None]:
+    """Evaluate under the rules of the recording."""
+    token = None if _variable is None else _variable.set(rules.state)
+    now = warnings.filters if current_world().size == 1 else None
+    if now is not None:
+        warnings.filters = list(rules.filters)
+        warn.filters_changed()
+    try:
+        yield
+    finally:
+        if now is not None:
+            warnings.filters = now
+            warn.filters_changed()
+        if token is not None:
+            _variable.reset(token)

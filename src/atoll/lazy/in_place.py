@@ -1,0 +1,169 @@
+"""Operators that write into their left side: recorded, or done at once by NumPy.
+
+``a += b`` makes a value and assigns it. Where the array's memory is there, nobody else has it, and the numbers are few,
+NumPy writes into it; where such operands were met before, all that is asked is whether somebody else knows the memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..context.call_sites import site_from, user_site
+from ..context.threads import turn
+from ..graph.geometry import Geometry
+from ..graph.node import Node, node_of, view_of
+from ..ops.light import lines
+from .eager import at_call_in_place
+from .elementwise import FAST_SCALARS, apply, assign, binary, known_of, operand_of
+from .float_errors import free
+from .late import pieces
+from .making import is_at_hand, of_node, plain, present
+from .views import LIGHT_LIMIT, Handle, cut, too_heavy
+
+
+def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """The method of an operator that writes into its left side."""
+    forward = binary(ufunc)[0]
+    known = known_of(ufunc)
+
+    def operate(self: Any, other: Any) -> Any:
+        small = self._np
+        kind = type(other)
+        if small is not None:
+            if kind in FAST_SCALARS:
+                ufunc(small, other, out=small)
+                return self
+            if kind is Handle.array_type and other._np is not None:
+                ufunc(small, other._np, out=small)
+                return self
+        elif (self._geometry.short and _done_in_place(ufunc, self, other)) or _met_in_place(
+            ufunc, known, self, other
+        ):
+            return self
+        del small  # nobody but the handle shall refer to the memory: see lazy.deferred
+        return in_place(ufunc, self, other, forward)
+
+    return operate
+
+
+def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
+    """Let NumPy do ``target += other`` with a few numbers that are there, and nobody else's; whether it did."""
+    cell, geometry = target._cell, target._geometry
+    node = cell.node
+    if node.place is not None:
+        return bool(pieces.joined(ufunc, target, other))
+    if node.value is None or not is_at_hand(cell, geometry.size):
+        return False
+    if not (cell.writeable and geometry.writeable):
+        return False
+    del node
+    if type(other) is Handle.array_type:
+        second = other._np
+        if second is None:
+            second = present(other)
+        if second is None:
+            return False
+    elif type(other) in FAST_SCALARS:
+        second = other
+    else:
+        return False
+    with turn.lock:
+        if cell.node.value is None or not cell.is_unshared():
+            return False
+        memory = view_of(cell.own().array, geometry)
+        ufunc(memory, second, out=memory)
+    return True
+
+
+def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other: Any) -> bool:
+    """Record ``target += other`` where such operands were met before, the result needs no cast, and
+    nobody else knows the memory; whether that was so."""
+    kind = type(other)
+    cell, geometry = target._cell, target._geometry
+    if kind is Handle.array_type and other._np is None:
+        found = known.get((geometry.number, other._geometry.number))
+        pins = cell.pins or other._cell.pins
+    elif kind in FAST_SCALARS:
+        found = known.get((geometry.number, kind))
+        pins = cell.pins
+    else:
+        return False
+    writeable = cell.writeable and geometry.writeable
+    if found is None or found.geometry is not geometry or pins or not writeable or not free():
+        return False
+    try:
+        value = other._node() if found.convert is None else found.convert(other)
+    except OverflowError:
+        return False
+    site = site_from(sys._getframe(2))
+    if found.form[5] in lines and at_call_in_place(ufunc, found, target, other, site):
+        return True
+    node = node_of(found.form, (cell.node, value), site)
+    del value
+    if node.weight > LIGHT_LIMIT and too_heavy(node):
+        cut((node,))
+    cell.write(geometry, node, None, site)
+    return True
+
+
+def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
+    """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
+    if target._np is None and _may_write(target):
+        try:
+            result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
+        except ValueError:  # of two broken rules, NumPy names the cast
+            check_casts(ufunc, (target, other), (target,))
+            raise
+        own: Geometry = target._geometry
+        if isinstance(result, Handle) and result._np is None:
+            made: Geometry = result._geometry
+            if made.shape == own.shape and (
+                made.dtype == own.dtype or np.can_cast(made.dtype, own.dtype, "same_kind")
+            ):
+                value = result._cell.node
+                del result
+                if value.geometry is own and not target._cell.pins and free():
+                    value.holders -= 1  # the result was an array that nobody has seen
+                    target._cell.write(own, value, None, user_site())
+                else:
+                    _assign_node(target, value)
+                return target
+        elif target._cell.node.place is not None and isinstance(result, Handle):
+            small = result._np  # what was in hand on every rank
+            fits = small is not None and np.broadcast_shapes(small.shape, own.shape) == own.shape
+            if fits and (
+                pieces.put(target._cell, own, result) or assign(target._cell, own, result)
+            ):
+                return target
+        del result
+    if target._np is not None and Handle.any_deferred(other):
+        Handle.make_recorded(target)
+        return in_place(ufunc, target, other, forward)
+    other = plain(other)
+    target._mutate(lambda out: ufunc(out, other, out=out))
+    return target
+
+
+def check_casts(ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any]) -> None:
+    """Raise NumPy's error where an output cannot take the dtype of the result."""
+    operands = [operand_of(value) for value in inputs]
+    kinds = tuple([o.kind for o in operands if o is not None])
+    if len(kinds) == ufunc.nin:
+        outputs = tuple([None if o is None else o.dtype for o in outs])
+        ufunc.resolve_dtypes((*kinds, *outputs), casting="same_kind")
+
+
+def _assign_node(target: Any, value: Node) -> None:
+    made = of_node(value)
+    del value
+    if not assign(target._cell, target._geometry, made):
+        array = plain(made)
+        target._mutate(lambda out: np.copyto(out, array, casting="same_kind"))
+
+
+def _may_write(target: Handle) -> bool:
+    return target._cell.writeable and target._geometry.writeable

@@ -1,0 +1,406 @@
+"""Indexing: which keys are views, and reading and writing through them."""
+
+from __future__ import annotations
+
+import sys
+from operator import getitem
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from ..comm.in_step import bcast
+from ..context.call_sites import site_from, user_site
+from ..context.threads import turn
+from ..graph.geometry import MODEST, SHORT, Geometry
+from ..graph.node import new, view_of
+from ..ops.elementwise import is_native
+from ..ops.placement import crosses, placed_view
+from .elementwise import FAST_SCALARS, assign
+from .fallback import Given, by_numpy
+from .float_errors import free
+from .late import fancy_indexing, pieces
+from .making import is_at_hand, of_small, plain, present
+from .masks import compressed, put_masked
+from .views import Cell, Handle
+
+BASIC = frozenset({int, slice, type(None), EllipsisType})
+
+
+def basic_key(key: Any) -> tuple[Any, ...] | None:
+    """The index as a tuple of ints, slices, None and Ellipsis, or ``None`` if it is advanced."""
+    items = key if type(key) is tuple else (key,)
+    for item in items:
+        if type(item) not in BASIC:
+            break
+    else:
+        return items
+    made = []
+    for item in items:
+        kind = type(item)
+        if kind in BASIC:
+            made.append(item)
+        elif isinstance(item, np.integer) or (
+            kind is not bool and kind is not np.bool_ and _is_index(item)
+        ):
+            made.append(item.__index__())
+        else:
+            return None
+    return tuple(made)
+
+
+def _is_index(item: Any) -> bool:
+    return hasattr(item, "__index__") and not isinstance(item, (np.ndarray, Handle, np.bool_))
+
+
+def get(handle: Handle, key: Any) -> Any:
+    """``handle[key]``."""
+    small = handle._np
+    if small is not None:
+        if type(key) in BASIC:
+            return of_small(small[key])
+        short = _short_key(key)
+        if short is not None:
+            return of_small(small[short])
+        if not _holds_handles(key):
+            return of_small(small[key])
+        found = fancy_indexing.picked(handle, key)
+        return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
+    geometry = handle._geometry.met(key)
+    if geometry is None:
+        found = _element_there(handle, key)
+        if found is not None:
+            return found
+        items = basic_key(key)
+        if items is None:
+            geometry = handle._geometry.field(key)
+            if geometry is None:
+                found = _picked_there(handle, key)
+                if found is None:
+                    found = compressed(handle, key)
+                if found is None:
+                    found = fancy_indexing.picked(handle, key)
+                return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
+        else:
+            geometry = handle._geometry.index(items)
+            if geometry.ndim == 0 and Ellipsis not in items:
+                return element(handle, geometry)
+    cell = handle._cell
+    place = cell.node.place
+    if place is not None and not place.is_boxes and geometry.number not in place.read:
+        placed_view(place, geometry)  # refuses what no layout can say, by name
+    if cell._first is None:
+        cell.viewed_from(handle)
+    made = new(Handle.array_type)
+    made._np = None
+    made._cell = cell
+    made._geometry = geometry
+    return made
+
+
+_INTEGERS = frozenset({int, np.int64, np.intp})
+
+
+def _names_element(key: Any, ndim: int) -> bool:
+    """Whether a key has one integer for each axis."""
+    if type(key) is not tuple:
+        return ndim == 1 and type(key) in _INTEGERS
+    return len(key) == ndim and _INTEGERS.issuperset(map(type, key))
+
+
+def _element_there(handle: Handle, key: Any) -> Any:
+    """One element of a base whose value is there, without any geometry; else ``None``."""
+    geometry = handle._geometry
+    if not geometry.is_base or not _names_element(key, geometry.ndim) or not geometry.ndim:
+        return None
+    node = handle._cell.node
+    if node.value is None:
+        return None
+    if node.place is not None:
+        return None if node.value.tiles is None else pieces.in_hand(node.value, key)
+    return node.value.array[key]
+
+
+def _put_there(handle: Handle, key: Any, value: Any) -> bool:
+    """Write a few numbers into a base whose value is there and nobody else's, without any geometry; whether it
+    was done."""
+    geometry = handle._geometry
+    if not geometry.is_base or not geometry.ndim:
+        return False
+    cell = handle._cell
+    node = cell.node
+    there = node.value
+    if node.place is not None or there is None:
+        return False
+    del node
+    if type(value) is Handle.array_type:
+        value = value._np
+        if value is None:
+            return False
+    elif type(value) not in FAST_SCALARS:
+        return False
+    if not is_at_hand(cell, 1):
+        return False
+    array = there.array
+    if _names_element(key, geometry.ndim):
+        region, where = array, key
+    else:
+        if not BASIC.issuperset(map(type, key if type(key) is tuple else (key,))):
+            return False
+        region, where = array[key], ...
+        if not (region.size <= SHORT or geometry.short):
+            return False
+    with turn.lock:
+        if cell.node.value is not there or not cell.is_unshared():
+            return False
+        region[where] = value
+        there.count = -1
+    return True
+
+
+def _there(handle: Handle, key: Any) -> Any:
+    """A key of small arrays, integers and slices that picks few elements of a value that is there; else ``None``.
+
+    Then NumPy is done before a loop of ours has begun.
+    """
+    cell = handle._cell
+    node = cell.node
+    if node.value is None or not (node.place is not None or is_at_hand(cell, 1)):
+        return None
+    short = _short_key(key)
+    if short is None:
+        return None
+    shape = handle._geometry.shape
+    items = short if type(short) is tuple else (short,)
+    count, axis = 1, 0
+    arrays = []
+    for item in items:
+        kind = type(item)
+        if kind is np.ndarray:
+            if item.ndim != 1 and (item.ndim == 0 or item.dtype.kind == "b"):
+                return None
+            arrays.append(item)
+        elif kind is slice:
+            if axis < len(shape):
+                count *= shape[axis]
+        elif kind not in _INTEGERS:
+            return None
+        axis += 1
+    if not arrays:
+        return None
+    try:
+        picked = arrays[0].size if len(arrays) == 1 else np.broadcast(*arrays).size
+    except ValueError:
+        return None
+    for length in shape[axis:]:
+        count *= length
+    return short if handle._geometry.base.size < MODEST or picked * count <= SHORT else None
+
+
+def _picked_there(handle: Handle, key: Any) -> Any:
+    """Few elements that index arrays pick, by NumPy; ``None`` where the general way is due."""
+    short = _there(handle, key)
+    if short is None:
+        return None
+    cell, geometry = handle._cell, handle._geometry
+    value = cell.node.value
+    assert value is not None
+    if cell.node.place is not None:
+        everything = pieces.whole(cell) if geometry.is_base else None
+        return None if everything is None else of_small(everything[short])
+    return of_small(view_of(value.array, geometry)[short])
+
+
+def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
+    """Assign to few elements that index arrays pick, by NumPy; whether it was done."""
+    if type(value) is Handle.array_type:
+        if value._np is None:
+            return False
+        value = value._np
+    elif type(value) not in FAST_SCALARS:
+        return False
+    short = _there(handle, key)
+    if short is None:
+        return False
+    cell = handle._cell
+    if cell.node.place is not None:
+        return handle._geometry.is_base and bool(pieces.put_picked(cell, short, value))
+    with turn.lock:
+        if not (cell.is_unshared() or cell.is_used_by_pieces()):
+            return False
+        view_of(cell.own().array, handle._geometry)[short] = value
+    return True
+
+
+_PLAIN = BASIC | {np.int64, np.intp, np.bool_}
+
+
+def _short_key(key: Any) -> Any:
+    """A key of numbers, slices and small arrays for NumPy; ``None`` where it holds anything else."""
+    kind = type(key)
+    if kind is Handle.array_type:
+        return key._np if key._np is not None else present(key)
+    if kind is not tuple:
+        return key if kind in _PLAIN and key is not None else None
+    own = Handle.array_type
+    for item in key:
+        if type(item) not in _PLAIN:
+            break
+    else:
+        return key
+    made = []
+    for item in key:
+        kind = type(item)
+        if kind is own:
+            small = item._np if item._np is not None else present(item)
+            if small is None:
+                return None
+            made.append(small)
+        elif kind in _PLAIN:
+            made.append(item)
+        else:
+            return None
+    return tuple(made)
+
+
+def _holds_handles(key: Any) -> bool:
+    if type(key) is tuple:
+        return any(_holds_handles(k) for k in key)
+    if isinstance(key, (np.ndarray, np.generic)):
+        return False
+    return isinstance(key, (Handle, list)) or hasattr(key, "_to_numpy") or hasattr(key, "__array__")
+
+
+def put(handle: Handle, key: Any, value: Any) -> None:
+    """``handle[key] = value``."""
+    small = handle._np
+    if small is not None:
+        short = _short_key(key)
+        kind = type(value)
+        if kind is Handle.array_type and value._np is not None and small.dtype.kind != "O":
+            value = value._np
+        elif kind not in FAST_SCALARS and not _is_element_of_objects(handle, key):
+            value = plain(value)
+        small[plain(key) if short is None else short] = value
+        return
+    if not (handle._cell.writeable and handle._geometry.writeable):
+        raise ValueError("assignment destination is read-only")
+    if _put_there(handle, key, value):
+        return
+    region = handle._geometry.met(key)
+    if region is None:
+        items = basic_key(key)
+        region = handle._geometry.field(key) if items is None else handle._geometry.index(items)
+    if region is not None:
+        cell = handle._cell
+        large = isinstance(value, Handle) and value._np is None
+        if large and value._cell is cell and value._geometry.number == region.number:
+            return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
+        if cell.node.place is not None and crosses(region):
+            if fancy_indexing.put_across(cell, region, value):
+                return
+        elif region.short and _put_now(cell, region, value):
+            return
+        elif large and not (cell.pins or value._cell.pins) and free():
+            theirs = value._geometry
+            fits = theirs.shape == region.shape and theirs.dtype is region.dtype
+            simple = type(value) is Handle.array_type and not region.is_base
+            if fits and simple and theirs.size and is_native(theirs.dtype):
+                cell.write(region, value._node(), None, site_from(sys._getframe(2)))
+                return
+        if assign(cell, region, value):
+            return
+    elif _put_picked_there(handle, key, value) or _put_through(handle, key, value):
+        return
+    given = Given()
+    key = given.give(key)
+    if not _is_element_of_objects(handle, key):
+        value = given.give(value)
+    handle._mutate(lambda array: array.__setitem__(key, value))
+
+
+def _is_element_of_objects(handle: Handle, key: Any) -> bool:
+    """Whether a key is one element of an array of objects, which holds whatever is assigned to it."""
+    form = handle._np if handle._np is not None else handle._geometry
+    if form.dtype.kind != "O":
+        return False
+    items = basic_key(key)
+    return (
+        items is not None and len(items) == form.ndim and all(type(item) is int for item in items)
+    )
+
+
+def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
+    """Write a few numbers into memory that is there, and that is nobody else's; whether it was done.
+
+    What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
+    """
+    if cell.node.place is not None:
+        return bool(pieces.put(cell, region, value))
+    array = type(value) is Handle.array_type
+    if not (array or type(value) in FAST_SCALARS):
+        return False
+    if not is_at_hand(cell, region.size):
+        return False
+    round_again = cell.node.value is None
+    if round_again:
+        if not cell.comes_round(user_site()):
+            return False
+        cell.settle()
+    if array:
+        value = _few(value, round_again)
+        if value is None or (value.ndim and not region.ndim):
+            return False  # an element: NumPy says what it takes
+    with turn.lock:
+        if not (round_again or cell.is_unshared() or cell.is_used_by_pieces()):
+            # what is pending needs the old value, and may be computed before it has to be copied
+            return False
+        view_of(cell.own().array, region)[...] = value
+    return True
+
+
+def _few(handle: Any, round_again: bool) -> Any:
+    """The elements of a short array, computed if a loop has come round again; else ``None``."""
+    if handle._np is not None:
+        return handle._np
+    found = present(handle)
+    if found is None and round_again and handle._geometry.short:
+        node = handle._cell.node
+        if node.place is None and node.weight >= 0:
+            found = handle._array()
+    return found
+
+
+def _put_through(handle: Handle, key: Any, value: Any) -> bool:
+    """Assign through masks and index arrays; whether it was done or recorded."""
+    place = handle._cell.node.place
+    if place is not None and not place.layout.is_block:  # no loop runs over such shares
+        return bool(fancy_indexing.put(handle, key, value))
+    return put_masked(handle, key, value) or bool(fancy_indexing.put(handle, key, value))
+
+
+def element(handle: Handle, geometry: Geometry) -> Any:
+    """One element as a NumPy scalar; where it lies on a rank, that rank tells the others."""
+    cell = handle._cell
+    value = cell.settle()
+    place = cell.node.place
+    if place is None:
+        return view_of(value.array, geometry)[()]
+    near = pieces.present(cell, geometry)
+    if near is not None:
+        return near[()]
+    axes = geometry.axes
+    if axes is None:
+        return cell.gathered(geometry)[()]
+    where = tuple([first for first, _ in axes])
+    which = hash((place.layout.shape, where))  # hashes of integers are the same on all ranks
+    owner, local = place.layout.locate(where)
+    found = np.empty((), geometry.dtype)
+    if owner == place.world.rank:
+        halo = place.layout.halo(owner)
+        found[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
+    found = bcast(place.world.communicator, found, owner, "an element", which)
+    found.flags.writeable = (
+        False  # NumPy's structured scalars are views: what is written there would be lost
+    )
+    return found[()]

@@ -1,0 +1,263 @@
+"""Between NumPy's arrays and ours: what goes to NumPy, and what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World, current_world
+from ..config import config
+from ..context import statistics
+from ..errors import LayoutError
+from ..graph.geometry import SHORT, Geometry, dense, kept_order, strided
+from ..graph.node import Node, coded, new, source, view_of
+from ..layout import Layout
+from ..layout.transfer import region_key
+from ..ops.elementwise import is_native
+from ..ops.placement import Place
+from .evaluate import evaluate
+from .late import pieces
+from .views import Cell, Handle, boxed, whole_of
+
+_BROADCAST = 1 << 16
+"""From how many elements on a result of small arrays is looked at again."""
+
+
+def is_small(shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape is kept as a NumPy array."""
+    size = 1
+    for n in shape:
+        size *= n
+    return size < config.small
+
+
+def is_modest(shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape is so quickly computed that ranks need not share the work.
+
+    A message, with the plan that it needs, takes as long as some arithmetic on that many elements. So each rank has,
+    and computes, all of it.
+    """
+    size = 1
+    for n in shape:
+        size *= n
+    return size < config.everywhere
+
+
+def present(handle: Handle) -> np.ndarray[Any, Any] | None:
+    """The memory of a short view whose value is there, in a process by itself, or in hand on all ranks: worth no
+    recording.
+
+    A program that goes along the rows of a large matrix, one after the other, would wait for each of them.
+    What would count as small, had it not come from something large, is as good as a short view.
+    """
+    geometry = handle._geometry
+    if not geometry.short:
+        return None
+    cell = handle._cell
+    node = cell.node
+    if node.place is not None:
+        found: np.ndarray[Any, Any] | None = pieces.present(cell, geometry)
+        return found
+    value = node.value
+    if value is None and (node.weight < 0 or not geometry.ndim):
+        return None
+    if not is_at_hand(cell, geometry.size):
+        return None
+    if value is None:
+        if current_world().size == 1 and (geometry.size > SHORT or not cell.is_used_by_pieces()):
+            return None
+        value = cell.settle()
+    return view_of(value.array, geometry)
+
+
+def is_at_hand(cell: Cell, size: int) -> bool:
+    """Whether NumPy may read or write so few elements of an array that lies here, as soon as its value is there.
+
+    Among ranks a value that all of them have may be there on some only, since these have looked at it. So what is short is
+    taken out of every large array of that kind, which is computed first, and out of none that is small.
+    """
+    small = config.small
+    return size < small and (current_world().size == 1 or cell.geometry.size >= small)
+
+
+def default_place(
+    shape: tuple[int, ...], layout: Layout | None = None, *, among: bool = False
+) -> Place | None:
+    """Where a new array of this shape lies: everywhere if it is modest, else in even blocks; in these also where it
+    is made ``among`` arrays on ranks, unless it is small."""
+    world = current_world()
+    if layout is not None:
+        if layout.shape != shape:
+            raise LayoutError(
+                f"layout: it is for shape {layout.shape}, the array has shape {shape}"
+            )
+        if layout.processes != world.size:
+            raise LayoutError(
+                f"layout: it is for {layout.processes} ranks, the current world has {world.size}"
+            )
+        return chosen(layout, world)
+    if world.size == 1 or not shape or (is_small(shape) if among else is_modest(shape)):
+        return None
+    found = _usual.get((shape, world))
+    if found is None:
+        if len(_usual) > 1024:
+            _usual.clear()
+        found = Place.of(Layout.default(shape, world.size), world)
+        if found is not None:
+            _usual[shape, world] = found
+    return found
+
+
+_usual: dict[tuple[tuple[int, ...], Any], Place] = {}
+"""Where new arrays lie, by their shape."""
+
+
+def chosen(layout: Layout, world: World) -> Place | None:
+    """The place of a layout that the program has chosen. Where it has chosen a lopsided one, arrays stay as they lie."""
+    place = Place.of(layout, world)
+    if place is not None and place.lopsided:
+        world.communicator.trail.as_laid_out = True
+    return place
+
+
+def must_travel(dtype: np.dtype[Any]) -> None:
+    """Refuse to divide among ranks what has no memory that they could send."""
+    if dtype.hasobject or not dtype.itemsize:
+        what = "are Python objects" if dtype.hasobject else "take no memory"
+        raise LayoutError(
+            f"layout: the dtype is {dtype}, whose elements {what}; ranks send each other memory, so these cannot be "
+            "divided: leave the layout out, and every rank has all of them, or use a dtype of a fixed size, such as 'U16'"
+        )
+
+
+def at_place(node: Node, place: Place | None) -> Node:
+    """A node without operands, made to lie at ``place``."""
+    if place is not None:
+        node.place = place
+        node.relabelled(coded(("at", node.identify(), place.number)))
+        if place.layout.cells > 1:
+            statistics.add("distributed")
+    return node
+
+
+def of_protocol(value: Any) -> Any:
+    """What ``value.__array__()`` gives, where that is all that NumPy would ask it for; else ``value``.
+
+    NumPy refuses an ``__array__`` that answers with an array of ours, so we ask first.
+    """
+    kind = type(value)
+    if not hasattr(kind, "__array__") or isinstance(value, (np.ndarray, np.generic, Handle, type)):
+        return value
+    if any(hasattr(kind, name) for name in _OWN_WAYS):
+        return value
+    try:
+        answer = value.__array__()
+    except Exception:  # NumPy asks again, and raises it where it would
+        return value
+    return answer if isinstance(answer, Handle) else value
+
+
+_OWN_WAYS = (
+    "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_interface__",
+    "__array_struct__", "_to_numpy",
+)  # fmt: skip
+
+
+def plain(value: Any) -> Any:
+    """The value for NumPy: arrays over the memory they lie in, containers searched through."""
+    if isinstance(value, Handle):
+        return value._array()
+    kind = type(value)
+    if kind is tuple:
+        return tuple([plain(v) for v in value])
+    if kind is list:
+        return (
+            [plain(v) for v in value]
+            if any(isinstance(v, (Handle, list, tuple)) for v in value)
+            else value
+        )
+    if kind is dict:
+        return {k: plain(v) for k, v in value.items()}
+    answer = of_protocol(value)
+    return value if answer is value else plain(answer)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Any:
+    """An array that takes over ``array``'s memory, which nobody else may hold."""
+    made = object.__new__(Handle.array_type)
+    if is_small(array.shape) or not is_native(array.dtype):
+        made._np = array
+        return made
+    made._np = None
+    place = default_place(array.shape)
+    form = strided(array.shape, array.dtype, array.strides)
+    if place is None:
+        node = source(array, form)
+    else:
+        block = array[region_key(place.layout.region(place.world.rank))]
+        seen = dense(array.shape, array.dtype, kept_order(array.shape, (form,)))
+        node = source(np.ascontiguousarray(block), seen, place=place)
+        statistics.add("distributed")
+    made._cell = Cell(node)
+    made._geometry = made._cell.geometry
+    return made
+
+
+def in_class(kind: type, result: Any, parent: Any) -> Any:
+    """Another handle on the same values, of class ``kind``, told whom it comes from."""
+    made: Any = object.__new__(kind)
+    small = made._np = result._np
+    if small is None:
+        made._cell = result._cell
+        made._geometry = result._geometry
+    made.__array_finalize__(parent)
+    return made
+
+
+def of_small(result: Any) -> Any:
+    """What NumPy returned for small arrays, in our hands."""
+    if type(result) is np.ndarray:
+        if result.size > _BROADCAST and result.base is None:
+            return from_numpy(result)  # small arrays, broadcast against each other
+        made = object.__new__(Handle.array_type)
+        made._np = result
+        return made
+    return result
+
+
+def of_node(node: Node) -> Any:
+    """An array whose value is a node; without axes a number, which is computed now, as NumPy's results are.
+
+    A value that waits for another rank is no number yet: it stays an array.
+    """
+    geometry = node.geometry
+    if not geometry.ndim and node.weight >= 0:
+        evaluate((node,))
+        number = whole_of(node)[()]
+        usual = geometry.dtype.type
+        return number if type(number) is usual else usual(number)
+    made = new(Handle.array_type)
+    made._np = None
+    made._cell = boxed(new(Cell), node)
+    made._geometry = geometry
+    return made
+
+
+def of_view(cell: Cell, geometry: Geometry) -> Any:
+    """A view of a cell."""
+    made = new(Handle.array_type)
+    made._np = None
+    made._cell = cell
+    made._geometry = geometry
+    return made
+
+
+def of_array(array: np.ndarray[Any, Any]) -> Any:
+    """An array over NumPy memory that somebody else may hold."""
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    if is_small(array.shape) or not is_native(array.dtype) or not array.flags.aligned:
+        return of_small(array)
+    cell = Cell.foreign(array)
+    return of_view(cell, cell.geometry)

@@ -1,0 +1,151 @@
+"""Boolean indexing without moving elements, where that can be had.
+
+``Z[I]`` has as many elements as ``I`` is true, so the mask is evaluated; the elements are not:
+they become a ``compress`` node. Arithmetic on such nodes is recorded as on any array. When the
+result is assigned back through the same mask, ``Z[I] = Z[I]**2 + C[I]``, everything is undone:
+the same arithmetic on the whole arrays, stored where the mask is true, in one loop. Looked at
+in any other way, a ``compress`` node is computed by NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..context.call_sites import user_site
+from ..context.threads import turn
+from ..graph.geometry import dense
+from ..graph.node import Node
+from ..ops.elementwise import is_native
+from .elementwise import assign, operand_of
+from .evaluate import evaluate
+from .making import is_small, of_view
+from .spread import place_of
+from .views import Cell, Handle
+
+_COUNT = np.dtype(np.int64)
+
+
+def _mask_of(handle: Handle, key: Any) -> Node | None:
+    """The node of a mask for all of the array, if kernels can use it."""
+    geometry = handle._geometry
+    if (
+        not isinstance(key, (Handle, np.ndarray))
+        or not is_native(geometry.dtype)
+        or geometry.ndim == 0
+    ):
+        return None
+    shape, dtype = (key.shape, key.dtype) if isinstance(key, np.ndarray) else _form(key)
+    if dtype != np.bool_ or shape != geometry.shape:
+        return None
+    mask = operand_of(key)
+    if mask is None or mask.now or type(mask.node) is not Node:
+        return None
+    return mask.node
+
+
+def _form(key: Handle) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    if key._np is not None:
+        return key._np.shape, key._np.dtype
+    return key._geometry.shape, key._geometry.dtype
+
+
+def compressed(handle: Handle, key: Any) -> Any:
+    """``handle[mask]`` as a node of its own, or ``None`` where NumPy has to pick the elements."""
+    if handle._cell.pins or not isinstance(key, Handle) or key._np is not None or key._cell.pins:
+        return None
+    mask = _mask_of(handle, key)
+    if mask is None or not key._geometry.is_base:
+        return None
+    home = place_of(handle)
+    if home is not mask.place or (home is not None and not (home.is_boxes and home.held_once)):
+        return None
+    count = _true_elements(key._cell)
+    if key._cell.node.place is not mask.place:  # counting has laid it out evenly
+        return None
+    if home is not None and (count < 2 or is_small((count,))):
+        return None  # every rank gets all of them
+    node = Node(
+        "compress",
+        (handle._node(), key._cell.node),
+        dense((count,), handle._geometry.dtype),
+        site=user_site(),
+    )
+    cell = type(handle._cell)(node)
+    return of_view(cell, node.geometry)
+
+
+def _true_elements(cell: Cell) -> int:
+    """How many elements of a mask are true: counted with the mask, by the same loops, and only once.
+
+    On ranks their counts are added up.
+    """
+    mask = cell.node
+    value = mask.value
+    if value is None or (value.count < 0 and mask.place is not None):
+        ones = Node("cast", (mask,), dense(mask.geometry.shape, _COUNT))
+        axes = tuple(range(mask.geometry.ndim))
+        total = Node("reduce", (ones,), dense((), _COUNT), (axes, False), "add")
+        evaluate((mask, total))
+        cell.sites = None
+        value = mask.value
+        assert value is not None
+        assert total.value is not None
+        value.count = int(total.value.array)
+    if value.count < 0:
+        value.count = int(np.count_nonzero(value.array))
+    return value.count
+
+
+def put_masked(handle: Handle, key: Any, value: Any) -> bool:
+    """``handle[mask] = value`` where the value is a number or was made with the same mask."""
+    mask = _mask_of(handle, key)
+    if mask is None:
+        return False
+    geometry = handle._geometry
+    if isinstance(value, (Handle, np.ndarray)):
+        if not isinstance(value, Handle) or value._np is not None or not value._geometry.is_base:
+            return False
+        if value._geometry.ndim == 0:
+            return assign(handle._cell, geometry, value, mask)
+        with turn.lock:
+            whole = _whole(value._cell.node, mask, {})
+        if whole is None or whole.geometry.shape != geometry.shape:
+            return False
+        cell = type(handle._cell)(whole)
+        return assign(handle._cell, geometry, of_view(cell, whole.geometry), mask)
+    if not isinstance(value, (int, float, complex, np.generic)):
+        return False
+    return assign(handle._cell, geometry, value, mask)
+
+
+def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | None:
+    """The arithmetic of a node made of elements under ``mask``, on the whole arrays."""
+    if id(node) in memory:
+        return memory[id(node)]
+    found: Node | None = None
+    if node.value is None and node.kind == "compress":
+        found = node.args[0] if node.args[1] is mask else None
+    elif node.value is None and node.kind in ("call", "cast", "where"):
+        args: list[Any] = []
+        for arg in node.args:
+            if type(arg) is not Node:
+                args.append(arg)
+                continue
+            inner = _whole(arg, mask, memory)
+            if inner is None:
+                break
+            args.append(inner)
+        else:
+            shape = next(a.geometry.shape for a in args if type(a) is Node)
+            found = Node(
+                node.kind,
+                tuple(args),
+                dense(shape, node.geometry.dtype),
+                node.params,
+                node.name,
+                node.site,
+            )
+    memory[id(node)] = found
+    return found

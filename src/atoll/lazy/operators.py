@@ -1,0 +1,205 @@
+"""The operators of arrays, how they are looked at, and what they are."""
+
+from __future__ import annotations
+
+import operator as python_operator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .calling import call, takes_over
+from .elementwise import FAST_SCALARS, binary, general, unary
+from .fallback import by_numpy
+from .making import of_small
+from .small import GENERAL, at_once
+from .views import Handle
+
+
+class Operators(Handle):
+    """Operators and conversions, by the names that Python gives them."""
+
+    __slots__ = ()
+    __array_priority__: ClassVar[float] = 0.0
+
+    # -- what it is
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._geometry.ndim if self._np is None else self._np.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._geometry.size if self._np is None else self._np.size
+
+    @property
+    def device(self) -> str:
+        """Where the elements are."""
+        return "cpu"
+
+    # -- looking
+
+    def __float__(self) -> float:
+        return float(self._array())
+
+    def __int__(self) -> int:
+        return int(self._array())
+
+    def __complex__(self) -> complex:
+        return complex(self._array())
+
+    def __bool__(self) -> bool:
+        return bool(self._array())
+
+    def __index__(self) -> int:
+        return self._array().__index__()
+
+    def item(self, *args: Any) -> Any:
+        """An element as a Python number."""
+        return self._array().item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists."""
+        return self._array().tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The elements as bytes."""
+        array, flags = self._array(), self._shape_of_view().shadow.flags
+        if str(order).upper() in (
+            "A",
+            "K",
+        ):  # what is brought together lies otherwise than the view that was asked for
+            order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+        return array.tobytes(order)
+
+    # -- protocols
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and not options and len(inputs) == 2 and type(ufunc) is np.ufunc:
+            number, array = inputs
+            if (
+                type(number) in FAST_SCALARS and type(array) is Handle.array_type
+            ):  # of NumPy's: p * a
+                small = array._np
+                if small is not None and ufunc.nout == 1:
+                    return of_small(ufunc(number, small))
+        return ufunc_called(ufunc, method, inputs, options)
+
+    # -- operators that have no shorter way
+
+    def __divmod__(self, other: Any) -> Any:
+        return general(np.divmod, self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return general(np.divmod, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        small = self._np
+        if small is not None and type(other) is Handle.array_type and other._np is not None:
+            return of_small(small @ other._np)
+        result = at_once(np.matmul, (self, other), {})
+        return general(np.matmul, self, other) if result is GENERAL else result
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return general(np.matmul, other, self)
+
+    def __pow__(self, other: Any, modulo: None = None) -> Any:
+        if modulo is not None:
+            return NotImplemented
+        kind = type(other)
+        small = self._np
+        if small is not None:
+            if kind in FAST_SCALARS:
+                return of_small(small**other)
+        elif kind is int or kind is float:
+            quick = _POWERS.get(other)
+            if quick is not None and self._geometry.dtype.kind in (
+                "fc" if kind is float or other != 2 else "biufc"
+            ):
+                return quick(self)
+        return _power(self, other)
+
+    def __rpow__(self, other: Any, modulo: None = None) -> Any:
+        return _power_reflected(self, other)
+
+
+_POWERS = {
+    2: unary(np.square),
+    1: unary(np.positive),
+    -1: unary(np.reciprocal),
+    0.5: unary(np.sqrt),
+}
+_power, _power_reflected = binary(np.power)
+
+
+def _alone(ufunc: np.ufunc) -> Any:
+    """The method of an operator with one operand."""
+    recorded = unary(ufunc)
+
+    def operate(self: Handle) -> Any:
+        small = self._np
+        return recorded(self) if small is None else of_small(ufunc(small))
+
+    return operate
+
+
+def _add_operators() -> None:
+    for name, single in (
+        ("neg", np.negative), ("pos", np.positive), ("abs", np.absolute), ("invert", np.invert),
+    ):  # fmt: skip
+        setattr(Operators, f"__{name}__", _alone(single))
+    for name, ufunc in (
+        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
+        ("floordiv", np.floor_divide), ("mod", np.remainder), ("and", np.bitwise_and),
+        ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
+    ):  # fmt: skip
+        forward, backward = binary(ufunc)
+        setattr(Operators, f"__{name}__", forward)
+        setattr(Operators, f"__r{name}__", backward)
+    for name, relation in (
+        ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
+        ("eq", np.equal), ("ne", np.not_equal),
+    ):  # fmt: skip
+        setattr(Operators, f"__{name}__", _compared(name, binary(relation)[0]))
+
+
+def _compared(name: str, forward: Any) -> Any:
+    """A comparison; NumPy's own operator answers where its ufunc has no loop."""
+    operator = getattr(python_operator, name)
+
+    def compare(self: Any, other: Any) -> Any:
+        try:
+            return forward(self, other)
+        except TypeError:
+            return by_numpy(operator, (self, other), {})
+
+    return compare
+
+
+def ufunc_called(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """What NumPy's ufuncs ask of our arrays."""
+    if method == "__call__" and isinstance(
+        ufunc, np.ufunc
+    ):  # a number of NumPy's and a small array
+        result = at_once(ufunc, inputs, options)
+        if result is not GENERAL:
+            return result
+    if not isinstance(ufunc, np.ufunc) or not hasattr(ufunc, method):
+        raise TypeError("__array_ufunc__ needs a ufunc and the name of one of its methods")
+    if takes_over(inputs, options):
+        return NotImplemented
+    if "out" in options:
+        out = options["out"]
+        options["out"] = out if len(out) > 1 else out[0]
+    if method == "__call__":
+        return call(ufunc, inputs, options)
+    return methods[method](ufunc, inputs, options)
+
+
+methods: dict[str, Any] = {}
+"""``reduce``, ``accumulate`` and the others; filled where reductions are known."""
+
+_add_operators()

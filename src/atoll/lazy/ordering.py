@@ -1,0 +1,138 @@
+"""``sort``, ``argsort``, ``unique`` and ``searchsorted`` of arrays on several ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..collective import (
+    Section,
+    compressed,
+    even_line,
+    in_order,
+    ordered,
+    positions_under,
+    redistributed,
+    reshaped,
+    starts,
+    whole_along,
+)
+from ..comm.in_step import allgather
+from ..comm.world import World
+from ..ops.elementwise import is_native
+from . import shaping
+from .creation import asarray
+from .fancy_indexing import small_or_spread
+from .sections import of_section, result_layout, section_of
+from .spread import in_step, place_of, world_of
+from .views import Handle
+
+
+def _usable(handle: Any, axis: Any) -> World | None:
+    world = world_of([handle])
+    if world is None or not is_native(handle.dtype) or not handle.size or not handle.ndim:
+        return None
+    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
+        return None
+    return world
+
+
+def _line(handle: Any, world: World) -> Section:
+    section = section_of(handle, world)
+    return reshaped(section, even_line(section.layout.size, world.size))
+
+
+def _sorted(handle: Any, axis: int, world: World, function: Any, *, places: bool) -> Any:
+    """Sorted along an axis that one rank has whole, or that can be made so, or a line by samples."""
+    if handle.ndim == 1:
+        line = _line(handle, world)
+        return small_or_spread(ordered(line)[1] if places else in_order(line), world)
+    section = section_of(handle, world)
+    layout = section.layout
+    if not layout.axes[axis].is_undistributed:
+        whole = whole_along(layout, axis)
+        if whole is None:
+            return NotImplemented
+        section = redistributed(section, whole)
+    made = section.with_block(function(section.block, axis=axis, kind="stable" if places else None))
+    target = result_layout(handle.shape, world)
+    made = redistributed(made, target if target.is_replicated else layout)
+    order = None if places else shaping.order_of(handle)
+    return shaping.in_order(of_section(made, world), order)
+
+
+def by_value(kind: Any, order: Any, stable: Any) -> bool:
+    """Whether elements are to be sorted by their values, in a way that NumPy knows: it refuses others."""
+    if kind is not None or stable is not None:
+        np.sort(np.empty(0), kind=kind, stable=stable)
+    return order is None
+
+
+def sort(handle: Any, axis: Any = -1) -> Any:
+    """A sorted copy, or ``NotImplemented``; it lies as the operand does, a line in even blocks."""
+    if axis is None and isinstance(handle, Handle) and handle._np is None:
+        handle, axis = shaping.ravel(handle), 0
+    world = _usable(handle, axis)
+    if world is None:
+        return NotImplemented
+    in_step(world, "sort", handle, axis)
+    return _sorted(handle, axis % handle.ndim, world, np.sort, places=False)
+
+
+def argsort(handle: Any, axis: Any = -1) -> Any:
+    """The places of the elements in ascending order, of equal ones the first place first."""
+    if axis is None and isinstance(handle, Handle) and handle._np is None:
+        handle, axis = shaping.ravel(handle), 0
+    world = _usable(handle, axis)
+    if world is None:
+        return NotImplemented
+    in_step(world, "argsort", handle, axis)
+    return _sorted(handle, axis % handle.ndim, world, np.argsort, places=True)
+
+
+def unique(handle: Any, *, index: bool, counts: bool) -> Any:
+    """The different elements, ascending, in even blocks; with their first places and how many."""
+    if not isinstance(handle, Handle) or handle._np is not None:
+        return NotImplemented
+    line = shaping.ravel(handle)
+    world = _usable(line, 0)
+    if world is None:
+        return NotImplemented
+    in_step(world, "unique", line, index, counts)
+    if index:
+        values, places = ordered(_line(line, world))
+    else:
+        values = places = in_order(_line(line, world))
+    first = starts(values)
+    found = [small_or_spread(compressed(values, first), world)]
+    if index:
+        found.append(small_or_spread(compressed(places, first), world))
+    if counts:
+        begins = positions_under(first)
+        every = allgather(
+            world.communicator,
+            np.array([begins.block[0] if begins.block.size else -1]),
+            "where counts begin",
+        ).reshape(-1)
+        later = every[world.rank + 1 :]
+        later = later[later >= 0]
+        end = later[:1] if later.size else np.array([values.layout.size])
+        ends = np.concatenate([begins.block[1:], end]) if begins.block.size else begins.block
+        found.append(small_or_spread(begins.with_block(ends - begins.block), world))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def searchsorted(sequence: Any, values: Any, side: str, sorter: Any) -> Any:
+    """The places of distributed values in an ascending sequence that every rank has."""
+    world = world_of([values])
+    if world is None or place_of(sequence) is not None or place_of(sorter) is not None:
+        return NotImplemented
+    in_step(world, "searchsorted", sequence, values, side, sorter)
+    line = asarray(sequence)
+    if line.ndim != 1 or not is_native(values.dtype):
+        return NotImplemented
+    order = None if sorter is None else asarray(sorter)._array()
+    section = section_of(values, world)
+    found = np.asarray(line._array().searchsorted(section.block, side, order))
+    return of_section(section.with_block(found), world)

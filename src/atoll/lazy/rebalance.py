@@ -1,0 +1,73 @@
+"""Results that came out lopsided are laid out evenly.
+
+A slice keeps its owners, so what is computed from ``a[:1000]`` lies on the few ranks that have these rows, and
+whatever is made of it does, too: the others would have nothing to do until the end. Where it lies costs nothing
+as long as it is computed together with what it is for; so nothing is moved at first. But once such a
+result is in memory and is computed with again, it is kept for longer: then it is brought to even blocks, once.
+
+That is for whole arrays of our own. It is not done beside operands that lie as the slice does; nor in a
+program that has laid an array out lopsided itself; nor once somebody has the memory of one.
+"""
+
+from __future__ import annotations
+
+from ..comm.in_step import agree
+from ..config import config
+from ..graph.node import Node, Value, source
+from ..layout import Layout
+from ..ops.elementwise import read
+from ..ops.placement import Place, crosses
+from ..plan.exchange import redistributed
+from .views import cells_of
+
+_ARITHMETIC = frozenset({"call", "cast", "where"})
+
+
+def evened(node: Node) -> bool:
+    """Lay the operands of a node that is being made out evenly, if all of them are lopsided results in memory;
+    whether that was done. Collective."""
+    if node.kind not in _ARITHMETIC:
+        return False
+    results: dict[int, Node] = {}
+    for arg in node.args:
+        if type(arg) is Node and arg.place is not None:
+            result = arg
+            if arg.kind == "read" and arg.value is None and not crosses(arg.params[0]):
+                result = arg.args[0]
+            if result.value is None or not result.place.lopsided:
+                return False
+            if result.geometry.size < max(config.small, 1) or not result.geometry.dense:
+                return False
+            results[id(result)] = result
+    (world,) = {result.place.world for result in results.values()}
+    trail = world.communicator.trail
+    if trail.as_laid_out or not trail.windows:
+        return False
+    values: list[Value] = [result.value for result in results.values() if result.value is not None]
+    pinned = any(value.pinned for value in values)  # which one rank may know alone
+    if any(agree(world.communicator, pinned, "laying out results evenly")):
+        trail.as_laid_out = True
+        return False
+    moved = {number: _moved(result) for number, result in results.items()}
+    args = []
+    for arg in node.args:
+        if type(arg) is Node and id(arg) in moved:
+            arg = moved[id(arg)]
+        elif type(arg) is Node and arg.place is not None:
+            arg = read(moved[id(arg.args[0])], arg.params[0])
+        args.append(arg)
+    node.args = tuple(args)
+    return True
+
+
+def _moved(result: Node) -> Node:
+    """The same value in even blocks; all arrays that have it have that one from now on."""
+    home = result.place
+    layout = Layout.default(result.geometry.shape, home.world.size)
+    block = redistributed(result, layout)
+    made = source(block, result.geometry, place=Place.of(layout, home.world))
+    made.asked = True  # by the node that is being made: nothing may be written into it at once
+    for cell in cells_of(result):
+        cell.node = made
+        made.holders += 1
+    return made

@@ -1,0 +1,496 @@
+"""Reductions: recorded as folds, composed from folds, or left to NumPy.
+
+A fold is recorded where its result is what NumPy's would be: native dtypes, an axis or several,
+a dtype that NumPy would choose or that was asked for. ``initial`` joins the result afterwards;
+``where`` becomes a selection between the element and the identity. Everything else is
+``NotImplemented``, and the caller asks NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..context.call_sites import user_site
+from ..graph.geometry import Geometry
+from ..graph.node import Form, Node, mark_of, node_of
+from ..layout import Layout
+from ..ops import reduction
+from ..ops.elementwise import cast, is_native, read
+from . import shaping
+from .calling import assigned_to, folded, methods, pins_of
+from .creation import recorded
+from .elementwise import binary, general, operand_of
+from .evaluate import evaluate
+from .fallback import by_numpy
+from .float_errors import free
+from .late import scans, scattering
+from .making import from_numpy, of_node, of_small, plain, present
+from .spread import chosen_by, place_of, world_of
+from .views import Handle
+
+NOTHING: Any = np._NoValue
+"""NumPy's own mark of an argument that was not given."""
+
+_IDENTITY: dict[np.ufunc, Any] = {
+    np.add: 0,
+    np.multiply: 1,
+    np.logical_and: True,
+    np.logical_or: False,
+    np.maximum: None,
+    np.minimum: None,
+    np.fmax: None,
+    np.fmin: None,
+    np.bitwise_and: -1,
+    np.bitwise_or: 0,
+    np.bitwise_xor: 0,
+}
+_HALF = np.dtype(np.float16)
+_SINGLE = np.dtype(np.float32)
+_DOUBLE = np.dtype(np.float64)
+_COUNT = np.dtype(np.intp)
+_BOOL = np.dtype(np.bool_)
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
+    """The axes in increasing order, ``None`` where NumPy has an error to raise."""
+    if axis is not None and type(axis) is not int:
+        given = axis if isinstance(axis, tuple) else (axis,)
+        if any(isinstance(one, (bool, np.bool_)) for one in given):
+            return None
+        try:
+            axis = tuple([index(one) for one in given])  # 1.0 is equal to 1, and no axis
+        except TypeError:
+            return None
+    return _axes(axis, ndim)
+
+
+@lru_cache(4096)
+def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:
+    if axis is None:
+        return tuple(range(ndim))
+    try:
+        return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+    except ValueError:
+        return None
+
+
+@lru_cache(4096)
+def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dtype[Any] | None:
+    """The dtype in which to fold, or ``None`` where NumPy has to say."""
+    if ufunc is np.logical_and or ufunc is np.logical_or:
+        return _BOOL if dtype is None or np.dtype(dtype) == _BOOL else None
+    if dtype is not None:
+        wanted: np.dtype[Any] = np.dtype(dtype)
+        fits = is_native(wanted) and not (operand.kind == "c" and wanted.kind != "c")
+        if not fits or (wanted.kind == "b" and ufunc is not np.maximum and ufunc is not np.minimum):
+            return None
+        if ufunc is np.add or ufunc is np.multiply or wanted == operand:
+            return wanted
+        return None
+    try:
+        resolve: Any = ufunc.resolve_dtypes
+        found: np.dtype[Any] = resolve((None, operand, None), reduction=True)[2]
+    except TypeError:
+        return None
+    return found
+
+
+def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
+    """The elements where the mask is true, ``rest`` elsewhere."""
+    mask = operand_of(where)
+    own: Geometry = handle._geometry
+    if mask is None or mask.kind != _BOOL or mask.now:
+        return None
+    if mask.geometry is not None:
+        try:
+            if np.broadcast_shapes(mask.geometry.shape, own.shape) != own.shape:
+                return None
+        except ValueError:
+            return None
+    chosen_by(where, handle)
+    node = handle._node()
+    return Node("where", (mask.node, node, rest), node.geometry, (), "where", user_site())
+
+
+_AT_ONCE = 1 << 22
+
+
+def _truths(handle: Any) -> Any:
+    """The truth values of an array that are in memory, and so few that NumPy has looked at them
+    before a plan is found; else ``None``."""
+    geometry: Geometry = handle._geometry
+    if geometry.dtype != _BOOL or not 0 < geometry.size <= _AT_ONCE or not geometry.ndim:
+        return None
+    node = handle._cell.node
+    return handle._array() if node.value is not None and node.place is None else None
+
+
+_folds: dict[Any, Form] = {}
+"""What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
+
+
+def reduce(
+    ufunc: np.ufunc,
+    handle: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOTHING,
+    where: Any = True,
+) -> Any:
+    """``ufunc.reduce``, recorded; ``NotImplemented`` where NumPy has to do it."""
+    if handle._np is not None or ufunc not in _IDENTITY or not free():
+        return NotImplemented
+    geometry: Geometry = handle._geometry
+    plainly = (
+        dtype is None
+        and out is None
+        and keepdims is False
+        and initial is NOTHING
+        and where is True
+        and (axis is None or type(axis) is int)
+    )
+    if plainly and axis is None and geometry.dtype == _BOOL:
+        truths = _truths(handle)
+        if truths is not None and (ufunc is np.logical_or or ufunc is np.logical_and):
+            return truths.any() if ufunc is np.logical_or else truths.all()
+        if truths is not None and ufunc is np.add:
+            return np.int_(np.count_nonzero(truths))
+    if plainly and (axis is None or type(axis) is int or type(axis) is tuple):
+        found = _folds.get((ufunc, geometry.number, axis))
+        cell = handle._cell
+        home = cell.node.place
+        if found is not None and (home is None or (home.held_once and geometry.is_base)):
+            args = (cell.node if geometry.is_base else read(cell.node, geometry),)
+            node = node_of(found, args, user_site())
+            del args
+            if cell.pins:
+                evaluate((node,))
+            return shaping.like(handle, of_node(node))
+    if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
+        return NotImplemented
+    axes = axes_of(axis, geometry.ndim)
+    if not axes or not (keepdims is NOTHING or type(keepdims) is bool or type(keepdims) is int):
+        return NotImplemented
+    result_dtype = _result_dtype(ufunc, geometry.dtype, dtype)
+    if result_dtype is None or not is_native(result_dtype):
+        return NotImplemented
+    identity = _IDENTITY[ufunc]
+    if initial is not NOTHING and initial is not None:
+        initial = plain(initial)
+        if not np.isscalar(initial) or not np.can_cast(
+            np.asarray(initial), result_dtype, "same_kind"
+        ):
+            return NotImplemented
+        if ufunc is np.add and np.any(np.equal(initial, 0) & np.signbit(np.real(initial))):
+            return NotImplemented  # a sum of our own begins with 0.0
+        try:
+            identity = result_dtype.type(initial)
+        except (OverflowError, ValueError, TypeError):
+            return NotImplemented
+    keepdims = bool(keepdims) if keepdims is not NOTHING else False
+    if where is True or where is NOTHING:
+        operand = handle._node()
+    else:
+        if identity is None:
+            return NotImplemented
+        neutral = _IDENTITY[ufunc] if _IDENTITY[ufunc] is not None else identity
+        masked = _masked(handle, where, geometry.dtype.type(neutral))
+        if masked is None:
+            return NotImplemented
+        operand = masked
+    if operand.place is not None:
+        operand = _held_once(operand, axes)
+    inner = result_dtype
+    if result_dtype == _HALF and ufunc is np.add:
+        inner = _SINGLE
+    site = user_site()
+    if inner != geometry.dtype:
+        operand = cast(operand, inner, site)
+    form = reduction.reduced_geometry(geometry, axes, keepdims, inner)
+    node = reduction.fold(ufunc, operand, axes, keepdims, inner, site, form)
+    # The code of a node that lies on ranks may say where.
+    if plainly and inner == result_dtype == geometry.dtype and node.place is None:
+        if len(_folds) >= 4096:
+            _folds.clear()
+        code = node.identify()
+        mark = mark_of(code, form, node.params, (True,))
+        found = "reduce", form, node.params, ufunc.__name__, code, mark
+        _folds[ufunc, geometry.number, axis] = found
+    del operand
+    if handle._cell.pins:
+        evaluate((node,))
+    result = _in_dtype(of_node(node), result_dtype)
+    if initial is not NOTHING and initial is not None:
+        result = general(ufunc, result, identity)
+    return finished(handle, result, out)
+
+
+def _held_once(operand: Node, axes: tuple[int, ...]) -> Node:
+    """The operand of a fold over ranks, in blocks where several of them hold the same elements."""
+    layout: Layout = operand.place.layout
+    shared = layout.copies > 1 and (
+        layout.cells == 1 or any(layout.grid[axis] > 1 for axis in axes)
+    )
+    if not shared and not any(layout.axes[axis].overlaps for axis in axes):
+        return operand
+    once = Layout(layout.shape, "b" + "n" * (layout.ndim - 1), size=layout.processes)
+    held: Node = of_node(operand).redistribute(once)._node()
+    return held
+
+
+def finished(handle: Any, result: Any, out: Any) -> Any:
+    """The result in the class of the operand, or written into ``out``."""
+    if out is None or out is NOTHING:
+        return shaping.like(handle, result)
+    if type(out) is tuple and len(out) == 1:
+        out = out[0]
+    target: Any = out
+    if isinstance(out, Handle) and (target.dtype, target.shape) == (result.dtype, result.shape):
+        return assigned_to(target, result)
+    return NotImplemented
+
+
+def _count(handle: Any, axes: tuple[int, ...]) -> int:
+    return prod([handle.shape[k] for k in axes])
+
+
+def _divided(total: Any, count: int, dtype: np.dtype[Any]) -> Any:
+    """``total / count`` as NumPy's mean divides: by a full-size integer, rounded back once."""
+    return _in_dtype(general(np.true_divide, total, np.intp(count)), dtype)
+
+
+def _in_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A result of a composition, brought to the dtype that it shall have."""
+    if value.dtype == dtype:
+        return value
+    if not isinstance(value, Handle):
+        return value.astype(dtype)
+    return of_node(cast(value._node(), dtype, user_site()))
+
+
+def mean(handle: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
+    """The arithmetic mean."""
+    if where is not True and where is not NOTHING:
+        return NotImplemented
+    own = handle.dtype
+    result_dtype = own if dtype is None else np.dtype(dtype)
+    inner = result_dtype
+    if dtype is None and own.kind in "iub":
+        inner = result_dtype = _DOUBLE
+    elif dtype is None and own == _HALF:
+        inner = _SINGLE
+    if inner.kind not in "fc":
+        return NotImplemented
+    total = reduce(np.add, handle, axis, inner, None, keepdims)
+    if total is NotImplemented:
+        return NotImplemented
+    axes = axes_of(axis, len(handle.shape))
+    assert axes is not None
+    return finished(handle, _divided(total, _count(handle, axes), result_dtype), out)
+
+
+def variance(
+    handle: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, center: Any
+) -> Any:
+    """The variance: the mean of the squared distances from the mean."""
+    if (where is not True and where is not NOTHING) or handle._np is not None:
+        return NotImplemented
+    own: np.dtype[Any] = handle.dtype
+    axes = axes_of(axis, len(handle.shape))
+    if not axes or not is_native(own) or handle.size == 0:
+        return NotImplemented
+    count = _count(handle, axes) - ddof
+    if not isinstance(ddof, (int, float)) or not count > 0:
+        return NotImplemented
+    if own.kind == "c":
+        if dtype is not None or center is not NOTHING:
+            return NotImplemented
+        parts = [
+            variance(part, axis, None, None, ddof, keepdims, True, NOTHING)
+            for part in (shaping.real(handle), shaping.imag(handle))
+        ]
+        if parts[0] is NotImplemented:
+            return NotImplemented
+        return finished(handle, general(np.add, *parts), out)
+    inner = np.dtype(dtype) if dtype is not None else (_DOUBLE if own.kind in "iub" else own)
+    if inner.kind != "f":
+        return NotImplemented
+    if center is NOTHING:
+        center = mean(handle, axis, inner, None, True, True)
+        if center is NotImplemented:
+            return NotImplemented
+    distance = general(np.subtract, handle, center)
+    squares = general(np.square, distance)
+    del distance
+    total = reduce(np.add, squares, axis, inner, None, keepdims)
+    if total is NotImplemented:
+        return NotImplemented
+    del squares
+    divisor = np.intp(count) if isinstance(ddof, int) else np.float64(count)
+    return finished(handle, _in_dtype(general(np.true_divide, total, divisor), inner), out)
+
+
+def deviation(*args: Any) -> Any:
+    """The square root of the variance."""
+    handle, out = args[0], args[3]
+    squared: Any = variance
+    result = squared(*args[:3], None, *args[4:])
+    if result is NotImplemented:
+        return NotImplemented
+    return finished(handle, general(np.sqrt, result), out)
+
+
+def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    """``argmin`` or ``argmax``."""
+    if handle._np is not None or not free():
+        return NotImplemented
+    geometry: Geometry = handle._geometry
+    if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
+        return NotImplemented
+    axes = axes_of(axis, geometry.ndim)
+    if axes is None or (axis is not None and len(axes) != 1) or isinstance(axis, (tuple, list)):
+        return NotImplemented
+    keepdims = bool(keepdims) if keepdims is not NOTHING else False
+    world = world_of([handle])
+    if world is not None and (axis is not None or not _in_blocks(handle)):
+        return finished(handle, scans.position(name, handle, axis, keepdims, world), out)
+    if out is None and axis is None and not keepdims:
+        truths = _truths(handle)
+        if truths is not None:
+            return getattr(truths, name)()
+    node = reduction.position(name, handle._node(), axes, keepdims, user_site())
+    if handle._cell.pins:
+        evaluate((node,))
+    return finished(handle, of_node(node), out)
+
+
+def _in_blocks(handle: Any) -> bool:
+    place = place_of(handle)
+    return place is None or place.layout.is_block
+
+
+def _accumulate(
+    ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
+) -> Any:
+    if ufunc not in _IDENTITY or not isinstance(array, Handle):  # parts are joined in any order
+        return NotImplemented
+    if axis is None and len(array._shape_of_view().shape) != 1:  # NumPy refuses it
+        return NotImplemented
+    target = out[0] if isinstance(out, tuple) else out
+    if target is not None and not isinstance(target, Handle):
+        return NotImplemented
+    result = scans.accumulate(ufunc, array, axis, dtype, None)
+    return finished(array, result, target) if result is not NotImplemented else result
+
+
+def _on_ranks(name: str) -> Callable[..., Any]:
+    def method(ufunc: np.ufunc, array: Any, *args: Any, **options: Any) -> Any:
+        if place_of(array) is None or not free():
+            return NotImplemented
+        if name == "reduceat" and ufunc not in _IDENTITY:  # parts are joined in any order
+            return NotImplemented
+        return getattr(scattering, name)(ufunc, array, *args, **options)
+
+    return method
+
+
+methods["accumulate"] = _accumulate
+methods["at"] = _on_ranks("at")
+methods["reduceat"] = _on_ranks("reduceat")
+
+
+def span(handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    """The largest minus the smallest element."""
+    full = axis is None and (keepdims is NOTHING or not keepdims)  # then still in one pass
+    largest = reduce(np.maximum, handle, axis, None, None, full or keepdims)
+    if largest is NotImplemented:
+        return NotImplemented
+    smallest = reduce(np.minimum, handle, axis, None, None, full or keepdims)
+    result = general(np.subtract, largest, smallest)
+    return finished(handle, result[(0,) * result.ndim] if full else result, out)
+
+
+def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
+    """How many elements are not zero."""
+    if handle._np is not None or not is_native(handle._geometry.dtype):
+        return NotImplemented
+    if axis is None and not keepdims:
+        truths = _truths(handle)
+        if truths is not None:
+            return np.int_(np.count_nonzero(truths))
+    node = cast(cast(handle._node(), _BOOL), _COUNT)
+    return reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
+
+
+_times = binary(np.multiply)[0]
+
+
+def product_sum(a: Any, b: Any) -> Any:
+    """``dot`` of two arrays of one axis, as the fold of a product."""
+    if not (isinstance(a, Handle) and isinstance(b, Handle)) or not free():
+        return NotImplemented
+    if a._np is not None or b._np is not None:
+        return NotImplemented
+    one, two = a._geometry, b._geometry
+    if one.ndim != 1 or one.shape != two.shape or one.size == 0:
+        return NotImplemented
+    if one.dtype != two.dtype or one.dtype.char not in "fdFD":
+        return NotImplemented
+    return reduce(np.add, _times(a, b))
+
+
+def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
+    """The result of a fold of an array of a user's class, unless it is an ``out`` that was given."""
+    return result if any(result is one for one in given) else folded(handle, result)
+
+
+def _position_in_class(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
+    """The same for positions, which stay numbers."""
+    return shaping.like(handle, result) if getattr(result, "ndim", 0) else result
+
+
+def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of arrays: NumPy's on small ones, ``record`` on large ones, NumPy's on their data."""
+    small_method = getattr(np.ndarray, name)
+    in_class = _position_in_class if name in ("argmin", "argmax") else _in_class_of
+
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        small = self._np
+        if small is None and not args and not options and self._geometry.short:
+            small = present(self)
+        if small is not None:
+            if not args and not options:
+                result = of_small(small_method(small))
+            else:
+                result = by_numpy(small_method, (self, *args), options)
+            return (
+                result
+                if type(self) is Handle.array_type
+                else in_class(self, result, (*args, *options.values()))
+            )
+        result = record(self, *args, **options)
+        if result is NotImplemented:
+            result = by_numpy(small_method, (self, *args), options)
+        return (
+            result
+            if type(self) is Handle.array_type
+            else in_class(self, result, (*args, *options.values()))
+        )
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = small_method.__doc__
+    return call
+
+
+__all__ = [
+    "NOTHING", "count_nonzero", "deviation", "from_numpy", "mean", "method", "pins_of", "position",
+    "product_sum", "reduce", "span", "variance",
+]  # fmt: skip

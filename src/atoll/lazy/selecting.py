@@ -1,0 +1,177 @@
+"""Functions of elements that are no ufuncs: selections, limits, rounding, products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..context.call_sites import user_site
+from ..graph.node import Node
+from ..ops.elementwise import cast, is_native, result_geometry
+from . import creation, reductions, shaping
+from .calling import call
+from .elementwise import general, operand_of, together
+from .evaluate import evaluate
+from .fallback import by_numpy
+from .float_errors import free
+from .late import products
+from .making import from_numpy
+from .spread import chosen_by, place_of
+from .views import Handle
+
+_BOOL = np.dtype(np.bool_)
+_CLIP: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """``x`` where the condition holds, ``y`` elsewhere."""
+    result = _where(condition, x, y)
+    return by_numpy(np.where, (condition, x, y), {}) if result is NotImplemented else result
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    operands = []
+    for value in (condition, x, y):
+        operand = operand_of(value)
+        if operand is None:
+            return NotImplemented
+        operands.append(operand)
+    if not free() or not any(operand.large for operand in operands):
+        return NotImplemented
+    try:
+        kinds = [
+            o.node if isinstance(o.kind, type) else o.kind for o in operands[1:]
+        ]  # a dtype equals its type
+        dtype = np.result_type(*kinds)
+        geometries = [o.geometry for o in operands if o.geometry is not None]
+        geometry = result_geometry(geometries, dtype)
+        args: list[Any] = []
+        for operand, wanted in zip(operands, (_BOOL, dtype, dtype)):
+            if operand.geometry is None:
+                number = operand.node
+                args.append(wanted.type(bool(number) if wanted == _BOOL else number))
+            else:
+                args.append(cast(operand.node, wanted) if wanted == _BOOL else operand.node)
+    except (OverflowError, TypeError, ValueError):
+        return NotImplemented  # NumPy raises it
+    if not is_native(dtype):
+        return NotImplemented
+    chosen_by(condition, x, y)
+    node = Node("where", tuple(args), geometry, (), "where", user_site())
+    if any(operand.now for operand in operands):
+        del args
+        if node.weight < 0:
+            Handle.captured(node)
+        else:
+            evaluate((node,))
+    return creation.recorded(node)
+
+
+def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> Any:
+    """The first choice whose condition holds."""
+    usable = (
+        len(conditions) == len(choices)
+        and len(choices) > 0
+        and all(getattr(c, "dtype", None) == _BOOL for c in conditions)
+        and any(isinstance(v, Handle) and v._np is None for v in (*conditions, *choices))
+    )
+    if not usable:
+        return by_numpy(np.select, (list(conditions), list(choices), default), {})
+    kinds = [getattr(v, "dtype", v) for v in (*choices, default)]
+    numbers = all(isinstance(k, (np.dtype, int, float, complex)) for k in kinds)
+    dtype = np.result_type(*kinds) if numbers else _BOOL
+    own = [k if isinstance(k, np.dtype) else np.asarray(k).dtype for k in kinds]
+    if not numbers or not all(np.can_cast(k, dtype, "same_kind") for k in own[:-1]):
+        return by_numpy(np.select, (list(conditions), list(choices), default), {})
+    # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer
+    result: Any
+    *choices, result = [
+        v if isinstance(v, Handle) else np.asarray(v).astype(dtype)[()] for v in (*choices, default)
+    ]
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        result = where(condition, choice, result)
+    result = result if result.dtype == dtype else creation.astype(result, dtype)
+    return shaping.in_order(result, None)
+
+
+def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Any:
+    """Limited to a range; ``None`` is no limit."""
+    if options or handle._np is not None or handle.dtype.kind not in "biuf":
+        if out is not None:
+            options = {**options, "out": out}
+            if isinstance(out, Handle) and not options.get("casting"):
+                one = np.empty(0, handle.dtype)
+                _CLIP(one, one, one, out=np.empty(0, out.dtype))  # type: ignore[attr-defined]
+        return shaping.like(handle, by_numpy(np.ndarray.clip, (handle, low, high), options))
+    if handle.dtype.kind in "iu":
+        info = np.iinfo(handle.dtype)
+        if type(low) is int and low <= info.min:
+            low = None
+        if type(high) is int and high >= info.max:
+            high = None
+    outs = {} if out is None else {"out": out}
+    if low is None and high is None:
+        return call(np.positive, (handle,), outs)
+    if low is None:
+        return call(np.minimum, (handle, high), outs)
+    if high is None:
+        return call(np.maximum, (handle, low), outs)
+    return call(_CLIP, (handle, low, high), outs)
+
+
+def rounded(handle: Any, decimals: Any, out: Any) -> Any:
+    """Rounded half to even, at so many decimals."""
+    usable = (
+        handle._np is None and handle.dtype.char in "fd" and type(decimals) is int and out is None
+    )
+    if not usable:
+        options = {} if out is None else {"out": out}
+        return by_numpy(np.ndarray.round, (handle, decimals), options)
+    if decimals == 0:
+        return call(np.rint, (handle,), {})
+    scale = 10.0 ** abs(decimals)
+    forth, back = (np.multiply, np.true_divide) if decimals > 0 else (np.true_divide, np.multiply)
+    made = general(back, general(np.rint, general(forth, handle, scale)), scale)
+    return shaping.in_order(made, shaping.turned_order(handle))
+
+
+def dot(a: Any, b: Any, out: Any) -> Any:
+    """The matrix product of any two arrays."""
+    if out is None:
+        result = reductions.product_sum(a, b)
+        if result is NotImplemented:
+            result = products.dot(a, b)
+        if result is not NotImplemented:
+            return result
+    return by_numpy(np.dot, (a, b), {} if out is None else {"out": out})
+
+
+def resized(handle: Any, shape: Any, refcheck: Any = True) -> Any:
+    """A copy of another size, cut off or filled up with zeros."""
+    if type(refcheck) is not bool:
+        np.empty(0).resize(0, refcheck=refcheck)  # NumPy's words
+    if shape in ((None,), ()):
+        return handle
+    if len(shape) == 1 and not isinstance(shape[0], int):
+        shape = shape[0]
+    wanted = creation.shape_of(shape)
+    if place_of(handle) is not None:
+        cut = creation.zeros((prod(wanted),), handle.dtype, "C")
+        n = min(handle.size, cut.shape[0])
+        cut[:n] = shaping.ravel(handle)[:n]
+        return shaping.copied(shaping.reshape(cut, wanted))
+    array = handle._array()
+    made = np.zeros(wanted, array.dtype)
+    n = min(made.size, array.size)
+    made.reshape(-1)[:n] = array.reshape(-1)[:n]
+    return from_numpy(made)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    return products.matmul(a, b)
+
+
+together[np.matmul] = _matmul

@@ -1,0 +1,377 @@
+"""Views of another shape, and copies where no view will do.
+
+A view is a geometry; NumPy finds it on the shadow (see :mod:`..graph.geometry`), under the
+same name as on a small array. Where NumPy would copy, a copy is recorded, and viewed.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Hashable
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..context.call_sites import user_site
+from ..graph.geometry import Geometry, copied_order, dense, kept_order
+from ..graph.node import Node, new, source
+from ..ops.elementwise import result_geometry
+from .evaluate import evaluate
+from .making import from_numpy, of_small, of_view, present
+from .making import in_class as in_class
+from .views import Cell, Handle, boxed
+
+Array = np.ndarray[Any, Any]
+
+
+def like(handle: Handle, result: Any) -> Any:
+    """``result`` in the class of ``handle``, if that is a subclass of the user's."""
+    kind = type(handle)
+    if kind is Handle.array_type or not isinstance(result, Handle):
+        return result
+    if not handle.inherits:
+        return result
+    return in_class(kind, result, handle)
+
+
+def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
+    """The view that ``make`` takes of a small array, or of the shadow of a large one."""
+    small = handle._np
+    if small is not None:
+        result = of_small(make(small))
+    else:
+        handle._cell.viewed_from(handle)
+        result = of_view(handle._cell, handle._geometry.derived(key, make))
+    return result if type(handle) is Handle.array_type else like(handle, result)
+
+
+def is_view_of(one: Handle, other: Handle) -> bool:
+    """Whether two handles show the same memory."""
+    if one._np is not None:
+        return other._np is not None and bool(np.may_share_memory(one._np, other._np))
+    return other._np is None and one._cell is other._cell
+
+
+def _dense_for(geometry: Geometry, order: str) -> Geometry:
+    """The base in which a copy of ``geometry`` in some memory order lies."""
+    shape, dtype = geometry.shape, geometry.dtype
+    fortran = geometry.shadow.flags.f_contiguous
+    if order == "C" or (order == "A" and not (fortran and not geometry.c_contiguous)):
+        return dense(shape, dtype)
+    if order in "FA":
+        return dense(shape, dtype, None if len(shape) < 2 else tuple(reversed(range(len(shape)))))
+    return dense(shape, dtype, copied_order(geometry))
+
+
+def copied(handle: Handle, order: Any = "C") -> Any:
+    """An array of its own with the same elements."""
+    small = handle._np
+    if small is None and order == "C" and type(handle) is Handle.array_type:
+        cell, geometry = handle._cell, handle._geometry
+        if geometry.dense and geometry.c_contiguous and not cell.pins:
+            return of_view(boxed(new(Cell), cell.node), geometry)
+    if order != "C":
+        order = "C" if order is None else str(order).upper()
+    if small is not None or order not in ("C", "F", "A", "K"):
+        return like(handle, of_small(handle._array().copy(order)))
+    cell, geometry = handle._cell, handle._geometry
+    short = present(handle) if geometry.short and not geometry.is_base else None
+    if short is not None:
+        return like(handle, from_numpy(short.copy(order)))
+    if order == "C" and geometry.dense and geometry.c_contiguous and not cell.pins:
+        return like(handle, of_view(type(cell)(cell.node), geometry))
+    target = _dense_for(geometry, order)
+    if cell.pins:
+        node = Node("cast", (handle._node(),), target, site=user_site())
+        evaluate((node,))
+        return like(handle, of_view(Cell(node), target))
+    if geometry.is_base and target is geometry:
+        made = of_view(type(cell)(cell.node), geometry)
+    elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
+        made = of_view(type(cell)(handle._node()), target)
+    else:
+        node = Node("read", (cell.node,), target, (geometry,), site=user_site())
+        made = of_view(type(cell)(node), target)
+    return like(handle, made)
+
+
+def order_of(handle: Any) -> tuple[int, ...] | None:
+    """The axes from the slowest to the fastest, as NumPy keeps them in a result like this; ``None``: C order."""
+    return kept_order(handle.shape, (handle._shape_of_view(),))
+
+
+def turned_order(handle: Any) -> tuple[int, ...] | None:
+    """The order that NumPy gives results that follow columns only where all of an operand does."""
+    flags = handle._shape_of_view().shadow.flags
+    turned = flags.f_contiguous and not flags.c_contiguous
+    return tuple(reversed(range(len(handle.shape)))) if turned else None
+
+
+def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
+    """A new array with its elements in another order of memory; ``None`` stands for C order.
+
+    On ranks that is what programs see of it, in strides and views; the blocks stay as they are.
+    """
+    if not isinstance(result, Handle):
+        return result
+    small = result._np
+    if order is not None and len(order) != len(result._shape_of_view().shape):
+        return result
+    if small is not None:
+        if order is None:
+            return result if small.flags.carray else like(result, of_small(small.copy()))
+        turned = np.empty_like(small.transpose(order), order="C").transpose(np.argsort(order))
+        own = np.empty_like(turned)  # in its own memory, in this order
+        own[...] = small
+        return like(result, of_small(own))
+    geometry = result._geometry
+    target = dense(geometry.shape, geometry.dtype, order)
+    if geometry is target:
+        return result
+    cell = result._cell
+    node, value = cell.node, cell.node.value
+    if geometry.is_base and value is not None and node.place is not None:
+        made = source(value.array, target, place=node.place)
+    else:
+        made = Node("read", (node,), target, (geometry,), site=user_site())
+    return like(result, of_view(type(cell)(made), target))
+
+
+_WHOLE = frozenset({int})
+
+
+def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
+    """A shape in any of the forms that NumPy takes."""
+    made: tuple[int, ...]
+    if type(shape) is tuple and shape.count(-1) < 2 and _WHOLE.issuperset(map(type, shape)):
+        return shape
+    try:
+        made = (index(shape),)
+    except TypeError:
+        made = tuple([index(n) for n in shape])
+        if any(isinstance(n, (bool, np.bool_)) for n in shape) or made.count(-1) > 1:
+            np.empty(1).reshape(shape)  # NumPy's words
+    return made
+
+
+def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    """The elements in another shape: a view where NumPy has one, else a copy."""
+    small = handle._np
+    if small is not None:
+        if copy is None and type(handle) is Handle.array_type:
+            return of_small(small.reshape(shape, order=order))
+        return like(handle, of_small(np.reshape(small, shape, order=order, copy=copy)))
+    shape = _shape_of(handle, shape)
+    order = "C" if order is None else str(order).upper()
+    if order not in ("C", "F", "A"):
+        np.empty(0).reshape(-1, order=order)  # NumPy's words for what is wrong with it
+    geometry = handle._geometry
+    if order == "A":
+        order = "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
+    found = None if copy else _reshaped(geometry, shape, order)
+    if found is None:
+        if copy is False:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        handle = copied(handle, order)
+        if handle._np is not None:  # a short piece of something large
+            return like(handle, of_small(handle._np.reshape(shape, order=order)))
+        found = _reshaped(handle._geometry, shape, order)
+        assert found is not None
+    handle._cell.viewed_from(handle)
+    return like(handle, of_view(handle._cell, found))
+
+
+def _reshaped(geometry: Geometry, shape: tuple[int, ...], order: str) -> Geometry | None:
+    if order == "C":
+        return geometry.reshaped(shape)
+    try:
+        return geometry.derived(
+            ("reshape", shape, order), lambda s: np.reshape(s, shape, order="F", copy=False)
+        )
+    except ValueError:
+        geometry.reshaped(shape)  # raises where no copy would help
+        return None
+
+
+def flatten(handle: Handle, order: Any = "C") -> Any:
+    """A copy with one axis."""
+    small = handle._np
+    if small is not None:
+        return like(handle, of_small(small.flatten(order)))
+    order = _flat_order(handle._geometry, order)
+    if order == "C" and handle._geometry.c_contiguous:
+        return copied(reshape(handle, (-1,)))
+    if order == "K":
+        axes = order_of(handle)
+        turned = handle if axes is None else transpose(handle, axes)
+        return reshape(copied(turned), (-1,))
+    return reshape(copied(handle, order), (-1,), order)
+
+
+def _flat_order(geometry: Geometry, order: Any) -> str:
+    order = "C" if order is None else str(order).upper()
+    if order not in ("C", "F", "A", "K"):
+        np.empty(0).flatten(order)
+    if order == "A":
+        return "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
+    return str(order)
+
+
+def ravel(handle: Handle, order: Any = "C") -> Any:
+    """One axis: a view where the elements lie in that order already."""
+    small = handle._np
+    if small is not None:
+        return like(handle, of_small(small.ravel(order)))
+    geometry = handle._geometry
+    if order == "C" and geometry.c_contiguous:
+        handle._cell.viewed_from(handle)
+        flat = geometry.reshaped((-1,))
+        assert flat is not None
+        return like(handle, of_view(handle._cell, flat))
+    order = _flat_order(geometry, order)
+    if order == "C" and geometry.c_contiguous:
+        return reshape(handle, (-1,))
+    flags = geometry.shadow.flags
+    if order == "F" and flags.f_contiguous:
+        return reshape(handle, (-1,), "F")
+    if order == "K":
+        return _ravel_as_it_lies(handle)
+    return flatten(handle, order)
+
+
+def _ravel_as_it_lies(handle: Handle) -> Any:
+    geometry = handle._geometry
+    axes = tuple(sorted(range(geometry.ndim), key=lambda k: -abs(geometry.strides[k])))
+    turned = view(handle, ("transpose", axes), lambda s: s.transpose(axes))
+    if turned._geometry.c_contiguous:
+        return reshape(turned, (-1,))
+    return flatten(handle, "K")
+
+
+def set_shape(handle: Handle, shape: Any) -> None:
+    """``a.shape = shape``."""
+    small = handle._np
+    if small is not None:
+        handle._np = _small_with_shape(small, shape)
+        return
+    found = handle._geometry.reshaped(_shape_of(handle, shape))
+    if found is None:
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the "
+            "desired shape."
+        )
+    handle._geometry = found
+
+
+def set_strides(handle: Handle, strides: Any) -> None:
+    """``a.strides = strides``, where NumPy finds that they stay within the memory."""
+
+    def strided(array: Array) -> Array:
+        made = array.view()
+        made.strides = strides
+        return made
+
+    if handle._np is not None:
+        handle._np = strided(handle._np)
+        return
+    geometry = handle._geometry
+    made = strided(geometry.shadow)
+    ends = [stride * (n - 1) for stride, n in zip(made.strides, made.shape, strict=True)]
+    first = geometry.offset + sum(min(end, 0) for end in ends)
+    last = geometry.offset + sum(max(end, 0) for end in ends) + made.itemsize
+    if made.size and (first < 0 or last > geometry.base.size * geometry.base.dtype.itemsize):
+        raise ValueError("strides is not compatible with available memory")
+    key = ("strides", made.strides)
+    handle._geometry = geometry.derived(key, lambda shadow: made)
+
+
+def _small_with_shape(small: Array, shape: Any) -> Array:
+    made = small.view()
+    made.shape = shape
+    return made
+
+
+def transpose(handle: Handle, axes: Any = None) -> Any:
+    """The axes in another order, by default reversed."""
+    if axes is None:
+        return view(handle, "T", lambda s: s.T)
+    axes = tuple(axes)
+    return view(handle, ("transpose", axes), lambda s: s.transpose(axes))
+
+
+def broadcast_to(handle: Handle, shape: Any) -> Any:
+    """The read-only view that repeats the elements to ``shape``."""
+    shape = _shape_of(handle, shape)
+    return view(handle, ("broadcast", shape), lambda s: np.broadcast_to(s, shape))
+
+
+def real(handle: Handle) -> Any:
+    """The real parts."""
+    if handle.dtype.kind != "c" and handle.dtype.kind != "O":  # type: ignore[attr-defined]
+        return handle
+    return view(handle, "real", lambda s: s.real)
+
+
+def imag(handle: Handle) -> Any:
+    """The imaginary parts: a view of complex elements, read-only zeros otherwise."""
+    if handle._np is not None or handle._geometry.dtype.kind == "c":
+        return view(handle, "imag", lambda s: s.imag)
+    geometry = handle._geometry
+    node = Node("fill", (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype))
+    return like(handle, view(of_view(Cell(node), node.geometry), "read-only", read_only))
+
+
+def read_only(array: Array) -> Array:
+    """A view that may not be written through."""
+    made = array.view()
+    made.flags.writeable = False
+    return made
+
+
+def of_dtype(handle: Handle, dtype: Any) -> Any:
+    """The same memory, taken for elements of another dtype."""
+    return view(handle, ("view", np.dtype(dtype)), lambda s: s.view(dtype))
+
+
+def writeable_again(handle: Handle) -> Geometry:
+    """The geometry of a read-only view that may be written through once more, or NumPy's error."""
+    owner = handle._cell.first()
+    owned = owner is None or owner is handle or owner._geometry.writeable
+    if not (owned and handle._cell.writeable):
+        np.frombuffer(b"0", np.uint8).flags.writeable = True  # NumPy's words
+    return handle._cell.geometry.at(
+        handle._geometry.shadow, handle._geometry.offset, writeable=True
+    )
+
+
+def base_of(handle: Handle) -> Any:
+    """What ``handle`` is a view of, or ``None``."""
+    small = handle._np
+    if small is not None:
+        owner = small.base
+        return _shown(owner) if type(owner) is np.ndarray else owner
+    cell = handle._cell
+    known = cell.first()
+    if known is handle or (known is None and handle._geometry.is_base):
+        return None
+    if known is None:
+        known = of_view(cell, cell.geometry)
+        cell.viewed_from(known)
+    return known
+
+
+def _shown(array: Array) -> Any:
+    """The array of ours that shows this memory of NumPy's: who looks for a base pays for the search."""
+    for one in gc.get_referrers(array):
+        if isinstance(one, Handle) and one._np is array:
+            return one
+    return of_small(array)
+
+
+def become(handle: Handle, other: Handle) -> None:
+    """Make ``handle`` show what ``other`` shows."""
+    handle._np = other._np
+    if other._np is None:
+        handle._cell = other._cell
+        handle._geometry = other._geometry

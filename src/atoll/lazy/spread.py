@@ -1,0 +1,142 @@
+"""Whether values lie on several ranks, and on which; and what ranks say of what they do with them together."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World, current_world
+from ..config import config
+from ..errors import WorldError
+from ..graph.geometry import Geometry
+from ..graph.words import view_text
+from ..ops.fingerprint import dtype_words, of_layout, of_view
+from ..ops.placement import Place, placed_view
+from .float_errors import free
+from .views import Handle
+
+
+def place_of(value: Any) -> Place | None:
+    """The place of an array, views included; ``None`` where every rank has it."""
+    if not isinstance(value, Handle) or value._np is not None:
+        return None
+    place = value._cell.node.place
+    if place is None or value._geometry.is_base:
+        return place  # type: ignore[no-any-return]
+    return placed_view(place, value._geometry)
+
+
+def world_of(values: Iterable[Any]) -> World | None:
+    """The world of several ranks on which one of the values lies, if there is one."""
+    found: World | None = None
+    for value in values:
+        place = place_of(value)
+        if place is None or place.world.size == 1:
+            continue
+        if found is not None and place.world is not found and place.world != found:
+            raise WorldError(
+                f"one operand lies on {found!r}, another on {place.world!r}; "
+                "arrays of different worlds do not mix"
+            )
+        found = place.world
+    return None if not free() else found
+
+
+SHORT_LIST = 16
+"""Of lists of up to so many values each value is said, of longer ones a digest."""
+
+DECIDING = 1 << 18
+"""Up to how many elements an array that every rank has yet to compute is computed to be compared."""
+
+
+def in_step(world: World, name: str, *facts: Any) -> None:
+    """Note on the trail what all ranks do together here, before they do it.
+
+    What such a function computes on a rank's own block may need no message, and messages of one size look alike:
+    ranks that call another function, or the same one with other shapes, axes or words, would give a wrong number. Whatever
+    decides which elements are read or written is compared: views, and the integers and truth values of arguments, which
+    are indices and masks. Other numbers are values, and compared where ``config.debug`` says so.
+    """
+    exact: list[Any] = []
+    debug = config.debug
+    words = f"{name}({', '.join([_said(fact, exact, debug) for fact in facts])})"
+    world.communicator.trail.step(zlib.crc32(f"{words} {exact}".encode()), words)
+
+
+def chosen_by(mask: Any, *values: Any) -> None:
+    """Note which elements of values are chosen, where some of these lie on ranks and the mask does not."""
+    if isinstance(mask, (Handle, np.ndarray, list)) and place_of(mask) is None:
+        world = world_of(values)
+        if world is not None:
+            in_step(world, "a choice of elements", mask)
+
+
+def _said(fact: Any, exact: list[Any], debug: bool) -> str:
+    """An argument in words that are the same on all ranks; ``exact`` takes what only a comparison needs."""
+    kind = type(fact)
+    if fact is None or kind is int or kind is bool or kind is str:
+        return repr(fact)
+    if isinstance(fact, Handle):
+        place = place_of(fact)
+        if place is not None:
+            exact.append(of_layout(place.layout))
+            if not fact._geometry.is_base:
+                exact.append(of_view(fact._geometry))
+        lies = fact._shape_of_view()
+        words = f"{dtype_words(lies.dtype)} {lies.shape}"
+        if place is not None or Handle.any_deferred((fact,), {}):
+            return words
+        decides = lies.dtype.kind in "biu" and (lies.size <= DECIDING or fact._np is not None)
+        return words + _digest(fact._array()) if decides or debug else words
+    if isinstance(fact, np.ndarray):
+        words = f"{dtype_words(fact.dtype)} {fact.shape}"
+        return words + _digest(fact) if debug or fact.dtype.kind in "biu" else words
+    if type(fact) is Geometry:
+        exact.append(of_view(fact))
+        return f"{fact.shape} {view_text(fact)}"
+    if isinstance(fact, np.integer | np.bool_):
+        return repr(fact.item())
+    if kind is slice:
+        return ":".join([_said(part, exact, debug) for part in (fact.start, fact.stop, fact.step)])
+    if isinstance(fact, float | complex | np.inexact):
+        return repr(fact) if debug else kind.__name__
+    if isinstance(fact, list | tuple):
+        if len(fact) > SHORT_LIST:
+            plain = set(map(type, fact)) <= {int, bool}
+            each = fact if plain else [_said(part, exact, debug) for part in fact]
+            return f"{len(fact)} values #{zlib.crc32(repr(each).encode()):08x}"
+        return f"[{', '.join([_said(part, exact, debug) for part in fact])}]"
+    if kind is dict:
+        return ", ".join([f"{name}={_said(part, exact, debug)}" for name, part in fact.items()])
+    if isinstance(fact, np.random.Generator | np.random.RandomState):
+        return _said_of_generator(fact)
+    return getattr(fact, "__name__", kind.__name__)
+
+
+def _digest(array: np.ndarray[Any, Any]) -> str:
+    """What is in an array, as a word."""
+    data = np.ascontiguousarray(array)
+    told: Any = str(data.tolist()).encode() if data.dtype.hasobject else data.view(np.uint8)
+    return f" #{zlib.crc32(told):08x}"
+
+
+def _said_of_generator(generator: np.random.Generator | np.random.RandomState) -> str:
+    """A generator by its state: ranks with seeds of their own would draw parts of different streams."""
+    if generator is np.random.mtrand._rand and current_world().communicator.kind != "MPI":
+        return "a generator that simulated ranks share"
+    if isinstance(generator, np.random.Generator):
+        state = generator.bit_generator.state
+    else:
+        state = generator.get_state(legacy=False)
+    return f"a generator in state {zlib.crc32(_state_words(state).encode()):08x}"
+
+
+def _state_words(state: Any) -> str:
+    if isinstance(state, Mapping):
+        return " ".join([f"{name} {_state_words(value)}" for name, value in state.items()])
+    if isinstance(state, np.ndarray):
+        return str(zlib.crc32(np.ascontiguousarray(state).tobytes()))
+    return repr(state)

@@ -1,0 +1,125 @@
+"""Subclasses of ``ndarray`` by users: results in their class, told whom they come from.
+
+The base class pays nothing for this. When a subclass is made, each method that returns arrays
+is wrapped for it, unless the subclass has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from . import shaping
+from .calling import wrapped
+from .reductions import NOTHING
+from .showing import memory
+from .views import Handle
+
+_VIEWING = ("__getitem__", "copy", "flatten")
+_BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift",
+    "divmod", "matmul",
+)  # fmt: skip
+_COMPARISONS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
+_UFUNCS = {
+    "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
+    "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+    "rshift": "right_shift", "neg": "negative", "pos": "positive", "abs": "absolute",
+}  # fmt: skip
+
+
+def prepare(kind: type, base: type) -> None:
+    """Give a new subclass its own way of making results."""
+    overridden = kind.__array_ufunc__ is not base.__array_ufunc__  # type: ignore[attr-defined]
+    for name in _VIEWING:
+        if getattr(kind, name) is getattr(base, name):
+            setattr(kind, name, _viewing(getattr(base, name)))
+    for name in (*_BINARY, *_COMPARISONS):
+        ufunc = getattr(np, _COMPARISONS.get(name) or _UFUNCS.get(name, name))
+        for prefix in ("", "r", "i"):
+            method = f"__{prefix}{name}__"
+            inherited = getattr(base, method, None)
+            if inherited is None or getattr(kind, method) is not inherited:
+                continue
+            if overridden:
+                setattr(kind, method, _asking(ufunc, prefix))
+            elif prefix != "i":
+                setattr(kind, method, _wrapping(inherited))
+    for name in ("neg", "pos", "abs", "invert"):
+        method = f"__{name}__"
+        inherited = getattr(base, method)
+        if getattr(kind, method) is inherited:
+            ufunc = getattr(np, _UFUNCS.get(name, name))
+            setattr(kind, method, _asking(ufunc, "") if overridden else _wrapping(inherited))
+
+
+def _viewing(inherited: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(inherited)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        result = inherited(self, *args, **options)
+        if not isinstance(result, Handle) or type(result) is type(self):
+            return result
+        return shaping.like(self, result)
+
+    return call
+
+
+def _wrapping(inherited: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(inherited)
+    def call(self: Any, *args: Any) -> Any:
+        result = inherited(self, *args)
+        if result is NotImplemented or type(result) is type(self):
+            return result
+        if isinstance(result, tuple):
+            return tuple([wrapped(self, one) for one in result])
+        return wrapped(self, result)
+
+    return call
+
+
+def _asking(ufunc: np.ufunc, prefix: str) -> Callable[..., Any]:
+    """An operator that asks the subclass's own ``__array_ufunc__``."""
+
+    def call(self: Any, *others: Any) -> Any:
+        if prefix == "r":
+            return ufunc(*others, self)
+        if prefix == "i":
+            return ufunc(self, *others, out=(self,))
+        return ufunc(self, *others)
+
+    return call
+
+
+def viewed(handle: Any, dtype: Any, kind: Any) -> Any:
+    """``a.view(dtype, type)``, where the first argument may be the class."""
+    if isinstance(dtype, type) and issubclass(dtype, (Handle, np.ndarray)):
+        dtype, kind = NOTHING, dtype
+    if kind is not None and not (isinstance(kind, type) and issubclass(kind, (Handle, np.ndarray))):
+        raise ValueError("Type must be a sub-type of ndarray type")
+    base = Handle.array_type
+    result = handle
+    if handle._np is None:
+        handle._cell.viewed_from(handle)
+    if dtype is not NOTHING and dtype is not None:
+        result = shaping.of_dtype(handle, dtype)
+    if kind is not None and issubclass(kind, np.ndarray):
+        return (
+            memory(handle).view(kind) if kind is not np.ndarray else in_kind(result, base, handle)
+        )
+    return in_kind(result, type(handle) if kind is None else kind, handle)
+
+
+def in_kind(result: Any, kind: type, parent: Any) -> Any:
+    """A new handle of class ``kind`` on the values of ``result``."""
+    if kind is not Handle.array_type:
+        return shaping.in_class(kind, result, parent)
+    made = object.__new__(kind)
+    shaping.become(made, result)
+    if made._np is not None:
+        made._np = made._np.view()
+    return made

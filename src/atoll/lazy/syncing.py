@@ -1,0 +1,77 @@
+"""``sync()``: all that is pending is computed, by ranks together what lies on them.
+
+Ranks need not have the same pending arrays: what one of them has yet to collect is garbage, and still there. So they compare
+what their pending arrays look like, and compute what all of them have.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from ..comm.in_step import agree
+from ..comm.world import World, current_world
+from . import float_errors
+from .evaluate import evaluate, fingerprint_of
+from .views import Cell, is_alone, pending_cells, world_of
+
+
+def sync() -> None:
+    """Evaluate everything that is pending and that this thread has made.
+
+    What lies on the ranks of the current world is evaluated by all of them, together, so that common work is done once;
+    they agree on what that is. If some ranks have garbage that they have yet to collect, all collect theirs first.
+    What lies on other worlds stays.
+    """
+    here = current_world()
+    here.communicator.trail.settle()
+    alone = [cell for cell in pending_cells() if is_alone(cell)]
+    evaluate([cell.node for cell in alone])
+    for cell in alone:
+        cell.sites = None
+    if here.size > 1:
+        for cells in _agreed(here):
+            evaluate(list(dict.fromkeys([cell.node for cell in cells])))
+            for cell in cells:
+                cell.sites = None
+
+
+float_errors.settle.append(sync)
+
+
+def _agreed(world: World) -> list[list[Cell]]:
+    """The pending arrays that all ranks have, in the same order on each: together if that is all of them,
+    and they hang together alike; else one by one. Collective.
+
+    Garbage that some ranks still have may look like what they all have, and would be taken for it: numbers and data are in no
+    fingerprint. So as long as there may be garbage, what looks alike must be as old on all ranks, too. Where it is not, garbage
+    is collected, and what still differs is left to those who look at it, unless it is the only one of its kind.
+    """
+    cells = _shared(
+        world
+    )  # in hand from here on, so that no garbage goes between what is said and what is done
+    every = agree(world.communicator, _outlined(cells), "sync()")
+    looks = [look for look, _, _ in every]
+    if any(one[:2] != every[0][:2] for one in every) or (
+        len(set(looks[0])) < len(looks[0]) and any(one != every[0] for one in every)
+    ):
+        del cells
+        gc.collect()
+        cells = _shared(world)
+        every = agree(world.communicator, _outlined(cells), "sync()")
+        looks = [look for look, _, _ in every]
+    if all(one[:2] == every[0][:2] for one in every):
+        return [cells] if cells else []
+    mine = {fingerprint_of([cell.node]): cell for cell in cells}
+    return [[mine[look]] for look in looks[0] if all(others.count(look) == 1 for others in looks)]
+
+
+def _shared(world: World) -> list[Cell]:
+    """What is pending and lies on the ranks of a world."""
+    return [cell for cell in pending_cells() if not is_alone(cell) and world_of(cell.node) == world]
+
+
+def _outlined(cells: list[Cell]) -> tuple[list[int], int, list[int]]:
+    """What pending arrays look like, each and together, and how old they are."""
+    nodes = list(dict.fromkeys([cell.node for cell in cells]))
+    looks = [fingerprint_of([node]) for node in nodes]
+    return looks, fingerprint_of(nodes) if nodes else 0, [node.born for node in nodes]

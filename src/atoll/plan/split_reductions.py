@@ -1,0 +1,263 @@
+"""Folding a long axis in slabs: several threads at work on the same results.
+
+A sum over the rows of a matrix adds all rows to one row of results, so it cannot be shared out by rows;
+and sharing it out by columns gives each thread short pieces of rows, which memory brings more slowly
+than whole ones. So the axis is cut into *slabs*, as long as there are enough rows: a launch folds each slab into
+results of its own, and a short one folds those, in the order of the slabs. How many slabs there are follows
+from the extents alone, so the bits of a result are the same at any number of threads.
+
+The first loop then runs over slabs, and the one that is cut over the rows of a slab. The same is done
+where a long axis is folded inside few others: three sums of a million elements each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..backend.llvm.spec import Instruction, KernelSpec, Operand, Reduction
+from .body import Body, Memory, Registers, code_of
+from .identities import identity
+from .launches import Launch, Loop
+from .symbolic import Number, dense_shape, function
+
+ENOUGH = 8
+"""How many chunks are enough without slabs."""
+_MOST = 64
+_FEWEST = 4
+_ROWS = 16
+LONG = _FEWEST * _ROWS
+"""The fewest rows that can be cut."""
+_RESULTS = 1 << 16
+_WORK = 1 << 16
+
+
+def slab_count(rows: int, results: int, work: int) -> int:
+    """How many slabs: none but long ones, and not so many that folding their results would take long.
+
+    If possible, they are equally long: what is left over is shared out to nobody.
+    """
+    most = min(_MOST, rows // _ROWS, _RESULTS // max(results, 1), work // _WORK)
+    for count in range(most, most // 2, -1):
+        if rows % count == 0:
+            return count
+    return most
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A nest whose first loop runs over slabs of the one at ``place``."""
+
+    loops: list[Loop]
+    place: int
+    origin: Number
+    """The first index along the loop that is cut, from which positions are counted."""
+    strides: dict[int, Number]
+    """By the number of a memory that has results for each slab: how far they lie apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slabs:
+    """How a nest is cut: its memories with results for each slab in place of the results, and the
+    launches that fold those."""
+
+    nests: list[Cut]
+    memories: list[Memory]
+    begins: list[tuple[int, Any]]
+    ends: list[Launch]
+
+
+def cut_into_slabs(
+    body: Body,
+    loops: list[Loop],
+    memories: list[Memory],
+    registers: Registers,
+    axis: int | None = None,
+) -> Slabs | None:
+    """The slabs of a nest, or ``None`` where there is no need of them, or no use.
+
+    They are cut along an axis, if one is named, or -1 if there is none.
+    """
+    partial = [r for r in body.reductions if len(r.axes) < len(body.box)]
+    if axis is None:
+        place = _place(loops, partial)
+    else:
+        place = next((p for p, loop in enumerate(loops) if loop.axis == axis >= 0), -1)
+    if place < 0:
+        return None
+    loop = loops[place]
+    cut = [r for r in partial if loop.axis in r.axes]
+    if not _only_positions(body, loop.axis, cut):
+        return None
+    results = [_kept(loops, r) for r in cut]
+    many = max([prod([one.extent for one in kept]) for kept in results])
+    count = function(slab_count, loop.extent, many, prod([one.extent for one in loops]))
+    if count < _FEWEST:
+        return None
+    height = loop.extent // count
+    left = loop.extent - count * height
+    found = Slabs([], list(memories), [], [])
+    strides: dict[int, Number] = {}
+    for reduction, kept in zip(cut, results, strict=True):
+        _apart(body, reduction, kept, count, height, loop, found, strides, registers)
+    first = Loop(count, loop.axis, loop.axes, height)
+    rows = Loop(height, loop.axis, loop.axes)
+    found.nests.append(Cut(_with(loops, place, first, rows), place + 1, 0, strides))
+    if left:  # joins the first slab
+        start = count * height
+        rest = Loop(left, loop.axis, loop.axes, 1, start)
+        nest = _with(loops, place, Loop(1, -1, ()), rest)
+        found.nests.append(Cut(nest, place + 1, start, strides))
+    return found
+
+
+def _with(loops: list[Loop], place: int, first: Loop, instead: Loop) -> list[Loop]:
+    return [first, *loops[:place], instead, *loops[place + 1 :]]
+
+
+def _place(loops: list[Loop], partial: list[Reduction]) -> int:
+    """The loop to cut: the first one that is folded, unless those outside make enough chunks."""
+    outside = 1
+    for place, loop in enumerate(loops):
+        if any(loop.axis in r.axes for r in partial):
+            return place
+        outside *= loop.extent
+        if outside >= ENOUGH:
+            return -1
+    return -1
+
+
+def _only_positions(body: Body, axis: int, cut: list[Reduction]) -> bool:
+    """Whether an index along the axis is nothing but the position in a fold along it."""
+    numbers = {
+        number
+        for number, one in enumerate(body.instructions)
+        if one.op == "index" and one.args[0] == axis
+    }
+    used = {int(argument.real) for one in body.instructions for argument in _values(one)}
+    positions = {r.position for r in body.reductions if r not in cut}
+    sought = all(r.position in numbers for r in cut if r.position >= 0)
+    return sought and not numbers & used and not numbers & positions
+
+
+def _values(instruction: Instruction) -> Sequence[Any]:
+    if instruction.op in ("load", "scalar", "const", "index"):
+        return ()
+    return instruction.args[1:] if instruction.op == "store" else instruction.args
+
+
+def _kept(loops: list[Loop], reduction: Reduction) -> list[Loop]:
+    """The loops that a reduction does not fold: at least one, be it of a single turn."""
+    kept = [loop for loop in loops if loop.axis >= 0 and loop.axis not in reduction.axes]
+    return kept or [Loop(1, -1, ())]
+
+
+def _apart(
+    body: Body,
+    reduction: Reduction,
+    kept: list[Loop],
+    count: Number,
+    height: Number,
+    loop: Loop,
+    found: Slabs,
+    strides: dict[int, Number],
+    registers: Registers,
+) -> None:
+    """Let a reduction fold each slab into results of its own, and fold those in the end."""
+    numbers = [reduction.operand] + [reduction.operand + 1] * (reduction.position >= 0)
+    originals = [found.memories[number] for number in numbers]
+    shape = (count, *[one.extent for one in kept])
+    starts = [identity(reduction.op, originals[0].dtype)]
+    if reduction.position >= 0:
+        starts.append(np.iinfo(np.int64).max)
+    inputs = []
+    for number, original, start in zip(numbers, originals, starts, strict=True):
+        geometry = dense_shape(shape, original.dtype)
+        register = registers.extra(geometry)
+        along = [0] * len(body.box)
+        for one, stride in zip(kept, geometry.strides[1:], strict=True):
+            if one.axis >= 0:
+                along[one.axis] = stride
+        found.begins.append((register, start))
+        found.memories[number] = Memory(register, 0, tuple(along), original.dtype, "rw")
+        strides[number] = geometry.strides[0]
+        inputs.append(Memory(register, 0, geometry.strides, original.dtype))
+    outputs = [
+        Memory(
+            one.register,
+            one.offset,
+            (0, *[one.strides[k.axis] if k.axis >= 0 else 0 for k in kept]),
+            one.dtype,
+            "rw",
+        )
+        for one in originals
+    ]
+    found.ends.append(_joining(body, reduction, kept, height, loop, shape, inputs, outputs))
+
+
+def _joining(
+    body: Body,
+    reduction: Reduction,
+    kept: list[Loop],
+    height: Number,
+    loop: Loop,
+    shape: tuple[Number, ...],
+    inputs: list[Memory],
+    outputs: list[Memory],
+) -> Launch:
+    """The launch that folds what was found of the slabs, one after the other."""
+    code = code_of(inputs[0].dtype)
+    instructions = [Instruction("load", code, (0,))]
+    position = -1
+    scalars: list[tuple[int, np.dtype[Any], int]] = []
+    if len(inputs) == 2:  # positions are counted from the beginning of the slab
+        scalars = [(-1, np.dtype(np.int64), height)]
+        instructions += [
+            Instruction("load", "i8", (1,)),
+            Instruction("index", "i8", (0,)),
+            Instruction("scalar", "i8", (0,)),
+            Instruction("call", "i8", (2, 3), "multiply"),
+            Instruction("call", "i8", (1, 4), "add"),
+        ]
+        position = 5
+        low = body.box[loop.axis][0]
+        if type(low) is not int or low:
+            scalars.append((-1, np.dtype(np.int64), low))
+            instructions += [
+                Instruction("scalar", "i8", (1,)),
+                Instruction("call", "i8", (5, 6), "add"),
+            ]
+            position = 7
+    memories = [*inputs, *outputs]
+    operands = [
+        Operand(code_of(one.dtype), one.access, _inner(one), group)
+        for group, one in enumerate(memories)
+    ]
+    spec = KernelSpec(
+        len(shape),
+        tuple(operands),
+        ("i8",) * len(scalars),
+        tuple(instructions),
+        (Reduction(reduction.op, code, 0, (0,), len(inputs), position),),
+    )
+    return Launch(
+        spec,
+        shape,
+        shape[0],
+        1,
+        memories,
+        scalars,
+        (0,) * len(shape),
+        [],
+        body.operations,
+        (loop.axes, *[one.axes for one in kept]),
+    )
+
+
+def _inner(memory: Memory) -> str:
+    last = memory.strides[-1]
+    return "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
