@@ -54,10 +54,10 @@ def test_a_pulse_that_others_can_see_changes_with_the_steps_of_a_rank() -> None:
         "import sys\n"
         "from atoll.context import remote_stacks\n"
         "remote_stacks.be_found(sys.argv[1], 3)\n"
-        "from atoll.context.divergence import Trail\n"
-        "trail = Trail(3, 1 << 22)\n"
+        "from atoll.context.divergence import StepLog\n"
+        "log = StepLog(3, 1 << 22)\n"
         "for line in sys.stdin:\n"
-        "    trail.step(1, 'a step')\n"
+        "    log.step(1, 'a step')\n"
         "    print('done', flush=True)"
     )
     job = f"test-{os.getpid()}-{time.monotonic_ns()}"

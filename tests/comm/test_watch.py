@@ -8,7 +8,7 @@ import pytest
 
 from atoll.comm.deadlock import Watch
 from atoll.comm.launcher import HOW
-from atoll.context.divergence import Trail, difference
+from atoll.context.divergence import StepLog, difference
 from atoll.errors import DivergenceError
 
 from ..cli.commands import atoll
@@ -26,7 +26,7 @@ class Post:
 
     def __init__(self, rank, boxes):
         self.rank, self.size, self.boxes = rank, len(boxes), boxes
-        self.trail = Trail(rank, 1 << 22)
+        self.log = StepLog(rank, 1 << 22)
         self.watch = Watch(self)
 
     def post_note(self, peer, data):
@@ -56,10 +56,10 @@ def posts(size):
     return [Post(rank, boxes) for rank in range(size)]
 
 
-def test_where_two_trails_part():
-    first, second = Trail(0, 1 << 22), Trail(1, 1 << 22)
-    for trail in (first, second):
-        trail.step(5, "a sum")
+def test_where_two_logs_differ():
+    first, second = StepLog(0, 1 << 22), StepLog(1, 1 << 22)
+    for log in (first, second):
+        log.step(5, "a sum")
     assert not difference(first.record(), second.record())
     first.step(6, "an element")
     assert not difference(first.record(), second.record())  # rank 1 is behind
@@ -73,7 +73,7 @@ def test_where_two_trails_part():
 def test_ranks_at_the_same_operation_wait_on():
     here, there = posts(2)
     for post in (here, there):
-        post.trail.step(1, "a halo")
+        post.log.step(1, "a halo")
     for _ in range(100):
         here.watch.check([Wait(1)])
         there.watch.check([Wait()])
@@ -81,8 +81,8 @@ def test_ranks_at_the_same_operation_wait_on():
 
 def test_ranks_at_different_operations_part():
     here, there = posts(2)
-    here.trail.step(1, "a halo")
-    there.trail.step(2, "a sum")
+    here.log.step(1, "a halo")
+    there.log.step(2, "a sum")
     here.watch.check([Wait(1)])
     for post in (there, here):
         with pytest.raises(DivergenceError, match=r"rank 0 came to a halo at .*, rank 1 to a sum"):
@@ -92,9 +92,9 @@ def test_ranks_at_different_operations_part():
 def test_a_rank_that_has_left():
     here, there, other = posts(3)
     for post in (here, there, other):
-        post.trail.step(1, "a halo")
-    here.trail.step(2, "a sum")
-    other.trail.gone = HOW
+        post.log.step(1, "a halo")
+    here.log.step(2, "a sum")
+    other.log.gone = HOW
     here.watch.check([Wait()])
     other.watch.listen()
     with pytest.raises(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll.context.divergence import PATCHES, Trail
+from atoll.context.divergence import PATCHES, StepLog
 from atoll.errors import CommunicationError, DivergenceError
 from atoll.lazy.evaluate import look_up
 from atoll.ops.fingerprint import of_trace
@@ -70,10 +70,10 @@ def test_fingerprints_are_equal_on_all_ranks(rank):
 
 def test_tags_stay_below_the_limit():
     for limit in (32766, 1 << 22, (1 << 23) - 1, 2**31 - 1):
-        trail = Trail(0, limit)
+        log = StepLog(0, limit)
         found = set()
         for k in range(5000):
-            trail.step(k, "a test")
-            found.add(trail.tag)
+            log.step(k, "a test")
+            found.add(log.tag)
         assert max(found) + (1 << PATCHES) <= limit
         assert len(found) > min(4000, (limit >> PATCHES) // 4)

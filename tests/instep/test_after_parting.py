@@ -56,7 +56,7 @@ def test_a_world_made_anew_works(rank):
         part(rank)
         with np.world.split(0):
             assert float((np.arange(10.0) * 2).sum()) == 90.0
-        assert outer.communicator.trail.parted
+        assert outer.communicator.log.parted
 
 
 @pytest.mark.ranks(2, distributes=True)
@@ -65,10 +65,10 @@ def test_halo_exchanges_and_blocks_are_steps(rank):
     lies = np.Layout((12, 3), "bn")
     with np.world.split(0):
         a = np.zeros((12, 3), layout=lies)
-        before = np.world.communicator.trail.number
+        before = np.world.communicator.log.number
         np.sync()
         np.from_local(numpy.ones(4))
-        assert np.world.communicator.trail.number >= before + 2
+        assert np.world.communicator.log.number >= before + 2
 
         def alone():
             if rank:

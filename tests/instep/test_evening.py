@@ -15,7 +15,7 @@ def largest(layout: Layout) -> int:
 
 def part(size: int):
     """Of an array in even blocks, what the first rank has, computed and in memory."""
-    np.world.communicator.trail.as_laid_out = False  # as in a program that begins
+    np.world.communicator.log.as_laid_out = False  # as in a program that begins
     a = np.arange(40.0 * size) + 1
     result = a[:40] * 2
     assert largest(result.layout) == 40

@@ -182,8 +182,8 @@ def test_the_plans_are_the_same(program):
     def noted():
         with np.config(small=0):
             value = program(np.world.rank)
-            trail = np.world.communicator.trail
-            return trail.hash, trail.number, value
+            log = np.world.communicator.log
+            return log.hash, log.number, value
 
     found = run(3, noted)
     assert found[0][:2] == found[1][:2] == found[2][:2]

@@ -92,11 +92,11 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
             parcels.end()
 
         for turn in range(4):
-            communicator.trail.step(turn, "a step of the test")
+            communicator.log.step(turn, "a step of the test")
             given[...] = rank + turn
             exchange()
             assert (taken == peer + turn).all()
-        communicator.trail.step(rank, "a step that differs")
+        communicator.log.step(rank, "a step that differs")
         with pytest.raises(CommunicationError, match=r"differs at test_parcels.py|deadlock"):
             exchange()
 
@@ -111,7 +111,7 @@ def test_what_a_failed_run_left_is_ended_before_the_next(rank, left):
         leaving, arriving = (Parcel(1 - rank, 8, "a test") for _ in range(2))
         parcels = Parcels(communicator, [arriving], [leaving])
         for turn in range(6):
-            communicator.trail.step(turn, "a step of the test")
+            communicator.log.step(turn, "a step of the test")
             if parcels.under_way:
                 parcels.ready()
             leaving.buffer[HEAD:] = 10 * rank + turn

@@ -267,8 +267,8 @@ def test_windows_are_the_same_on_all_ranks():
                 if step % 3 == rank:
                     str(error)
             np.sync()
-            trail = np.world.communicator.trail
-            return trail.hash, trail.number
+            log = np.world.communicator.log
+            return log.hash, log.number
 
     found = run(3, noted)
     assert found[0] == found[1] == found[2]

@@ -127,7 +127,7 @@ TRAPS = [
 RULES = [
     Mutation(
         "rule 1b: the next operation closes the window of a sum",
-        (("ops/windows.py", "            if trail.window is not None:\n                _close(trail)\n                weigh(node)\n        return place\n", "        return place\n"),),
+        (("ops/windows.py", "            if log.window is not None:\n                _close(log)\n                weigh(node)\n        return place\n", "        return place\n"),),
         ("tests/instep/test_windows.py",),
     ),
     Mutation(
@@ -158,7 +158,7 @@ RULES = [
     ),
     Mutation(
         "rule 13: what ranks compute together is told apart by its arguments",
-        (("lazy/spread.py", 'trail.step(zlib.crc32(f"{words} {exact}".encode()), words)', "trail.step(1, words)"),),
+        (("lazy/spread.py", 'log.step(zlib.crc32(f"{words} {exact}".encode()), words)', "log.step(1, words)"),),
         ("tests/instep/test_together.py",),
     ),
     Mutation(

@@ -21,11 +21,11 @@ def exchange(
     what: str,
 ) -> None:
     """Send an array to some ranks while those of others arrive; sizes are known on both sides."""
-    communicator.trail.check(what)
+    communicator.log.check(what)
     if outgoing:
         statistics.add("messages", len(outgoing))
         statistics.add("bytes_moved", sum(piece.nbytes for piece in outgoing.values()))
-    communicator.exchange(outgoing, incoming, communicator.trail.tag, what)
+    communicator.exchange(outgoing, incoming, communicator.log.tag, what)
 
 
 def uneven(

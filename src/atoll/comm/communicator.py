@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ..errors import CommunicationError, WorldError
 
 if TYPE_CHECKING:
-    from ..context.divergence import Trail
+    from ..context.divergence import StepLog
     from .persistent import Parcel
 
 Array = NDArray[Any]
@@ -187,7 +187,7 @@ class Communicator(ABC):
     universe: object
     """Two communicators can be compared by ``members`` if this is the same for both."""
 
-    trail: Trail
+    log: StepLog
     """What this rank has done together with the others."""
 
     comm: Any = None
@@ -260,7 +260,7 @@ class Communicator(ABC):
     @property
     def parcel_tag(self) -> int:
         """The tag of parcels: see ``parcels``."""
-        return self.trail.tag
+        return self.log.tag
 
     def prepared(self, arriving: Sequence[Parcel], leaving: Sequence[Parcel]) -> Prepared | None:
         """Parcels set up; ``None`` where that gains nothing."""
@@ -336,7 +336,7 @@ class Communicator(ABC):
         """Value ``p`` goes to rank ``p``; value ``p`` of the result came from rank ``p``."""
 
     def find_difference(self) -> str:
-        """Where the trails of the ranks part, in words, asking the others; else nothing."""
+        """Where the logs of the ranks part, in words, asking the others; else nothing."""
         return ""
 
     # Groups -------------------------------------------------------------------------------

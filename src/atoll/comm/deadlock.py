@@ -1,6 +1,6 @@
 """The watch: ranks that wait for long find out whether the others are still on the same way.
 
-A rank whose wait takes longer than ``config.wait_check`` seconds sends the record of its trail to
+A rank whose wait takes longer than ``config.wait_check`` seconds sends the record of its log to
 those that it waits for, again after twice the time each time, and reads what has come for it. Who
 reads a record answers it with his own and compares the two. A rank that has come to its end stays,
 and goes on answering, until all have come to theirs. So ranks that have parted, with one of them
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from ..config import config
 from ..context import remote_stacks
-from ..context.divergence import Record, Trail, difference
+from ..context.divergence import Record, StepLog, difference
 from ..errors import DivergenceError, WaitTimeoutError
 from .communicator import Request, describe_all
 from .stragglers import Stragglers
@@ -36,7 +36,7 @@ class Postal(Protocol):
 
     rank: int
     size: int
-    trail: Trail
+    log: StepLog
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -78,14 +78,14 @@ class Watch:
         self._rounds: set[int] = set()
 
     def at(self) -> str:
-        """Where the program is, as far as the trail knows."""
-        where = self._communicator.trail.where()
+        """Where the program is, as far as the log knows."""
+        where = self._communicator.log.where()
         return f", in {where}" if where else ""
 
     def others(self, requests: Sequence[Request]) -> str:
         """Where those are that this rank waits for: those that have not answered, if there are any."""
         peers = self._waited_for(requests)
-        number = self._communicator.trail.number
+        number = self._communicator.log.number
         silent = {peer for peer in peers if self._heard.get(peer) != number}
         members = self._communicator.members
         return remote_stacks.told(members[peer] for peer in sorted(silent or peers))
@@ -102,21 +102,21 @@ class Watch:
         mine = self._communicator
         peers = self._waited_for(requests)
         number, since, interval = self._asked
-        if number != mine.trail.number:
+        if number != mine.log.number:
             since, interval = 0, 1
         if since == 0:
             for peer in sorted(peers):
-                self._tell(peer, mine.trail.record())
+                self._tell(peer, mine.log.record())
         since += 1
         if since >= interval:
             since, interval = 0, min(_LONGEST, 2 * interval)
-        self._asked = mine.trail.number, since, interval
+        self._asked = mine.log.number, since, interval
         self.listen()
         # What a rank sent before its end has had the time to arrive.
         gone = {peer for peer, checks in self._ended.items() if checks > 1}
         for request in requests:
             if request.peer in gone and not request.test():
-                raise mine.trail.part(
+                raise mine.log.part(
                     f"rank {request.peer} {self._ways[request.peer]}, and rank {mine.rank} waits for: "
                     f"{describe_all(requests)}{self.at()}"
                 )
@@ -141,15 +141,15 @@ class Watch:
 
     def listen(self) -> None:
         """Read what has come, answer, and compare."""
-        trail = self._communicator.trail
+        log = self._communicator.log
         for data in self._communicator.notes():
             content = pickle.loads(data)
             if isinstance(content, int):
                 self._rounds.add(content)
                 continue
             record: Record = content
-            mine = trail.record(answer=True)
-            self._heard[record.rank] = trail.number
+            mine = log.record(answer=True)
+            self._heard[record.rank] = log.number
             verdict = record.verdict or difference(mine, record)
             if record.gone:
                 self._ended.setdefault(record.rank, 1)
@@ -157,18 +157,18 @@ class Watch:
             if not record.answer and not record.verdict:
                 self._curious.add(record.rank)
                 self._tell(record.rank, mine)
-            if verdict and not trail.gone:
+            if verdict and not log.gone:
                 if not record.verdict:
-                    told = trail.record(answer=True, verdict=verdict)
+                    told = log.record(answer=True, verdict=verdict)
                     for peer in range(self._communicator.size):
                         if peer != self._communicator.rank:
                             self._tell(peer, told)
-                raise trail.part(verdict)
+                raise log.part(verdict)
 
     def find(self) -> str:
         """Something came that does not belong to this step: ask where the ranks have parted."""
         for peer in sorted(self._some() - {self._communicator.rank}):
-            self._tell(peer, self._communicator.trail.record())
+            self._tell(peer, self._communicator.log.record())
         until = time.monotonic() + 5 * config.wait_check
         while time.monotonic() < until:
             try:
@@ -185,10 +185,10 @@ class Watch:
         well, but would leave whoever still waits for this rank without a word.
         """
         for watch in (self, *others):
-            trail = watch._communicator.trail
-            trail.gone = how
+            log = watch._communicator.log
+            log.gone = how
             for peer in sorted(watch._curious):
-                watch._tell(peer, trail.record(answer=True))
+                watch._tell(peer, log.record(answer=True))
         rank, size = self._communicator.rank, self._communicator.size
         distance, stragglers = 1, Stragglers()
         while distance < size:

@@ -35,7 +35,7 @@ class ImaginedCommunicator(SingleCommunicator):
         self.rank = rank
         self.size = size
         self.universe = self  # type: ignore[assignment]
-        self.trail.windows = False
+        self.log.windows = False
 
     @property
     def members(self) -> tuple[int, ...]:

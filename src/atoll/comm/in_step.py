@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..context.divergence import HASH_MASK, Trail
+from ..context.divergence import HASH_MASK, StepLog
 from ..errors import (
     CommunicationError,
     DeadlockError,
@@ -27,26 +27,26 @@ IN_FRONT = 1 << 16
 _names: dict[str, int] = {}
 
 
-def _step(communicator: Communicator, operation: str, what: str, detail: int) -> Trail:
+def _step(communicator: Communicator, operation: str, what: str, detail: int) -> StepLog:
     name = _names.get(what)
     if name is None:
         name = _names[what] = zlib.crc32(f"{operation} {what}".encode())
-    trail = communicator.trail
-    trail.step(name ^ hash((len(operation), detail)) & HASH_MASK, what)
-    return trail
+    log = communicator.log
+    log.step(name ^ hash((len(operation), detail)) & HASH_MASK, what)
+    return log
 
 
 def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
-    trail = _step(communicator, "allgather", what, array.nbytes)
+    log = _step(communicator, "allgather", what, array.nbytes)
     mine = np.ascontiguousarray(array).reshape(array.shape)
     if mine.nbytes > IN_FRONT:
-        _ahead(communicator, trail, what)
+        _ahead(communicator, log, what)
         every: Array = carried(communicator, lambda: communicator.allgather(mine, what))
         return every
-    row = _row(trail, mine)
+    row = _row(log, mine)
     rows = carried(communicator, lambda: communicator.allgather(row, what))
-    _compare(communicator, trail, rows)
+    _compare(communicator, log, rows)
     found = np.empty((communicator.size, *mine.shape), mine.dtype)
     _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
     return found
@@ -81,24 +81,24 @@ class Gathering:
             self.found.append(as_strided(found, (len(found), *shape), strides))
 
     def run(self, what: str) -> None:
-        """Bring every rank's values together; in step, as the last step of the trail says."""
+        """Bring every rank's values together; in step, as the last step of the log says."""
         communicator = self._communicator
-        mark = self._mark[0] = communicator.trail.hash
+        mark = self._mark[0] = communicator.log.hash
         try:
             self._rows.gather(what)
         except CommunicationError as error:
             refused(communicator, error)
         marks = self._marks.tolist()
         if marks.count(mark) != len(marks):
-            _compare(communicator, communicator.trail, self._rows.rows)
+            _compare(communicator, communicator.log, self._rows.rows)
 
 
 def is_same(communicator: Communicator, number: int, what: str) -> bool:
     """Whether all ranks have come with the same number, below ``2**64``; ranks in step."""
-    trail = _step(communicator, "allgather", what, 8)
-    gathering = trail.same
+    log = _step(communicator, "allgather", what, 8)
+    gathering = log.same
     if gathering is None:
-        gathering = trail.same = Gathering(communicator, [((), np.dtype(np.uint64))])
+        gathering = log.same = Gathering(communicator, [((), np.dtype(np.uint64))])
     gathering.given[0][...] = number
     gathering.run(what)
     return bool((gathering.found[0] == number).all())
@@ -106,18 +106,18 @@ def is_same(communicator: Communicator, number: int, what: str) -> bool:
 
 def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     """Row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it; ranks in step."""
-    trail = _step(communicator, "alltoall", what, array.nbytes)
+    log = _step(communicator, "alltoall", what, array.nbytes)
     given = np.ascontiguousarray(array)
     if given.nbytes > IN_FRONT:
-        _ahead(communicator, trail, what)
+        _ahead(communicator, log, what)
         every: Array = carried(communicator, lambda: communicator.alltoall(given, what))
         return every
     data = _bytes(given.reshape(communicator.size, -1))
     rows = np.empty((communicator.size, 8 + data.shape[1]), np.uint8)
-    rows[:, :8] = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    rows[:, :8] = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
     rows[:, 8:] = data
     rows = carried(communicator, lambda: communicator.alltoall(rows, what))
-    _compare(communicator, trail, rows)
+    _compare(communicator, log, rows)
     found = np.empty_like(given)
     _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8:]
     return found
@@ -125,14 +125,14 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
 
 def bcast(communicator: Communicator, array: Array, root: int, what: str, which: int = 0) -> Array:
     """Fill ``array`` by that of ``root``, and return it; ranks in step, ``which`` being the same."""
-    trail = _step(communicator, "bcast", what, hash((array.nbytes, root, which)))
+    log = _step(communicator, "bcast", what, hash((array.nbytes, root, which)))
     if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
-        _ahead(communicator, trail, what)
+        _ahead(communicator, log, what)
         carried(communicator, lambda: communicator.bcast(array, root, what))
         return array
-    row = _row(trail, array)
+    row = _row(log, array)
     carried(communicator, lambda: communicator.bcast(row, root, what))
-    _compare(communicator, trail, row[None], root)
+    _compare(communicator, log, row[None], root)
     if communicator.rank != root:
         _bytes(array.reshape(1, -1))[0] = row[8:]
     return array
@@ -159,14 +159,14 @@ def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str
 
 
 def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
-    trail = _step(communicator, operation, what, detail)
+    log = _step(communicator, operation, what, detail)
     if communicator.kind != "imagined":  # ranks that are not there say the same
-        _ahead(communicator, trail, what)
+        _ahead(communicator, log, what)
 
 
 def total(communicator: Communicator, facts: Array, what: str) -> Array:
     """The sum of every rank's few unsigned integers, modulo ``2**64``, as a part of the last step."""
-    mine = communicator.trail.hash
+    mine = communicator.log.hash
     given = np.empty(len(facts) + 1, np.uint64)
     given[0], given[1:] = mine, facts
     found: Array = carried(communicator, lambda: communicator.allreduce(given, "sum", what))
@@ -182,21 +182,21 @@ def _bytes(rows: Array) -> Array:
     return rows.view(np.uint8) if nbytes else np.empty((count, 0), np.uint8)
 
 
-def _row(trail: Trail, array: Array) -> Array:
+def _row(log: StepLog, array: Array) -> Array:
     row = np.empty(8 + array.nbytes, np.uint8)
-    row[:8] = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
+    row[:8] = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
     row[8:] = _bytes(array.reshape(1, -1))[0]
     return row
 
 
-def _ahead(communicator: Communicator, trail: Trail, what: str) -> None:
+def _ahead(communicator: Communicator, log: StepLog, what: str) -> None:
     """Compare before much data moves."""
-    row = np.frombuffer(trail.hash.to_bytes(8, sys.byteorder), np.uint8)
-    _compare(communicator, trail, carried(communicator, lambda: communicator.allgather(row, what)))
+    row = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
+    _compare(communicator, log, carried(communicator, lambda: communicator.allgather(row, what)))
 
 
-def _compare(communicator: Communicator, trail: Trail, rows: Array, first: int = 0) -> None:
-    mine = trail.hash.to_bytes(8, sys.byteorder)
+def _compare(communicator: Communicator, log: StepLog, rows: Array, first: int = 0) -> None:
+    mine = log.hash.to_bytes(8, sys.byteorder)
     for rank, row in enumerate(rows, first):
         if row[:8].tobytes() != mine:
             tell(communicator, f"rank {rank} sent data of another step")
@@ -217,13 +217,13 @@ def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:
     found = communicator.find_difference()
     if not found:
         raise error
-    raise communicator.trail.part(found) from error
+    raise communicator.log.part(found) from error
 
 
 def tell(communicator: Communicator, why: str) -> NoReturn:
     """Raise the error of ranks that have parted, with both lines as far as they can be found."""
-    trail = communicator.trail
-    raise trail.part(
+    log = communicator.log
+    raise log.part(
         communicator.find_difference()
-        or f"ranks have parted: rank {trail.rank} is at {trail.where()}, and {why}"
+        or f"ranks have parted: rank {log.rank} is at {log.where()}, and {why}"
     )

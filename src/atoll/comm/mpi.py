@@ -29,7 +29,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..context import remote_stacks
-from ..context.divergence import Trail, settle_all
+from ..context.divergence import StepLog, settle_all
 from ..errors import CommunicationError, WorldError
 from . import launcher, mpi_persistent
 from .communicator import (
@@ -77,12 +77,12 @@ class MpiCommunicator(ObjectsByMpi):
         self.traffic = traffic
         # The highest tag is ours: it announces who makes a group together.
         self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
-        # The one below tells the others about the trail.
-        self._trail_tag = self._own_tag - 1
+        # The one below tells the others about the log.
+        self._log_tag = self._own_tag - 1
         # The next one is for parcels, which say by themselves to which step they belong.
         self._parcel_tag = self._own_tag - 2
         self.tag_limit = self._parcel_tag - 1
-        self.trail = Trail(self.rank, self.tag_limit, alone=self.size == 1)
+        self.log = StepLog(self.rank, self.tag_limit, alone=self.size == 1)
         self.watch = Watch(self)
         self._mpi = own
         self._made_here = made_here
@@ -179,14 +179,14 @@ class MpiCommunicator(ObjectsByMpi):
 
     def post_note(self, peer: int, data: bytes) -> Any:
         """Send some bytes beside all messages; the handle of the operation."""
-        return self._mpi.Isend((data, len(data), _BYTE), peer, self._trail_tag)
+        return self._mpi.Isend((data, len(data), _BYTE), peer, self._log_tag)
 
     def notes(self) -> Iterator[bytes]:
         """The notes that have come."""
         status = MPI.Status()
-        while self._mpi.Iprobe(MPI.ANY_SOURCE, self._trail_tag, status):
+        while self._mpi.Iprobe(MPI.ANY_SOURCE, self._log_tag, status):
             data = bytearray(status.Get_elements(_BYTE))
-            handle = self._mpi.Irecv((data, len(data), _BYTE), status.source, self._trail_tag)
+            handle = self._mpi.Irecv((data, len(data), _BYTE), status.source, self._log_tag)
             while not handle.Test():
                 time.sleep(0)
             yield bytes(data)
@@ -540,7 +540,7 @@ class ForkedCommunicator(MpiCommunicator):
 def _disarm_after_fork() -> None:
     for communicator in list(_communicators):
         communicator.__class__ = ForkedCommunicator
-        communicator.trail.fork()
+        communicator.log.fork()
 
 
 os.register_at_fork(after_in_child=_disarm_after_fork)

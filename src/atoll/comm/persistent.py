@@ -2,7 +2,7 @@
 
 A program that is run a thousand times exchanges messages of the same sizes with the same neighbours
 a thousand times. A parcel is a buffer for one of them, with room for all pieces that go to
-one neighbour, and the hash of the trail in front. The receiver compares the hash with his own before anybody
+one neighbour, and the hash of the log in front. The receiver compares the hash with his own before anybody
 uses the data. The parcels of one exchange are begun together and ended together. Where the transport can keep
 operations set up (MPI can), it does from the second time on; what travels is the same either way, so the
 ranks need not agree on it.
@@ -18,7 +18,7 @@ from .communicator import Array, Communicator, Prepared, Request
 from .in_step import tell
 
 HEAD = 64
-"""The bytes in front of the data: the hash of the trail, and room that keeps the data aligned."""
+"""The bytes in front of the data: the hash of the log, and room that keeps the data aligned."""
 
 
 class Parcel:
@@ -31,7 +31,7 @@ class Parcel:
         self.what = what
         self.buffer: Array = np.zeros(HEAD + nbytes, np.uint8)
         self.mark = self.buffer.data[:8].cast("Q")
-        """The hash of the sender's trail, as the first element."""
+        """The hash of the sender's log, as the first element."""
 
 
 class Parcels:
@@ -58,7 +58,7 @@ class Parcels:
 
     def begin(self) -> None:
         """Send what is in the buffers of those that leave, and begin to fill those of the others."""
-        mark = self._communicator.trail.hash
+        mark = self._communicator.log.hash
         for parcel in self._leaving:
             parcel.mark[0] = mark
         self.under_way = True
@@ -88,7 +88,7 @@ class Parcels:
         else:
             self._communicator.wait_all(self._requests)
         self.under_way = False
-        mark = self._communicator.trail.hash
+        mark = self._communicator.log.hash
         for parcel in self._arriving:
             if parcel.mark[0] != mark:
                 tell(self._communicator, f"rank {parcel.peer} sent data of another step")

@@ -27,7 +27,7 @@ from math import inf
 from typing import Any
 
 from ..config import config
-from ..context.divergence import Trail, parted
+from ..context.divergence import StepLog, parted
 from ..errors import (
     CommunicationError,
     DeadlockError,
@@ -85,6 +85,7 @@ class Rank:
         "failure",
         "gate",
         "last_operation",
+        "logs",
         "looked_in_vain",
         "number",
         "operations",
@@ -93,7 +94,6 @@ class Rank:
         "thread",
         "ticket",
         "traffic",
-        "trails",
         "waiting",
         "wake",
     )
@@ -115,7 +115,7 @@ class Rank:
         self.error: BaseException | None = None
         self.failure: BaseException | None = None
         self.traffic = Traffic()
-        self.trails: dict[int, Trail] = {}
+        self.logs: dict[int, StepLog] = {}
         """What it has done together with others, by communicator."""
 
 
@@ -233,26 +233,26 @@ class Scheduler:
             if gone:
                 lines.append(f"already {words}: rank {', '.join(gone[:64])}")
         report = "deadlock: every rank that is left waits\n  " + "\n  ".join(lines)
-        contexts = sorted({context for rank in waiting for context in rank.trails})
+        contexts = sorted({context for rank in waiting for context in rank.logs})
         found = {context: self.difference(context) for context in contexts}
         apart = next(filter(None, found.values()), "")
         for rank in waiting:
-            for context, trail in rank.trails.items():
+            for context, log in rank.logs.items():
                 if found.get(context):
-                    trail.parted = trail.parted or found[context]
+                    log.parted = log.parted or found[context]
             self._interrupt(
                 rank,
                 DivergenceError(f"{apart}\n{report}") if apart else DeadlockError(report),
             )
 
     def difference(self, context: int) -> str:
-        """Where the trails of the ranks on a communicator part, in words; else nothing."""
+        """Where the logs of the ranks on a communicator part, in words; else nothing."""
         records = []
         for rank in self.ranks:
-            trail = rank.trails.get(context)
-            if trail is not None:
-                trail.gone = HOW if rank.state == "ended" and rank.failure is None else ""
-                records.append(trail.record())
+            log = rank.logs.get(context)
+            if log is not None:
+                log.gone = HOW if rank.state == "ended" and rank.failure is None else ""
+                records.append(log.record())
         return parted(records) if records else ""
 
     # Called by the rank that has the turn ---------------------------------------------------

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..config import config
-from ..context.divergence import Trail, settle_all
+from ..context.divergence import StepLog, settle_all
 from ..context.threads import begin_simulated_rank
 from ..errors import RankFailedError
 from .communicator import Array, Communicator, Request, Traffic, check_array
@@ -289,8 +289,8 @@ class SimulatedCommunicator(Communicator):
         self.size = len(members)
         self.tag_limit = 1 << 22
         self.traffic = rank.traffic
-        fresh = Trail(self.rank, self.tag_limit, alone=True)
-        self.trail = rank.trails.setdefault(context, fresh)
+        fresh = StepLog(self.rank, self.tag_limit, alone=True)
+        self.log = rank.logs.setdefault(context, fresh)
         self._rank = rank
         self._scheduler = simulation.scheduler
         self._context = context
@@ -379,7 +379,7 @@ class SimulatedCommunicator(Communicator):
         collective = self.simulation.collective(self._context, number, name, self.size)
         if collective.name != name:
             others = [r for r, there in enumerate(collective.requests) if there is not None]
-            raise self.trail.part(
+            raise self.log.part(
                 f"rank {self.rank} calls {name} as collective number {number + 1} of this "
                 f"communicator, where rank {others[0]} called {collective.name}; "
                 f"{self.find_difference()}".rstrip("; ")

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..context.divergence import Trail
+from ..context.divergence import StepLog
 from ..errors import CommunicationError, DeadlockError
 from .communicator import Array, Communicator, Request, Traffic, check_array, describe_all
 from .reduction import contribution
@@ -60,7 +60,7 @@ class SingleCommunicator(Communicator):
         self.size = 1
         self.tag_limit = 1 << 30
         self.traffic = Traffic()
-        self.trail = Trail(0, self.tag_limit, alone=True)
+        self.log = StepLog(0, self.tag_limit, alone=True)
         self._sent: dict[int, deque[Array]] = {}
         self._wanted: dict[int, deque[tuple[SingleRequest, Array]]] = {}
 

@@ -56,7 +56,7 @@ class World:
 
         atoll never communicates on it, so the program may do so freely.
         """
-        self.communicator.trail.settle()
+        self.communicator.log.settle()
         return self.communicator.comm
 
     def split(self, color: int | None, key: int = 0) -> World | None:
@@ -73,7 +73,7 @@ class World:
 
         Only the given ranks need to call it. Asking for the same ranks again costs nothing.
         """
-        self.communicator.trail.settle()
+        self.communicator.log.settle()
         part = self.communicator.group(ranks)
         return None if part is None else World(part)
 
@@ -82,8 +82,8 @@ class World:
         self._all_come("world.barrier()")
 
     def _all_come(self, what: str) -> None:
-        """Wait until every rank is here, by a step of the trail; ranks that have parted may come to begin anew."""
-        if self.communicator.trail.parted:
+        """Wait until every rank is here, by a step of the log; ranks that have parted may come to begin anew."""
+        if self.communicator.log.parted:
             self.communicator.barrier(what)
         else:
             allgather(self.communicator, np.empty(0, np.uint8), what)
@@ -119,7 +119,7 @@ class World:
         before = _current.get(None)
         here = before or _process_world
         if here is not None:
-            here.communicator.trail.settle()
+            here.communicator.log.settle()
         self._former.append(before)
         _current.set(self)
         return self
@@ -132,7 +132,7 @@ class World:
     ) -> None:
         _current.set(self._former.pop())
         if error is None:
-            self.communicator.trail.settle()
+            self.communicator.log.settle()
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, CurrentWorld):

@@ -1,4 +1,4 @@
-"""The trail of a rank: what it has done together with the others, as one rolling hash.
+"""The log of a rank: what it has done together with the others, as one rolling hash.
 
 Each event that ranks must reach alike (a window, an element that is read, a collective of array
 code) is a *step*. A step mixes the fingerprint of what happens, which is the same on all ranks that
@@ -43,7 +43,7 @@ _ODD = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one rank tells the others of its trail."""
+    """What one rank tells the others of its log."""
 
     rank: int
     number: int
@@ -63,7 +63,7 @@ class Record:
         return self.steps[self.number][1] if self.number in self.steps else "nothing yet"
 
 
-class Trail:
+class StepLog:
     """The steps of one rank on one communicator."""
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Trail:
         "window",
         "windows",
     )
-    close: ClassVar[Callable[[Trail], None]]
+    close: ClassVar[Callable[[StepLog], None]]
     """Compute what is in the window; see ``ops.windows``, which is above this room."""
 
     def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
@@ -120,7 +120,7 @@ class Trail:
         if not self._alone:
             self._by_one_thread(what)
         if self.window is not None:
-            Trail.close(self)
+            StepLog.close(self)
         self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK
         self._steps.append((number, rolled, user_site(), what, more))
@@ -164,7 +164,7 @@ class Trail:
     def settle(self) -> None:
         """All ranks come here: compute what only some of them may have looked at."""
         if self.window is not None and not self.parted:
-            Trail.close(self)
+            StepLog.close(self)
 
     @property
     def tag(self) -> int:
@@ -186,14 +186,14 @@ class Trail:
 
 
 class _Opened(threading.local):
-    """The trails of this thread that have an open window, in the order of opening."""
+    """The logs of this thread that have an open window, in the order of opening."""
 
     def __init__(self) -> None:
-        self.trails: dict[Trail, None] = {}
+        self.logs: dict[StepLog, None] = {}
         self.still = False
         """Whether what is made belongs to a plan, and no operation of the program."""
         self.look = ""
-        """What is being asked for, where the trail shall name it."""
+        """What is being asked for, where the log shall name it."""
 
 
 opened = _Opened()
@@ -201,7 +201,7 @@ opened = _Opened()
 
 @contextmanager
 def asking_for(what: str) -> Iterator[None]:
-    """Let the trail say ``what`` of the looks inside."""
+    """Let the log say ``what`` of the looks inside."""
     before, opened.look = opened.look, what
     try:
         yield
@@ -211,8 +211,8 @@ def asking_for(what: str) -> Iterator[None]:
 
 def settle_all() -> None:
     """The end of a program: close all windows of this thread."""
-    for trail in list(opened.trails):
-        trail.settle()
+    for log in list(opened.logs):
+        log.settle()
 
 
 def _words(site: Site | None, what: str) -> str:

@@ -11,7 +11,7 @@
 
 Simulated ranks are threads that take turns, and wait for each other in the middle of an evaluation; each has a lock and
 caches of its own. On several ranks the order of messages follows from the order of evaluations, so one thread of a
-rank communicates: see :meth:`.Trail.step`.
+rank communicates: see :meth:`.StepLog.step`.
 """
 
 from __future__ import annotations

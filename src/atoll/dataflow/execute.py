@@ -107,7 +107,7 @@ class Plan:
         """Whether some rank sends messages, so that an error on one is a matter of all."""
         self.mark = verified.mark
         self.bits = communicator.tag_limit.bit_length() // 3
-        """How many bits of the trail its messages carry."""
+        """How many bits of the log its messages carry."""
         self.programs = programs
         ordered = topological(partition.parts)
         assert ordered is not None
@@ -216,7 +216,7 @@ class Plan:
         return outgoing, arriving, to_itself
 
     def _tag(self, group: int) -> int:
-        """The tag of a packet, counted from what :meth:`_base` says; its lowest bits are those of the trail."""
+        """The tag of a packet, counted from what :meth:`_base` says; its lowest bits are those of the log."""
         tag = group << self.bits
         limit = self.communicator.tag_limit
         if limit // 2 + 1 + tag + (1 << self.bits) > limit:
@@ -228,7 +228,7 @@ class Plan:
     def _base(self) -> int:
         """What the tags of this run count from: messages of ranks that have parted do not meet."""
         communicator = self.communicator
-        some = communicator.trail.hash >> 40 & (1 << self.bits) - 1
+        some = communicator.log.hash >> 40 & (1 << self.bits) - 1
         return communicator.tag_limit // 2 + 1 + some
 
     def _agreed(
@@ -275,7 +275,7 @@ class Plan:
         registers: list[Value | None] = [None] * len(self.register)
         fault: Exception | None = None
         if self.together:
-            self.communicator.trail.step(self.mark, "the execution of a dataflow graph")
+            self.communicator.log.step(self.mark, "the execution of a dataflow graph")
         try:
             self._give(given, registers)
         except Exception as error:

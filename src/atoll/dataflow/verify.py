@@ -78,9 +78,9 @@ def verify(
     for known in good:
         if known.communicator is communicator and fault is None:
             return known
-    communicator.trail.step(of_text(VERIFYING), VERIFYING)
+    communicator.log.step(of_text(VERIFYING), VERIFYING)
     sends = _verify(communicator, partition, fault)
-    good.append(Verified(communicator, sends, communicator.trail.hash))
+    good.append(Verified(communicator, sends, communicator.log.hash))
     return good[-1]
 
 

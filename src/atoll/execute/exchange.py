@@ -208,12 +208,12 @@ class StartExchange:
         moved = 0
         for message in self.arriving:
             memory, there = message.memory(registers, None)
-            tag = communicator.trail.tag + message.tag
+            tag = communicator.log.tag + message.tag
             requests.append(communicator.irecv(memory, message.peer, tag, message.what))
             late.append(None if there else memory)
         for message in self.leaving:
             array = message.outgoing(registers)
-            tag = communicator.trail.tag + message.tag
+            tag = communicator.log.tag + message.tag
             requests.append(communicator.isend(array, message.peer, tag, message.what))
             moved += array.nbytes
         return moved

@@ -92,8 +92,8 @@ def exchange_halos(
         raise LayoutError(
             "halo exchange: the block is read-only memory; its padding cannot be filled"
         )
-    communicator.trail.step(of_layout(layout), WHAT)
-    tag = communicator.trail.tag
+    communicator.log.step(of_layout(layout), WHAT)
+    tag = communicator.log.tag
     incoming: list[Request] = []
     for peer, _, shape in exchange.receives:
         incoming.append(communicator.irecv(np.empty(shape, padded.dtype), peer, tag, WHAT))

@@ -379,7 +379,7 @@ class Program:
             what = opened.look or "a look, or the turn of a loop,"
             numbers = tuple([int(scalars[k]) for k in self.exact if isinstance(scalars[k], EXACT)])
             mark = self.fingerprint ^ hash(numbers) & _MASK if numbers else self.fingerprint
-            self.communicator.trail.step(mark, what, Computed(self.computes, asked, numbers))
+            self.communicator.log.step(mark, what, Computed(self.computes, asked, numbers))
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up.

@@ -37,7 +37,7 @@ def compare_replicated(
             if digest != other:
                 raise DivergenceError(
                     "ranks have parted: a value that all ranks have differs between them, in "
-                    f"{communicator.trail.where()}: rank 0 has {words}, rank {rank} has {other_words}"
+                    f"{communicator.log.where()}: rank 0 has {words}, rank {rank} has {other_words}"
                 )
 
 

@@ -283,7 +283,7 @@ def _lay(node: Node) -> None:
     if weight > 0:
         node.weight = spread
         # The rules for what most nodes are stand here as well: they are asked for at every operation.
-        if first is not None and not opened.trails and not home.lopsided:
+        if first is not None and not opened.logs and not home.lopsided:
             found = None
             if kind == "call":
                 shape = geometry.shape  # what has none is a number on every rank

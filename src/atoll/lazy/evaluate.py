@@ -243,10 +243,10 @@ def evaluate(roots: Sequence[Node]) -> None:
             pending.append(node)
     if windows.looks.shown is not None and pending:
         windows.looks.shown(pending)
-    if not pending and not opened.trails:
+    if not pending and not opened.logs:
         return
     with turn.lock:
-        if opened.trails:
+        if opened.logs:
             pending = windows.closing(pending)
         else:  # another thread may have computed some of them meanwhile
             pending = [node for node in pending if node.value is None]

@@ -249,7 +249,7 @@ def by_numpy(
 
 
 def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Note on the trail which function of NumPy's ranks compute together, and of what."""
+    """Note on the log which function of NumPy's ranks compute together, and of what."""
     world = world_of(arrays_among((args, options.values())))
     if world is not None:
         name = getattr(function, "__name__", type(function).__name__)

@@ -117,7 +117,7 @@ def chosen(layout: Layout, world: World) -> Place | None:
     """The place of a layout that the program has chosen. Where it has chosen a lopsided one, arrays stay as they lie."""
     place = Place.of(layout, world)
     if place is not None and place.lopsided:
-        world.communicator.trail.as_laid_out = True
+        world.communicator.log.as_laid_out = True
     return place
 
 

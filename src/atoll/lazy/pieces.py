@@ -9,7 +9,7 @@ one ended, and an array that is read here and there comes as a whole if it is of
 Nothing is brought before some pieces of a value have been asked for: one operation on a border, say, is better recorded,
 with all else. What is brought follows from what was asked for before, never from what is alive; so ranks agree on it. A piece
 is written at once if no operation has been recorded that reads the value, or else by the way that all assignments take. Each is a step
-of the trail, so ranks that do not write alike find out.
+of the log, so ranks that do not write alike find out.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
     wide[...] = given
     node = cell.node
     world = node.place.world
-    world.communicator.trail.step(hash((_NAMED, *region.integers)) & _MASK, "an assignment")
+    world.communicator.log.step(hash((_NAMED, *region.integers)) & _MASK, "an assignment")
     box = intervals_of(node.place, world.rank)
     assert box is not None
     _write(memory.array, box, region, taken, wide)
@@ -361,7 +361,7 @@ def put_picked(cell: Cell, key: Any, value: Any) -> bool:
     node = cell.node
     world = node.place.world
     form = hash((_NAMED, *cell.geometry.integers)) & _MASK
-    world.communicator.trail.step(form, "an assignment through index arrays")
+    world.communicator.log.step(form, "an assignment through index arrays")
     memory.count = -1
     tiles: Tiles = memory.tiles
     tiles.held = [(box, array) for box, array in tiles.held if array is everything]

@@ -40,13 +40,13 @@ def evened(node: Node) -> bool:
                 return False
             results[id(result)] = result
     (world,) = {result.place.world for result in results.values()}
-    trail = world.communicator.trail
-    if trail.as_laid_out or not trail.windows:
+    log = world.communicator.log
+    if log.as_laid_out or not log.windows:
         return False
     values: list[Value] = [result.value for result in results.values() if result.value is not None]
     pinned = any(value.pinned for value in values)  # which one rank may know alone
     if any(agree(world.communicator, pinned, "laying out results evenly")):
-        trail.as_laid_out = True
+        log.as_laid_out = True
         return False
     moved = {number: _moved(result) for number, result in results.items()}
     args = []

@@ -53,7 +53,7 @@ DECIDING = 1 << 18
 
 
 def in_step(world: World, name: str, *facts: Any) -> None:
-    """Note on the trail what all ranks do together here, before they do it.
+    """Note on the log what all ranks do together here, before they do it.
 
     What such a function computes on a rank's own block may need no message, and messages of one size look alike:
     ranks that call another function, or the same one with other shapes, axes or words, would give a wrong number. Whatever
@@ -63,7 +63,7 @@ def in_step(world: World, name: str, *facts: Any) -> None:
     exact: list[Any] = []
     debug = config.debug
     words = f"{name}({', '.join([_said(fact, exact, debug) for fact in facts])})"
-    world.communicator.trail.step(zlib.crc32(f"{words} {exact}".encode()), words)
+    world.communicator.log.step(zlib.crc32(f"{words} {exact}".encode()), words)
 
 
 def chosen_by(mask: Any, *values: Any) -> None:

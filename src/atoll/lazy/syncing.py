@@ -23,7 +23,7 @@ def sync() -> None:
     What lies on other worlds stays.
     """
     here = current_world()
-    here.communicator.trail.settle()
+    here.communicator.log.settle()
     alone = [cell for cell in pending_cells() if is_alone(cell)]
     evaluate([cell.node for cell in alone])
     for cell in alone:

@@ -58,7 +58,7 @@ class Cut(NamedTuple):
 
 
 class _Cuts(threading.local):
-    """The lines at which this thread cuts what it computes by itself; see :attr:`.Trail.cuts`."""
+    """The lines at which this thread cuts what it computes by itself; see :attr:`.StepLog.cuts`."""
 
     def __init__(self) -> None:
         self.places: dict[int, Cut] = {}
@@ -72,7 +72,7 @@ def _cuts_of(node: Node) -> dict[int, Cut]:
     home = node.place
     if home is None or home.world.size == 1:
         return _cuts.places
-    places: dict[int, Cut] = home.world.communicator.trail.cuts
+    places: dict[int, Cut] = home.world.communicator.log.cuts
     return places
 
 
@@ -427,7 +427,7 @@ class Cell:
                 return
             node = self.node
             if node.place is not None:
-                node.place.world.communicator.trail.settle()
+                node.place.world.communicator.log.settle()
             place = site_number(site)
             if node.value is not None:
                 self.sites = {place}

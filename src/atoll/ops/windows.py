@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from ..comm.world import World
 from ..context.call_sites import Site, line_of
-from ..context.divergence import Trail, opened
+from ..context.divergence import StepLog, opened
 from ..graph.node import Node
 from .placement import place_of
 
@@ -79,16 +79,16 @@ class _Looks(threading.local):
 looks = _Looks()
 
 
-def _close(trail: Trail) -> None:
-    nodes = taken(trail)
+def _close(log: StepLog) -> None:
+    nodes = taken(log)
     if nodes:
         Evaluation.compute(nodes)
 
 
-def taken(trail: Trail) -> list[Node]:
+def taken(log: StepLog) -> list[Node]:
     """What is yet to be computed in a rank's window, which is no longer open."""
-    window, trail.window = trail.window, None
-    opened.trails.pop(trail, None)
+    window, log.window = log.window, None
+    opened.logs.pop(log, None)
     if window is None:
         return []
     nodes = [node for node in window.nodes if node.value is None]
@@ -105,10 +105,10 @@ def _placed(node: Node) -> Any:
     if place is not None:
         if place.lopsided and not opened.still and Evaluation.evened(node):
             place = place_of(node)
-        if opened.trails and not opened.still:
-            trail = place.world.communicator.trail
-            if trail.window is not None:
-                _close(trail)
+        if opened.logs and not opened.still:
+            log = place.world.communicator.log
+            if log.window is not None:
+                _close(log)
                 weigh(node)
         return place
     if opened.still:
@@ -118,15 +118,15 @@ def _placed(node: Node) -> Any:
             break
     world = operand.place.world
     if world.size > 1:
-        trail = world.communicator.trail
-        if trail.window is not None:
-            if trail.window.takes(node):
+        log = world.communicator.log
+        if log.window is not None:
+            if log.window.takes(node):
                 return None
-            _close(trail)
+            _close(log)
             weigh(node)
-        if trail.windows:
-            trail.window = Window(node)
-            opened.trails[trail] = None
+        if log.windows:
+            log.window = Window(node)
+            opened.logs[log] = None
     return None
 
 
@@ -137,32 +137,32 @@ def weigh(node: Node) -> None:
     )
 
 
-def _asked(roots: Sequence[Node]) -> list[Trail]:
+def _asked(roots: Sequence[Node]) -> list[StepLog]:
     """The windows that these values depend on."""
-    held = {id(node): trail for trail in opened.trails for node in trail.window.nodes}
-    found: dict[Trail, None] = {}
+    held = {id(node): log for log in opened.logs for node in log.window.nodes}
+    found: dict[StepLog, None] = {}
     seen: set[int] = set()
     stack = list(roots)
     while stack:
         node = stack.pop()
-        trail = held.get(id(node))
+        log = held.get(id(node))
         if node.place is not None:
-            trail = node.place.world.communicator.trail
-        if trail is not None:
-            if trail.window is not None:
-                found[trail] = None
+            log = node.place.world.communicator.log
+        if log is not None:
+            if log.window is not None:
+                found[log] = None
             continue
         for arg in node.args:
             if type(arg) is Node and arg.value is None and id(arg) not in seen:
                 seen.add(id(arg))
                 stack.append(arg)
-    return [trail for trail in opened.trails if trail in found]
+    return [log for log in opened.logs if log in found]
 
 
 def together(roots: list[Node]) -> list[Node]:
     """What one program would compute, were these values looked at now."""
-    for trail in opened.trails:
-        held = trail.window.nodes
+    for log in opened.logs:
+        held = log.window.nodes
         if all(root in held for root in roots):
             return [node for node in held if node.value is None]
     return roots
@@ -170,19 +170,19 @@ def together(roots: list[Node]) -> list[Node]:
 
 def dropped(roots: Sequence[Node]) -> None:
     """Take values that nobody will see out of the windows that they opened."""
-    for trail in list(opened.trails):
-        window = trail.window
+    for log in list(opened.logs):
+        window = log.window
         window.nodes = [node for node in window.nodes if node not in roots]
         if not window.nodes:
-            taken(trail)
+            taken(log)
 
 
 def closing(roots: Sequence[Node]) -> list[Node]:
     """What to compute where these values are looked at; closes the windows that they depend on."""
-    for trail in _asked(roots):
-        _close(trail)
+    for log in _asked(roots):
+        _close(log)
     return [node for node in roots if node.value is None]
 
 
-Trail.close = staticmethod(_close)
+StepLog.close = staticmethod(_close)
 Node.placed = staticmethod(_placed)

@@ -174,7 +174,7 @@ def _collected(
     state = State([node.value, None], ())
     shown = target if target is not None else node.place.layout
     what = "the gathering of an array" if target is None else "a redistribution"
-    world.communicator.trail.step(of_move(node.geometry.shape, shown) ^ which & _BITS, what)
+    world.communicator.log.step(of_move(node.geometry.shape, shown) ^ which & _BITS, what)
     for step in (start, CopyInside(start), FinishExchange(start)):
         step.run(state)
     statistics.sent(state.messages, state.moved)
