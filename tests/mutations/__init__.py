@@ -1,6 +1,6 @@
 """Rules broken on purpose, to see that their tests notice: ``python -m tests.mutations [word ...]``.
 
-Each mutation names a rule, the edits that break it in a copy of the source, and the tests that must fail then. The
-copy lies in a temporary folder; nothing is changed here. A mutation whose text is no longer in the source is
-reported, too: whoever moved the rule moves the mutation with it.
+Each mutation (``rules.py``) names a rule, the edits that break it in a temporary copy of the source, and the tests
+that must fail then. Edits are anchored on the syntax tree (``edits.py``). The command reports a mutation whose
+pattern the source no longer contains: a change that moves the rule moves the mutation with it.
 """

@@ -9,21 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from .edits import Stale, apply
 from .rules import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300
-
-
-def broken(copy: Path, mutation: Mutation) -> str:
-    """Break the rule in the copy; what is wrong with the mutation, or nothing."""
-    for path, before, after in mutation.edits:
-        file = copy / "src/atoll" / path
-        text = file.read_text()
-        if text.count(before) != 1:
-            return f"{path} has {text.count(before)} times: {before.strip()}"
-        file.write_text(text.replace(before, after))
-    return ""
 
 
 def failing(copy: Path, tests: tuple[str, ...]) -> tuple[int, str]:
@@ -41,7 +31,7 @@ def failing(copy: Path, tests: tuple[str, ...]) -> tuple[int, str]:
 
 
 def survives(mutation: Mutation) -> bool:
-    """Try one mutation, and say what became of it."""
+    """Try one mutation, and print whether its tests fail."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in ("src", "tests", "examples", "docs"):
@@ -50,9 +40,12 @@ def survives(mutation: Mutation) -> bool:
                     ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__")
                 )
         shutil.copy(ROOT / "pyproject.toml", copy)
-        trouble = broken(copy, mutation)
-        if trouble:
-            print(f"{mutation.rule}\n    STALE: {trouble}", flush=True)
+        try:
+            for edit in mutation.edits:
+                path, text = apply(copy / "src" / "atoll", edit)
+                path.write_text(text)
+        except Stale as stale:
+            print(f"{mutation.rule}\n    STALE: {stale}", flush=True)
             return True
         code, line = failing(copy, mutation.tests)
     print(f"{mutation.rule}\n    {'killed by ' + line if code == 1 else f'SURVIVES ({line})'}")
@@ -61,7 +54,7 @@ def survives(mutation: Mutation) -> bool:
 
 
 def main() -> int:
-    """Try all mutations, or those whose rules have one of the words."""
+    """Try all mutations, or those whose rules contain any of the words given."""
     words = sys.argv[1:]
     chosen = [m for m in MUTATIONS if not words or any(word in m.rule for word in words)]
     alive = [mutation for mutation in chosen if survives(mutation)]
