@@ -1,7 +1,7 @@
 """Edits of functions in the package's source, anchored on the syntax tree.
 
-An edit names a function, a pattern that occurs in it once, and a replacement. The function is named as
-``Class.method`` or ``function``, wherever in the package it is. The pattern is an expression or a statement, or empty
+An edit names a function, a pattern that occurs in it once, and a replacement. The function is named as ``function``,
+``Class.method`` or ``*.method``, wherever in the package it is. The pattern is an expression or a statement, or empty
 for the whole body. Formatting, comments and line breaks do not matter. In a pattern, ``ANY`` matches any expression
 and ``f(*ANY)`` any arguments; in a replacement, ``MATCH`` stands for what the pattern has matched.
 """
@@ -12,6 +12,7 @@ import ast
 import copy
 import functools
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def apply(package: Path, edit: Edit) -> tuple[Path, str]:
         for path in sorted(package.rglob("*.py"))
         if f"def {last}(" in path.read_text()
         for qualified, node in _definitions(_tree(path.read_text()))
-        if qualified == name and isinstance(node, ast.FunctionDef)
+        if fnmatchcase(qualified, name) and isinstance(node, ast.FunctionDef)
     ]
     if not functions:
         raise Stale(f"no function {name} in {package}; the edit looks for {pattern or 'its body'}")

@@ -126,7 +126,7 @@ TRAPS = [
 RULES = [
     Mutation(
         "rule 1b: the next operation closes the window of a sum",
-        (("_placed", "opened.trails and not opened.still", "False"),),
+        (("_placed", "ANY and not opened.still", "False"),),
         ("tests/instep/test_windows.py",),
     ),
     Mutation(
@@ -146,7 +146,7 @@ RULES = [
     ),
     Mutation(
         "rule 13: ranks compare what they do",
-        (("Trail.step", "self.hash ^ fingerprint", "self.hash ^ 1"),),
+        (("*.step", "self.hash ^ fingerprint", "self.hash ^ 1"),),
         ("tests/instep/test_parted.py",),
     ),
     Mutation(
@@ -171,7 +171,7 @@ RULES = [
     ),
     Mutation(
         "rule 13: after a divergence every collective step fails",
-        (("Trail.step", "self.parted", "False"),),
+        (("*.step", "self.parted", "False"),),
         ("tests/instep/test_after_parting.py",),
     ),
     Mutation(
@@ -206,7 +206,7 @@ RULES = [
     ),
     Mutation(
         "only one thread of a rank communicates",
-        (("Trail.step", "not self._alone", "False"),),
+        (("*.step", "not self._alone", "False"),),
         ("tests/engine/test_threads.py::test_one_thread_of_a_rank_communicates",),
     ),
     Mutation(
