@@ -9,7 +9,7 @@ import numpy as np
 from ..lazy import jointly, selecting
 from ..lazy.elementwise import assign, value_for
 from ..lazy.fallback import by_numpy
-from ..lazy.late import ordering, taking
+from ..lazy.late import taking
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
@@ -142,58 +142,13 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     by_numpy(np.place, (arr, mask, vals), {}, writes=(0,))
 
 
-@native
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    ours = _spread(a) and ordering.by_value(kind, order, stable)
-    result = ordering.sort(a, axis) if ours else NotImplemented
-    if result is not NotImplemented:
-        return result
-    return by_numpy(np.sort, (a, axis, kind, order), {"stable": stable})
-
-
-@native
-def argsort(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
-    ours = _spread(a) and ordering.by_value(kind, order, stable)
-    result = ordering.argsort(a, axis) if ours else NotImplemented
-    if result is not NotImplemented:
-        return result
-    return by_numpy(np.argsort, (a, axis, kind, order), {"stable": stable})
-
-
-@native
-def unique(
-    ar: Any,
-    return_index: Any = False,
-    return_inverse: Any = False,
-    return_counts: Any = False,
-    axis: Any = None,
-    **options: Any,
-) -> Any:
-    if not return_inverse and axis is None and not options and _spread(ar):
-        result = ordering.unique(ar, index=bool(return_index), counts=bool(return_counts))
-        if result is not NotImplemented:
-            return result
-    given = (ar, return_index, return_inverse, return_counts, axis)
-    return by_numpy(np.unique, given, options)
-
-
-@native
-def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    result = ordering.searchsorted(a, v, side, sorter) if _spread(v) else NotImplemented
-    return (
-        by_numpy(np.searchsorted, (a, v, side, sorter), {}) if result is NotImplemented else result
-    )
-
-
 def _spread(*values: Any) -> bool:
     """Whether one of these lies on several ranks."""
     return any(place_of(value) is not None for value in values)
 
 
 on_data(
-    "choose",     "lexsort", "partition", "argpartition", "sort_complex", "unique_all",
+    "choose", "lexsort", "sort", "argsort", "unique", "searchsorted", "partition", "argpartition", "sort_complex", "unique_all",
     "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d", "setxor1d", "isin",
     "unravel_index", "ravel_multi_index", "piecewise", "apply_along_axis", "apply_over_axes", "packbits",
     "unpackbits",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .creation import asarray
-from .late import ordering, scans, taking
+from .late import scans, taking
 from .spread import place_of
 from .views import Handle
 
@@ -65,30 +65,6 @@ def _wide(a: Any, dtype: Any) -> Any:
     return np.cumsum(np.empty(1, a.dtype)).dtype if dtype is None else dtype
 
 
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """``a.sort``: the sorted elements are assigned, every rank keeps its share."""
-    plain_order = ordering.by_value(kind, order, stable)
-    if not (plain_order and a._cell.writeable and a._geometry.writeable):
-        return NotImplemented
-    result = ordering.sort(a, axis) if axis is not None else NotImplemented
-    if result is NotImplemented:
-        return result
-    a[...] = result
-    return None
-
-
-def argsort(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
-    """``a.argsort``."""
-    return ordering.argsort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
-
-
-def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    """``a.searchsorted``."""
-    return ordering.searchsorted(a, v, side, sorter)
-
-
 def item(a: Any, args: tuple[Any, ...]) -> Any:
     """``a.item`` where one element is asked for: its owner tells the others."""
     if place_of(a) is None or a._geometry.ndim == 0:
@@ -112,9 +88,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "nonzero": nonzero,
     "put": put,
     "cumsum": cumsum,
-    "sort": sort,
-    "argsort": argsort,
-    "searchsorted": searchsorted,
     "cumprod": cumprod,
 }
 

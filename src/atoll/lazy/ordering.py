@@ -1,4 +1,4 @@
-"""``sort``, ``argsort``, ``unique`` and ``searchsorted`` of arrays on several ranks."""
+"""``sort``, ``argsort`` and ``unique`` of arrays on several ranks."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from ..comm.in_step import allgather
 from ..comm.world import World
 from ..ops.elementwise import is_native
 from . import shaping
-from .creation import asarray
 from .fancy_indexing import small_or_spread
 from .sections import of_section, result_layout, section_of
-from .spread import in_step, place_of, world_of
+from .spread import in_step, world_of
 from .views import Handle
 
 
@@ -121,18 +120,3 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
         ends = np.concatenate([begins.block[1:], end]) if begins.block.size else begins.block
         found.append(small_or_spread(begins.with_block(ends - begins.block), world))
     return found[0] if len(found) == 1 else tuple(found)
-
-
-def searchsorted(sequence: Any, values: Any, side: str, sorter: Any) -> Any:
-    """The places of distributed values in an ascending sequence that every rank has."""
-    world = world_of([values])
-    if world is None or place_of(sequence) is not None or place_of(sorter) is not None:
-        return NotImplemented
-    in_step(world, "searchsorted", sequence, values, side, sorter)
-    line = asarray(sequence)
-    if line.ndim != 1 or not is_native(values.dtype):
-        return NotImplemented
-    order = None if sorter is None else asarray(sorter)._array()
-    section = section_of(values, world)
-    found = np.asarray(line._array().searchsorted(section.block, side, order))
-    return of_section(section.with_block(found), world)

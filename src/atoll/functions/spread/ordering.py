@@ -33,6 +33,31 @@ from .table import arrays_of, by_blocks, call, line_of, on_ranks, small_or_there
 Array = np.ndarray[Any, Any]
 
 
+@on_ranks(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    return ordering.sort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
+
+
+@on_ranks(np.ndarray.sort)
+def sort_in_place(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    if axis is None or not (a._cell.writeable and a._geometry.writeable):
+        return NotImplemented
+    made = sort(a, axis, kind, order, stable=stable)
+    if made is not NotImplemented:
+        a[...] = made
+        return None
+    return made
+
+
+@on_ranks(np.argsort, np.ndarray.argsort)
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    return ordering.argsort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
+
+
 @on_ranks(np.searchsorted, np.ndarray.searchsorted)
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     arrays, world = arrays_of(a, v), world_among(a, v, sorter)
