@@ -5,7 +5,7 @@ import pytest
 
 import atoll
 
-from .placing import LINES, MAPS, normal, put, same, uneven
+from .distributions import LINES, MAPS, normal, put, same, uneven
 
 
 @pytest.mark.simulated(1, 7)

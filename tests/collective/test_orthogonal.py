@@ -6,7 +6,7 @@ import pytest
 import atoll
 from atoll.context import statistics
 
-from .placing import normal, put, uneven
+from .distributions import normal, put, uneven
 
 SHAPES = [(40, 3), (24, 18), (18, 24), (12, 12), (2, 31), (1, 1), (3, 1), (1, 4)]
 KINDS = "dDfi"

@@ -6,7 +6,7 @@ import pytest
 import atoll
 from atoll import Layout
 
-from .placing import LINES, MAPS, normal, put, same, uneven
+from .distributions import LINES, MAPS, normal, put, same, uneven
 
 
 @pytest.mark.simulated(1, 7)

@@ -44,12 +44,12 @@ TRAPS = [
     Mutation(
         "trap 3 and rule 2: which values are alive on a rank decides nothing collective (buffers)",
         (("_place_updates", "base.holders > 1 or id(base) in roots", "seen"),),
-        ("tests/instep/test_garbage.py",),
+        ("tests/agreement/test_garbage.py",),
     ),
     Mutation(
         "rule 3: where ranks compute together, every assigned value is stored",
         (("choose_stored", "trace.together or id(node) in trace.alive", "id(node) in trace.alive"),),
-        ("tests/instep/test_garbage.py",),
+        ("tests/agreement/test_garbage.py",),
     ),
     Mutation(
         "trap 4: the dtype of a result is its loop's",
@@ -127,37 +127,37 @@ RULES = [
     Mutation(
         "rule 1b: the next operation closes the window of a sum",
         (("_placed", "ANY and not opened.still", "False"),),
-        ("tests/instep/test_windows.py",),
+        ("tests/agreement/test_windows.py",),
     ),
     Mutation(
         "rule 1a: a loop that repeats an assignment closes a window",
         (("Cell.comes_round", "", "return False"), ("Cell.write", "ANY in sites and ANY", "not sites"),),
-        ("tests/instep/test_windows.py",),
+        ("tests/agreement/test_windows.py",),
     ),
     Mutation(
         "rule 6: a block that the program holds keeps its address",
         (("Distributed._block", "value.pinned = True", "pass"), ("Distributed._block", "cell.pins += 1", "pass"),),
-        ("tests/instep/test_pinned.py",),
+        ("tests/agreement/test_pinned.py",),
     ),
     Mutation(
         "rule 6: operations on memory that the program holds are eager",
         (("Distributed._block", "cell.pins += 1", "pass"),),
-        ("tests/instep/test_pinned.py",),
+        ("tests/agreement/test_pinned.py",),
     ),
     Mutation(
         "rule 13: ranks compare what they do",
         (("*.step", "self.hash ^ fingerprint", "self.hash ^ 1"),),
-        ("tests/instep/test_parted.py",),
+        ("tests/agreement/test_divergence.py",),
     ),
     Mutation(
         "rule 13: a message of another step is not used",
         (("Parcels.end", "parcel.mark[0] != mark", "parcel.mark[0] == 1"),),
-        ("tests/instep/test_parcels.py",),
+        ("tests/agreement/test_persistent_buffers.py",),
     ),
     Mutation(
         "rule 13: ranks compare the arguments of what they compute together",
         (("in_step", "ANY.step(*ANY)", "world.communicator.log.step(1, words)"),),
-        ("tests/instep/test_together.py",),
+        ("tests/agreement/test_together.py",),
     ),
     Mutation(
         "rule 1: of equal views only one is alive",
@@ -167,17 +167,17 @@ RULES = [
     Mutation(
         "rule 13: a barrier is a step",
         (("World._all_come", "allgather(*ANY)", "self.communicator.barrier(what)"),),
-        ("tests/instep/test_together.py",),
+        ("tests/agreement/test_together.py",),
     ),
     Mutation(
         "rule 13: after a divergence every collective step fails",
         (("*.step", "self.parted", "False"),),
-        ("tests/instep/test_after_parting.py",),
+        ("tests/agreement/test_after_divergence.py",),
     ),
     Mutation(
         "rule 13: what ranks read directly does not depend on which values a rank has read",
         (("present", "ANY.size == 1", "True"),),
-        ("tests/engine/test_everywhere.py",),
+        ("tests/engine/test_replicated.py",),
     ),
     Mutation(
         "a guarded part is loaded before the same loop stores it",
@@ -212,12 +212,12 @@ RULES = [
     Mutation(
         "memory is read-only unless the caller asks to write",
         (("_read_only", "array.flags.writeable = False", "pass"), ("_Bytes.__init__", "(low, True)", "(low, False)"),),
-        ("tests/functions/test_showing.py::test_what_numpy_takes_for_a_temporary_is_a_copy",),
+        ("tests/functions/test_shared_memory.py::test_what_numpy_takes_for_a_temporary_is_a_copy",),
     ),
     Mutation(
         "an address stays valid for as long as the array lives",
         (("ctypes_of", "ANY.pin()", "None"),),
-        ("tests/functions/test_showing.py::test_an_address_is_one_for_as_long_as_the_array_lives",),
+        ("tests/functions/test_shared_memory.py::test_an_address_is_one_for_as_long_as_the_array_lives",),
     ),
 ]
 

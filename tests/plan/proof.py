@@ -2,7 +2,7 @@
 
 That is no matter of what they compute: whatever a plan has assumed of the slices that it was made for shows here, for
 ``ReferenceLaunch`` keeps all numbers of a launch. On ranks a plan that has moved may use less memory again than one
-that is made anew, so there it is compared by what it sends (``test_moving_on_ranks.py``).
+that is made anew, so there it is compared by what it sends (``test_templates_on_ranks.py``).
 """
 
 from __future__ import annotations

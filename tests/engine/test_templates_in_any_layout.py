@@ -1,4 +1,4 @@
-"""Random loops over slices that move, in layouts at random; ``moving_search`` draws more of them."""
+"""Random loops over slices that move, in layouts at random; ``template_search`` draws more of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from atoll.comm import simulated
 from atoll.lazy import evaluate
-from tests.engine.moving_search import check
+from tests.engine.template_search import check
 from tests.plan import reference
 
 pytestmark = pytest.mark.timeout(240)

@@ -5,7 +5,7 @@ import pytest
 
 import atoll
 
-from .placing import LINES, MAPS, normal, put, same, uneven
+from .distributions import LINES, MAPS, normal, put, same, uneven
 
 SIX, SEVEN = np.array([5, 0, 3, 3, -1, 2, -6, 1]), np.array([6, -7, 2, 0, 1, 1, 5, 4])
 GRID = np.array([[0, 5, 2], [-1, 3, 3]])

@@ -6,7 +6,7 @@ import pytest
 import atoll
 from atoll.context import statistics
 
-from .placing import normal, put, uneven
+from .distributions import normal, put, uneven
 
 VIEWS = {
     "a row": lambda a: a[3],

@@ -43,7 +43,7 @@ def test_all_later_operations_are_refused_at_once(rank, size):
             text = str(caught.value)
             assert "start the program again" in text, name
             assert first.partition(";")[0][:60] in text or "ranks have parted" in text
-            assert "test_after_parting.py:" in text
+            assert "test_after_divergence.py:" in text
         assert a.shape == (20, 3)
     b = np.ones(30)
     assert float(b.sum()) == 30.0
@@ -75,5 +75,7 @@ def test_halo_exchanges_and_blocks_are_steps(rank):
                 np.from_local(numpy.ones(4))
             return float(a.sum())
 
-        with pytest.raises(DivergenceError, match=r"from_local\(\) at test_after_parting.py:\d+"):
+        with pytest.raises(
+            DivergenceError, match=r"from_local\(\) at test_after_divergence.py:\d+"
+        ):
             alone()

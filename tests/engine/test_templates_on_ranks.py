@@ -10,8 +10,8 @@ from atoll.execute.exchange import StartExchange
 from atoll.execute.program import Allocate, Share
 from atoll.layout import Block
 from atoll.lazy import evaluate
-from tests.engine.test_moving_slices import Loop, blocks, eliminate, emptying, shrinking
 from tests.engine.test_scattered_shares import MAPS
+from tests.engine.test_templates import Loop, blocks, eliminate, emptying, shrinking
 
 pytestmark = pytest.mark.timeout(300)
 

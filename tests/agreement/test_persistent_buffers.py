@@ -97,7 +97,9 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
             exchange()
             assert (taken == peer + turn).all()
         communicator.log.step(rank, "a step that differs")
-        with pytest.raises(CommunicationError, match=r"differs at test_parcels.py|deadlock"):
+        with pytest.raises(
+            CommunicationError, match=r"differs at test_persistent_buffers.py|deadlock"
+        ):
             exchange()
 
 

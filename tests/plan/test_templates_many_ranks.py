@@ -9,7 +9,7 @@ import atoll as np
 from atoll.comm.dry_run import imagined_world
 from atoll.lazy import evaluate
 from tests.engine import layouts
-from tests.engine.test_moving_on_ranks import kinds, pieces
+from tests.engine.test_templates_on_ranks import kinds, pieces
 
 
 def eliminated(which, size, rank):

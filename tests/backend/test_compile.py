@@ -85,7 +85,7 @@ def test_memory_of_kernels(monkeypatch):
 
 def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
     script = """
-        from tests.kernels.test_compile import laplace
+        from tests.backend.test_compile import laplace
         from atoll.backend.llvm.compile import kernel_text
         print(kernel_text(laplace()))
     """

@@ -61,7 +61,7 @@ def test_who_does_something_alone_parts(name: str, size: int) -> None:
     first = caught.value if isinstance(caught.value, DivergenceError) else caught.value.__cause__
     assert isinstance(first, DivergenceError)
     assert "rank 1" in str(first)
-    assert "test_parted.py:" in str(first)
+    assert "test_divergence.py:" in str(first)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_lone_block_or_export_is_named_with_both_lines(
             return float(a.sum())
 
         with pytest.raises(
-            DivergenceError, match=r"test_parted.py:\d+.*test_parted.py:\d+"
+            DivergenceError, match=r"test_divergence.py:\d+.*test_divergence.py:\d+"
         ) as caught:
             lone()
         assert words in str(caught.value)
