@@ -13,13 +13,15 @@ import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from atoll import policy
 from atoll.context import call_sites
 from atoll.functions import joining
-from atoll.graph import geometry, node, pattern
+from atoll.graph import geometry, node
 from atoll.lazy import evaluate, reductions, views
 from atoll.ops import elementwise, placement
 from atoll.plan import shares
@@ -35,19 +37,9 @@ MEMOS = {
     joining: ["_turns"],
 }
 LIMITS = {
-    "WEIGHT_LIMIT": 24,
-    "NEAR_LIMIT": 7,
-    "LIGHT_LIMIT": 3,
-    "HEAVY": 7,
-    "_PROGRAMS_KEPT": 4,
-    "_MOVED_KEPT": 2,
-    "_FAMILIES_KEPT": 3,
-    "_FITS_KEPT": 2,
-    "_OFTEN": 2,
-    "MOST_CUTS": 5,
-    "KERNELS_KEPT": 3,
-    "_SHELF": 2,
-}
+    "pending": 24, "near": 7, "light": 3, "plans": 5, "moved_plans": 2, "fits": 2, "compiled_pattern": 2,
+    "kernels": 3, "views": 2, "geometries": 1,
+}  # fmt: skip
 CHANCE = 0.15
 
 
@@ -82,14 +74,9 @@ def forgetting(seed: int) -> Iterator[None]:
                 for one in ours:
                     if getattr(one, name, None) is old:
                         patch.setattr(one, name, new)
-        for one in ours:
-            for name, most in LIMITS.items():
-                if type(getattr(one, name, None)) is int:
-                    patch.setattr(one, name, most)
-        patch.setattr(geometry, "_REMEMBERED_VIEWS", 2)
+        patch.setattr(policy, "limits", replace(policy.limits, **LIMITS))
         patch.setattr(geometry.Geometry._table, "most", 1)
         patch.setattr(placement._places, "most", 1)
-        patch.setattr(pattern.Patterns, "_MOST", 6)
         begun = evaluate._Programs.__init__
 
         def begin_programs(self: Any) -> None:

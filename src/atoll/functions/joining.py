@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..array import ndarray
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, dense, kept_order
@@ -27,8 +28,6 @@ from ..ops.elementwise import cast, is_native, join_of, read, update
 from .public import array_of, declare, is_large, names, native, on_data, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
-MOST_PARTS = 8
-
 
 def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     """The parts along ``axis``, recorded; ``None`` where NumPy has to do it."""
@@ -36,7 +35,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     ndim = first.ndim
     wanted = first.dtype if dtype is None else dtype
     usable = (
-        len(arrays) <= MOST_PARTS
+        len(arrays) <= policy.limits.pieces
         and (free() or all(a.dtype == wanted for a in arrays))  # only a cast can break a rule
         and any(is_large(a) for a in arrays)
         and ndim > 0

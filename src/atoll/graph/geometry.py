@@ -21,13 +21,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import policy
 from ..errors import OutOfMemoryError
 from .interned import Interned
 
-SHORT = 4096
-"""Up to how many elements NumPy is done with a view before a loop of ours has begun."""
-MODEST = 30_000
-"""From how many elements on an array is recorded, unless another setting is made."""
 _RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
 _REMEMBERED = 1 << 16
 _REMEMBERED_VIEWS = 1 << 10
@@ -115,7 +112,7 @@ class Geometry:
         self.ndim: int = shadow.ndim
         self.offset = offset
         self.base = self if base is None else base
-        self.short: bool = self.size <= SHORT or self.base.size < MODEST
+        self.short: bool = self.size <= policy.limits.short or self.base.size < policy.limits.small
         """Whether NumPy may be quicker than a loop of ours: few elements, or a part of what would count as small."""
         self.is_base = base is None
         """Whether this is all of its base, unchanged."""

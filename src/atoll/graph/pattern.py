@@ -20,11 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import policy
 from .node import Node
-
-_OFTEN = 128
-"""How often a pattern is met before it is compiled, which takes as long as so many matches."""
-
 
 Match = tuple[list[Node], list[Any], tuple[bool, ...], list[Any]]
 """The nodes of a trace; the values of its leaves, and whether they are pinned; the numbers among the
@@ -92,7 +89,7 @@ class Pattern:
         if self.compiled is not None:
             return self.compiled(roots)
         self._count += 1
-        if self._count == _OFTEN:
+        if self._count == policy.limits.compiled_pattern:
             self.compiled = self._as_code()
         nodes = self._nodes(roots)
         if nodes is None:

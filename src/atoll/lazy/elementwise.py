@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
@@ -25,7 +26,7 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
-from .views import LIGHT_LIMIT, Cell, Handle, cut, too_heavy
+from .views import Cell, Handle, cut, too_heavy
 
 FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for code in NATIVE]})
 """Classes of numbers that kernels take as they are."""
@@ -170,7 +171,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     elif now:
         del operands
         evaluate(nodes)
-    elif nodes[0].weight > LIGHT_LIMIT and too_heavy(nodes[0]):
+    elif nodes[0].weight > policy.limits.light and too_heavy(nodes[0]):
         del operands
         cut(nodes)
     if len(nodes) == 1:
@@ -454,7 +455,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
 
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
     node = node_of(found[0], args, site_from(sys._getframe(2)))
-    if now or node.weight > LIGHT_LIMIT:
+    if now or node.weight > policy.limits.light:
         del args
         if now and node.weight < 0:
             Handle.captured(node)

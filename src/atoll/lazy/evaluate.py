@@ -20,6 +20,7 @@ from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import policy
 from ..backend.llvm.flags import report
 from ..backend.llvm.launch import KernelStep, supported
 from ..comm.world import current_world
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from ..plan.template_traces import Sample, Twins
     from ..plan.templates import Family
 
-_PROGRAMS_KEPT = 1024
-_MOVED_KEPT = 256
-_FAMILIES_KEPT = 256
 make_launch: Any = KernelStep
 """Makes the steps that run launches; tests put something slower in its place."""
 
@@ -271,9 +269,7 @@ class _Fit(NamedTuple):
     """Those that NumPy would have computed at their calls in no more time; see ``ops.light``."""
 
 
-_FITS_KEPT = 64
 _ARITHMETIC = frozenset({"call", "cast", "where"})
-_LINES_KEPT = 4096
 
 
 def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
@@ -319,7 +315,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     lines = _programs.again
     for node in found.order:
         if hasattr(node, "passed") and node.site is not None:
-            if len(lines) >= _LINES_KEPT:
+            if len(lines) >= policy.limits.memo:
                 lines.clear()
             lines.add(site_number(node.site))
     if not lines or _is_shared(found):
@@ -384,7 +380,7 @@ def _compute(pending: list[Node]) -> None:
     for place in passing:
         order[place].passed = True
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
-        if len(pattern.known) >= _FITS_KEPT:
+        if len(pattern.known) >= policy.limits.fits:
             pattern.known.clear()
         ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
         places = pattern.order
@@ -489,15 +485,15 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
         else:
             program = statistics.chosen(lambda: _extended(family, found, roots, sample))
         if program is not None:
-            _keep(_programs.moved, _MOVED_KEPT, found.key, program, "plans_dropped")
+            _keep(_programs.moved, policy.limits.moved_plans, found.key, program, "plans_dropped")
             return program
     program = make_program(found, roots, make_launch)
     statistics.add("plans_made")
-    _keep(_programs.kept, _PROGRAMS_KEPT, found.key, program, "plans_dropped")
+    _keep(_programs.kept, policy.limits.plans, found.key, program, "plans_dropped")
     if family is None and moving:
         from ..plan.templates import Family
 
-        _keep(families, _FAMILIES_KEPT, structure, Family(_sample_of(leaves, order)))
+        _keep(families, policy.limits.moved_plans, structure, Family(_sample_of(leaves, order)))
     return program
 
 
@@ -626,5 +622,5 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     if program is None:
         program = make_program(found, list(roots), make_launch)
         statistics.add("plans_made")
-        _keep(_programs.kept, _PROGRAMS_KEPT, key, program)
+        _keep(_programs.kept, policy.limits.plans, key, program)
     return program, found

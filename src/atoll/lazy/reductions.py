@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, mark_of, node_of
@@ -118,14 +119,15 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
     return Node("where", (mask.node, node, rest), node.geometry, (), "where", user_site())
 
 
-_AT_ONCE = 1 << 22
-
-
 def _truths(handle: Any) -> Any:
     """The truth values of an array that are in memory, and so few that NumPy has looked at them
     before a plan is found; else ``None``."""
     geometry: Geometry = handle._geometry
-    if geometry.dtype != _BOOL or not 0 < geometry.size <= _AT_ONCE or not geometry.ndim:
+    if (
+        geometry.dtype != _BOOL
+        or not 0 < geometry.size <= policy.limits.truths
+        or not geometry.ndim
+    ):
         return None
     node = handle._cell.node
     return handle._array() if node.value is not None and node.place is None else None

@@ -11,6 +11,7 @@ import itertools
 from math import prod
 from typing import Any
 
+from .. import policy
 from ..comm.world import World
 from ..config import config
 from ..errors import MixedArraysError, WorldError
@@ -93,15 +94,15 @@ class Place:
         return f"Place({self.layout!r})"
 
 
-_LOPSIDED = 1.75
-"""From how many even shares on one share is too large; two ranks have two of them at most."""
-
-
 def _is_lopsided(layout: Layout) -> bool:
     largest = _largest_share(layout)
-    if layout.copies > 1 or largest * layout.processes <= _LOPSIDED * prod(layout.shape):
+    if layout.copies > 1 or largest * layout.processes <= policy.limits.lopsided * prod(
+        layout.shape
+    ):
         return False
-    return largest > _LOPSIDED * _largest_share(Layout.default(layout.shape, layout.processes))
+    return largest > policy.limits.lopsided * _largest_share(
+        Layout.default(layout.shape, layout.processes)
+    )
 
 
 def _largest_share(layout: Layout) -> int:

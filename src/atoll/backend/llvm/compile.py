@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import policy
 from ...context import statistics
 from ...context.threads import process_lock
 from . import cache
@@ -27,8 +28,6 @@ DRAFT_WORK = 1 << 25
 """Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
 LEAST_WORK = 1 << 15
 """What a call counts for at least."""
-KERNELS_KEPT = 1024
-"""How many kernels are known beside those that plans hold; the oldest are forgotten."""
 _QUICK, _BEST = 0, 3
 _SHELF = 32
 _DRAFT = "_draft"
@@ -91,7 +90,7 @@ class Compiler:
                 if found is None:
                     draft = work <= DRAFT_WORK and self.machine.x86
                     found = self._make(spec, draft)
-                    if len(self._kernels) >= KERNELS_KEPT:
+                    if len(self._kernels) >= policy.limits.kernels:
                         self._kernels.popitem(last=False)
                         statistics.add("kernels_dropped")
                     self._kernels[key] = found
