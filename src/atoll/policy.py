@@ -110,6 +110,8 @@ class Limits:
     """What may be alive beside one pattern."""
     kernels: int = 1024
     """Compiled kernels, beside those that plans hold."""
+    datatypes: int = 512
+    """Derived datatypes of MPI."""
     tiles: int = 4
     """Boxes of one array on ranks that every rank keeps."""
 

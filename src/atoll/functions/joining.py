@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import policy
 from ..array import ndarray
+from ..context.caches import Memo
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
@@ -181,7 +182,7 @@ class _Turn(NamedTuple):
     """and where they come to lie."""
 
 
-_turns: dict[tuple[int, int, int], _Turn] = {}
+_turns: Memo[tuple[int, int, int], _Turn] = Memo()
 
 
 def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
@@ -195,8 +196,6 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
         shape = dense(geometry.shape, geometry.dtype, order)
         first = shape.index((*before, slice(0, by)))
         second = shape.index((*before, slice(by, geometry.shape[along])))
-        if len(_turns) > 4096:
-            _turns.clear()
         found = _turns[key] = _Turn(shape, late, early, first, second)
     return found
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import policy
+from ..context.caches import Memo
 from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
@@ -295,7 +296,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
     What they know of pairs of geometries that were met before spares the common cases every
     question about dtypes, shapes and memory order.
     """
-    known = _known.setdefault(ufunc, {})
+    known = _known.setdefault(ufunc, Memo())
 
     def forward(self: Handle, other: Any) -> Any:
         small = self._np
@@ -393,7 +394,7 @@ class _Met(NamedTuple):
     """Brings a number to the dtype of the loop."""
 
 
-_known: dict[np.ufunc, dict[Any, _Met]] = {}
+_known: dict[np.ufunc, Memo[Any, _Met]] = {}
 
 
 def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
@@ -403,7 +404,7 @@ def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
 
 def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
     """``ufunc(x)`` of a large array, with the same memory as :func:`binary`."""
-    known = _known.setdefault(ufunc, {})
+    known = _known.setdefault(ufunc, Memo())
 
     def forward(self: Handle) -> Any:
         geometry = self._geometry
@@ -433,8 +434,6 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
         return
     if ufunc is np.power and node.geometry.dtype.kind in "iu":  # the next exponent may be negative
         return
-    if len(known) > 4096:
-        known.clear()
     loop: Loop = node.params[0]
     convert = None
     key: list[Any] = []

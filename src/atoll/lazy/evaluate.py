@@ -14,7 +14,6 @@ without a walk (see ``graph.pattern``): all that is left to ask is what is alive
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from sys import getrefcount
 from types import FrameType
@@ -26,6 +25,7 @@ from ..backend.llvm.launch import KernelStep, supported
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
+from ..context.caches import Recent
 from ..context.call_sites import site_number, site_text
 from ..context.divergence import opened
 from ..context.threads import catch_up, turn
@@ -60,10 +60,10 @@ class _Programs(threading.local):
         if not turn.simulated and hasattr(self, "process"):
             self.__dict__.update(self.process)
             return
-        self.kept: OrderedDict[Any, Program] = OrderedDict()
-        self.moved: OrderedDict[Any, Program] = OrderedDict()
+        self.kept: Recent[Any, Program] = Recent("plans", "plans_dropped")
+        self.moved: Recent[Any, Program] = Recent("moved_plans", "plans_dropped")
         """Programs that were bound to slices, which may not come again."""
-        self.families: OrderedDict[Any, Family] = OrderedDict()
+        self.families: Recent[Any, Family] = Recent("moved_plans", "plans_dropped")
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
@@ -380,8 +380,6 @@ def _compute(pending: list[Node]) -> None:
     for place in passing:
         order[place].passed = True
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
-        if len(pattern.known) >= policy.limits.fits:
-            pattern.known.clear()
         ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
         places = pattern.order
         pattern.known[form] = _Fit(
@@ -485,15 +483,15 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
         else:
             program = statistics.chosen(lambda: _extended(family, found, roots, sample))
         if program is not None:
-            _keep(_programs.moved, policy.limits.moved_plans, found.key, program, "plans_dropped")
+            _programs.moved[found.key] = program
             return program
     program = make_program(found, roots, make_launch)
     statistics.add("plans_made")
-    _keep(_programs.kept, policy.limits.plans, found.key, program, "plans_dropped")
+    _programs.kept[found.key] = program
     if family is None and moving:
         from ..plan.templates import Family
 
-        _keep(families, policy.limits.moved_plans, structure, Family(_sample_of(leaves, order)))
+        families[structure] = Family(_sample_of(leaves, order))
     return program
 
 
@@ -512,15 +510,6 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
         places = []
     scattered = any(place is not None and not place.layout.is_block for place in places)
     return Sample(geometries_of(leaves, order), places, scattered)
-
-
-def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any, drops: str = "") -> None:
-    """Keep a thing, and forget the oldest if there are too many, which is counted under a name."""
-    if len(kept) >= most:
-        kept.popitem(last=False)
-        if drops:
-            statistics.add(drops)
-    kept[key] = thing
 
 
 def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
@@ -622,5 +611,5 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     if program is None:
         program = make_program(found, list(roots), make_launch)
         statistics.add("plans_made")
-        _keep(_programs.kept, policy.limits.plans, key, program)
+        _programs.kept[key] = program
     return program, found

@@ -12,13 +12,13 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
 from contextlib import ExitStack
-from functools import lru_cache
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ..comm.world import current_world
+from ..context.caches import remembered
 from ..context.call_sites import ROOT
 from ..context.warn import come_first
 from ..errors import FallbackWarning
@@ -180,7 +180,7 @@ def _lie_on_ranks(*given: Iterable[Any]) -> bool:
     return False
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _place_of_out(function: Callable[..., Any]) -> int:
     """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
     for one in (function, getattr(np, getattr(function, "__name__", ""), None)):

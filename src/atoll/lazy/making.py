@@ -10,6 +10,7 @@ from .. import policy
 from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
+from ..context.caches import Memo
 from ..errors import LayoutError
 from ..graph.geometry import Geometry, dense, kept_order, strided
 from ..graph.node import Node, coded, new, source, view_of
@@ -101,15 +102,13 @@ def default_place(
         return None
     found = _usual.get((shape, world))
     if found is None:
-        if len(_usual) > 1024:
-            _usual.clear()
         found = Place.of(Layout.default(shape, world.size), world)
         if found is not None:
             _usual[shape, world] = found
     return found
 
 
-_usual: dict[tuple[tuple[int, ...], Any], Place] = {}
+_usual: Memo[tuple[tuple[int, ...], Any], Place] = Memo()
 """Where new arrays lie, by their shape."""
 
 

@@ -9,7 +9,6 @@ a dtype that NumPy would choose or that was asked for. ``initial`` joins the res
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 from operator import index
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..context.caches import Memo, remembered
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, mark_of, node_of
@@ -71,7 +71,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
     return _axes(axis, ndim)
 
 
-@lru_cache(4096)
+@remembered
 def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:
     if axis is None:
         return tuple(range(ndim))
@@ -81,7 +81,7 @@ def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | No
         return None
 
 
-@lru_cache(4096)
+@remembered
 def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dtype[Any] | None:
     """The dtype in which to fold, or ``None`` where NumPy has to say."""
     if ufunc is np.logical_and or ufunc is np.logical_or:
@@ -133,7 +133,7 @@ def _truths(handle: Any) -> Any:
     return handle._array() if node.value is not None and node.place is None else None
 
 
-_folds: dict[Any, Form] = {}
+_folds: Memo[Any, Form] = Memo()
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
@@ -220,8 +220,6 @@ def reduce(
     node = reduction.fold(ufunc, operand, axes, keepdims, inner, site, form)
     # The code of a node that lies on ranks may say where.
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
-        if len(_folds) >= 4096:
-            _folds.clear()
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
         found = "reduce", form, node.params, ufunc.__name__, code, mark

@@ -21,6 +21,7 @@ from typing import Any
 from .. import policy
 from ..comm.world import current_world
 from ..config import config
+from ..context.caches import Memo
 from ..context.call_sites import Site
 from ..graph.node import Node
 
@@ -39,7 +40,6 @@ _ROUNDED = frozenset({"multiply", "divide", "absolute", "square", "sqrt"})
 """Of complex numbers these depend on how memory is laid out."""
 _CASTS = {"b": "?bhilqBHILQfd", "i": "?bhilqBHILQfd", "u": "?bhilqBHILQfd", "f": "?ilqfd"}
 """Which kinds are converted to which in a way that is settled wherever an element stands."""
-_LINES = 1024
 _ENOUGH = 2
 
 
@@ -77,7 +77,7 @@ class Line:
             self.turns = min(2 * self.turns, policy.limits.ignored[1])
 
 
-lines: dict[int | None, dict[tuple[int, int], Line]] = {}
+lines: Memo[int | None, Memo[tuple[int, int], Line]] = Memo()
 """By the mark of the operation, and then by the place in the program."""
 
 
@@ -105,14 +105,10 @@ def credit(nodes: Sequence[Node]) -> None:
             continue
         known = lines.get(mark)
         if known is None:
-            if len(lines) >= _LINES:
-                lines.clear()
-            known = lines[mark] = {}
+            known = lines[mark] = Memo()
         place = id(site[0]), site[1]
         line = known.get(place)
         if line is None:
-            if len(known) >= _LINES:
-                known.clear()
             line = known[place] = Line(site[0])
         line.credited()
 

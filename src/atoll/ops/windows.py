@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from .. import policy
 from ..comm.world import World
+from ..context.caches import remembered
 from ..context.call_sites import Site, line_of
 from ..context.divergence import StepLog, opened
 from ..graph.node import Node
 from .placement import place_of
 
-line = lru_cache(4096)(line_of)
+line = remembered(line_of)
 
 
 class Window:

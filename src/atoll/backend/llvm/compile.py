@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ... import policy
 from ...context import statistics
+from ...context.caches import Recent
 from ...context.threads import process_lock
 from . import cache
 from .kernel import Kernel
@@ -66,7 +65,7 @@ class Compiler:
 
     def __init__(self, other: Machine | None = None) -> None:
         self._other = other
-        self._kernels: OrderedDict[KernelSpec | str, Kernel] = OrderedDict()
+        self._kernels: Recent[KernelSpec | str, Kernel] = Recent("kernels", "kernels_dropped")
         self._lock = process_lock
         self._newest: _Shelf | None = None
         self._functions: _Shelf | None = None
@@ -90,9 +89,6 @@ class Compiler:
                 if found is None:
                     draft = work <= DRAFT_WORK and self.machine.x86
                     found = self._make(spec, draft)
-                    if len(self._kernels) >= policy.limits.kernels:
-                        self._kernels.popitem(last=False)
-                        statistics.add("kernels_dropped")
                     self._kernels[key] = found
         if found.draft and work > DRAFT_WORK:
             self.finish(found)
