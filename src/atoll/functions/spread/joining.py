@@ -13,7 +13,8 @@ from ...lazy.creation import asarray
 from ...lazy.making import plain
 from ...lazy.spread import place_of
 from ...lazy.views import Handle
-from .table import arrays_of, call, into, on_ranks, world_among
+from ..blocks import arrays_of, call, into, world_among
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
 

@@ -21,7 +21,8 @@ from ...lazy.creation import asarray
 from ...lazy.making import is_small
 from ...lazy.spread import in_step
 from ...lazy.views import Handle
-from .table import call, on_ranks
+from ..blocks import call
+from .table import on_ranks
 
 _Generator = np.random.Generator
 _State = np.random.RandomState
