@@ -36,7 +36,6 @@ ORDER = [
     "comm",
     "context",
     "config",
-    "policy",
     "errors",
     "_version",
 ]

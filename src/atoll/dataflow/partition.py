@@ -33,6 +33,7 @@ import numpy as np
 from ..graph.node import Node, in_order
 from ..lazy.deferred import Call, Mark
 from ..lazy.evaluate import evaluate
+from ..ops.table import DEFERRED
 from .nodes import (
     Data,
     DistributedRecv,
@@ -81,7 +82,7 @@ class Graph:
             self.sends.append(send)
 
     def _take(self, node: Node) -> None:
-        origin = node.params[0] if node.kind == "deferred" else None
+        origin = node.params[0] if node.op.is_deferred else None
         if isinstance(origin, (Hold, Mark)):
             self.same[id(node)] = self.real(node.args[0])
             self.keep.append(node)
@@ -97,7 +98,7 @@ class Graph:
 
 def origin_of(node: Node) -> Any:
     """Where the value of a leaf comes from; ``None`` for what is computed."""
-    if node.kind != "deferred" or isinstance(node.params[0], Call):
+    if not node.op.is_deferred or isinstance(node.params[0], Call):
         return None
     return node.params[0]
 
@@ -315,7 +316,7 @@ class _Partitioner:
         def leaf(node: Node, name: str) -> Node:
             found = placeholders.get(name)
             if found is None:
-                found = Node("deferred", (), node.geometry, (Input(name), 0), "", node.site)
+                found = Node(DEFERRED, (), node.geometry, (Input(name), 0), "", node.site)
                 found.weight = -inf
                 placeholders[name] = found
             return found
@@ -353,7 +354,7 @@ class _Partitioner:
                 args.append(new)
             if changed:
                 made = Node(
-                    node.kind,
+                    node.op,
                     tuple(args),
                     node.geometry,
                     node.params,

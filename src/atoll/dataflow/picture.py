@@ -91,7 +91,7 @@ def _operations(partition: DistributedGraphPartition, names: Sequence[str]) -> t
         while stack:
             node, ready = stack.pop()
             if ready:
-                words = node.name if node.kind == "deferred" else label(node)
+                words = node.name if node.op.is_deferred else label(node)
                 title = f"{named[id(node)]} = {words}" if id(node) in named else words
                 place = site_text(node.site)
                 found.append(

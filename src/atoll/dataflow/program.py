@@ -110,7 +110,7 @@ class PartProgram:
             if origin is not None:
                 self._leaf(node, origin)
                 leaves[id(node)] = node
-            elif node.kind == "deferred":
+            elif node.op.is_deferred:
                 level[id(node)] = deepest + 1
                 leaves[id(node)] = node
                 results.append(node)

@@ -1,6 +1,6 @@
 """Expressions as plain data: to compare partitions, and to pickle them.
 
-A graph becomes a list of rows, operands before what reads them: kind, numbers of the operands,
+A graph becomes a list of rows, operands before what reads them: operation, numbers of the operands,
 and what is needed to make the node again. Geometries and loops have numbers that belong to a
 process, so they are told by what they are.
 """
@@ -17,6 +17,7 @@ import numpy as np
 
 from ..graph.geometry import Geometry, strided
 from ..graph.node import Node, source
+from ..graph.op import SOURCE
 from ..lazy.deferred import Call, Hole
 from ..ops.elementwise import Loop, loops_of
 from .nodes import Data, DistributedRecv, DistributedSend, Input, Receive, array_over
@@ -108,31 +109,31 @@ class Rows:
 
     def _row(self, node: Node) -> Row:
         if node.value is not None:
-            return ("source", (), _geometry(node.geometry), (node.value.array,), "", -1)
+            return (SOURCE, (), _geometry(node.geometry), (node.value.array,), "", -1)
         args = [self.number[id(a)] if type(a) is Node else (a,) for a in node.args]
         # results of one call must stay results of one call
         shared = -1
-        if node.kind == "deferred" and isinstance(node.params[0], Call):
+        if node.op.is_deferred and isinstance(node.params[0], Call):
             shared = self.calls.setdefault(id(node.params[0]), len(self.calls))
         params = tuple([_parameter(p) for p in node.params])
-        return (node.kind, tuple(args), _geometry(node.geometry), params, node.name, shared)
+        return (node.op, tuple(args), _geometry(node.geometry), params, node.name, shared)
 
 
 def nodes_again(rows: list[Row]) -> list[Node]:
     """The nodes of rows."""
     made: list[Node] = []
     calls: dict[int, Any] = {}
-    for kind, args, form, params, name, shared in rows:
+    for op, args, form, params, name, shared in rows:
         geometry = _geometry_again(form)
-        if kind == "source":
+        if op is SOURCE:
             made.append(source(params[0], geometry))
             continue
         operands = tuple([made[a] if type(a) is int else a[0] for a in args])
         again = [_parameter_again(p) for p in params]
         if shared >= 0:
             again[0] = calls.setdefault(shared, again[0])
-        node = Node(kind, operands, geometry, tuple(again), name)
-        if kind == "deferred":
+        node = Node(op, operands, geometry, tuple(again), name)
+        if op.is_deferred:
             node.weight = -inf
         made.append(node)
     return made

@@ -12,6 +12,7 @@ communication padding.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -19,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..comm.communicator import Communicator, Request
-from ..context.caches import remembered
 from ..errors import LayoutError
 from ..layout import BlockAxis, Layout, halo_transfer
 from ..ops.fingerprint import of_layout
@@ -63,7 +63,7 @@ class Exchange(NamedTuple):
     copies: tuple[tuple[Key, Key], ...]
 
 
-@remembered
+@lru_cache(maxsize=64)
 def planned(layout: Layout, rank: int) -> Exchange:
     """What ``rank`` sends, receives and copies in an exchange."""
     if any(counts_its_wrap(axis) for axis in layout.axes):

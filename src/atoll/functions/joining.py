@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import policy
 from ..array import ndarray
-from ..context.caches import Memo
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
@@ -26,8 +24,11 @@ from ..lazy.making import at_place, default_place, from_numpy, plain, present
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import cast, is_native, join_of, read, update
+from ..ops.table import FILL
 from .public import array_of, declare, is_large, names, native, on_data, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
+
+MOST_PARTS = 8
 
 
 def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
@@ -36,7 +37,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     ndim = first.ndim
     wanted = first.dtype if dtype is None else dtype
     usable = (
-        len(arrays) <= policy.limits.pieces
+        len(arrays) <= MOST_PARTS
         and (free() or all(a.dtype == wanted for a in arrays))  # only a cast can break a rule
         and any(is_large(a) for a in arrays)
         and ndim > 0
@@ -57,9 +58,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     order = kept_order(shape, [a._shape_of_view() for a in arrays])
     site = user_site()
     geometry = dense(shape, kind, order)
-    node = Node(
-        "fill", (kind.type(0),), geometry, (), join_of(sum(a.size > 0 for a in arrays)), site
-    )
+    node = Node(FILL, (kind.type(0),), geometry, (), join_of(sum(a.size > 0 for a in arrays)), site)
     if any(place_of(a) is not None for a in arrays):
         node = at_place(node, default_place(shape, among=True))
     start = 0
@@ -182,7 +181,7 @@ class _Turn(NamedTuple):
     """and where they come to lie."""
 
 
-_turns: Memo[tuple[int, int, int], _Turn] = Memo()
+_turns: dict[tuple[int, int, int], _Turn] = {}
 
 
 def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
@@ -196,6 +195,8 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
         shape = dense(geometry.shape, geometry.dtype, order)
         first = shape.index((*before, slice(0, by)))
         second = shape.index((*before, slice(by, geometry.shape[along])))
+        if len(_turns) > 4096:
+            _turns.clear()
         found = _turns[key] = _Turn(shape, late, early, first, second)
     return found
 
@@ -233,7 +234,7 @@ def _rolled_here(a: Any, shift: int, along: int) -> Any:
         return None
     turn = _turn(geometry, along % geometry.ndim, by)
     site = user_site()
-    node = Node("fill", (geometry.dtype.type(0),), turn.shape, (), join_of(2), site)
+    node = Node(FILL, (geometry.dtype.type(0),), turn.shape, (), join_of(2), site)
     if home is not None:
         node = at_place(node, default_place(geometry.shape, among=True))
     node = update(node, turn.first, read(cell.node, turn.late), None, site)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..lazy import shaping
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import by_numpy, implementations
 from ..lazy.making import plain
-from ..lazy.registry import registry
 from ..lazy.twins import is_subclass
-from .public import array_of, declare, names, native, on_data, publish
+from .public import array_of, declare, native, on_data, publish
 
 
 def _frozen(value: Any) -> Any:
@@ -56,7 +55,7 @@ def _viewing(name: str, original: Any = None) -> Any:
 
     if original is None:
         return declare(function, numpy_function, name)
-    registry.enter(original, function)
+    implementations[original] = function
     return function
 
 
@@ -157,7 +156,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> Any:
     return tuple([moved[k] for k in range(moved.shape[0])])
 
 
-moveaxis: Any = names["moveaxis"]
+moveaxis: Any = implementations[np.moveaxis]
 
 
 @native

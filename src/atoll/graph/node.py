@@ -1,11 +1,11 @@
 """The node: an immutable description of an array's value.
 
-A node names an operation, its operands (nodes, or scalars that already have the dtype of the
+A node has an operation (see ``op`` and ``ops.table``), its operands (nodes, or scalars that already have the dtype of the
 operation's loop) and the geometry of the result, which is always a base. Once a node has been
 evaluated it holds its ``value`` and forgets its operands: from then on it is a source.
 
 =========  =====================================  =================================================
-kind       args                                   params
+op         args                                   params
 =========  =====================================  =================================================
 source     ()                                     ``value`` is there from the start
 call       operands, broadcast                    (loop,): NumPy's choice of dtypes
@@ -17,8 +17,8 @@ read       (operand,)                             (geometry of the view,)
 update     (old, value[, mask])                   (geometry of the region,): the value is broadcast
                                                   into the region and cast
 compress   (operand, mask)                         none: the elements where the mask is true
-reduce     (operand,)                             (axes, keepdims); ``name`` is the ufunc
-arg        (operand,)                             (axes, keepdims); ``name`` is argmin or argmax
+add, ...   (operand,)                             (axes, keepdims): see ``ops.folds``
+argmin     (operand,)                             (axes, keepdims), and argmax
 deferred   what the origin reads                  (origin, output): see ``lazy.deferred``
 =========  =====================================  =================================================
 """
@@ -32,12 +32,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..context.caches import Memo
 from ..context.divergence import opened
 from .geometry import Geometry, strided
+from .op import SOURCE, Op
 
 Scalar = Any
-_codes: Memo[Any, int] = Memo("geometries")
+_codes: dict[Any, int] = {}
 # beyond 1 << 40, and forms beyond 1 << 50, so that a key tells them from the numbers of its nodes
 _numbers = itertools.count(1 << 40)
 next_born = itertools.count().__next__
@@ -55,7 +55,9 @@ def coded(key: object) -> int:
     """A number for what identifies an operation: one number for equal keys, mostly."""
     found = _codes.get(key)
     if found is None:
-        found = _codes.only(key, next(_numbers))
+        if len(_codes) >= 1 << 16:
+            _codes.clear()
+        found = _codes.setdefault(key, next(_numbers))
     return found
 
 
@@ -130,9 +132,9 @@ class Node:
         "code",
         "geometry",
         "holders",
-        "kind",
         "mark",
         "name",
+        "op",
         "params",
         "passed",
         "place",
@@ -140,7 +142,7 @@ class Node:
         "value",
         "weight",
     )
-    kind: str
+    op: Op
     args: tuple[Any, ...]
     geometry: Geometry
     params: tuple[Any, ...]
@@ -157,12 +159,12 @@ class Node:
     """A number that grows from node to node; what was there from the start has none."""
     weight: float
     """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
-    placed: ClassVar[Callable[[Node], Any]]
-    """The rule for the place of a result; see ``ops.windows``, which is above this room."""
+    placed: ClassVar[Callable[[Node, Any], Any]]
+    """Closes or opens windows where a result's place asks for it, and gives the place; see ``ops.windows``, which is above this room."""
 
     def __init__(
         self,
-        kind: str,
+        op: Op,
         args: tuple[Any, ...],
         geometry: Geometry,
         params: tuple[Any, ...] = (),
@@ -171,7 +173,7 @@ class Node:
         code: object = None,
         mark: int | None = None,
     ) -> None:
-        self.kind = kind
+        self.op = op
         self.args = args
         self.geometry = geometry
         self.params = params
@@ -200,7 +202,7 @@ class Node:
                 part.form if type(part) is Geometry else getattr(part, "number", part)
                 for part in self.params
             ]
-            code = self.code = coded((self.kind, self.geometry.form, self.name, *params))
+            code = self.code = coded((self.op, self.geometry.form, self.name, *params))
         return code
 
     def marked(self) -> int:
@@ -227,23 +229,22 @@ class Node:
         self.value = value
         self.args = ()
         self.params = ()
-        self.kind = "source"
+        self.op = SOURCE
         self.weight = 0
         self.mark = None
 
     def __repr__(self) -> str:
-        label = f"{self.kind} {self.name}".rstrip()
-        return f"<{label} {self.geometry.shape} {self.geometry.dtype}>"
+        return f"<{self.op.words(self)} {self.geometry.shape} {self.geometry.dtype}>"
 
 
-Form = tuple[str, Geometry, tuple[Any, ...], str, object, "int | None"]
-"""What operations that are recorded over and over have in common: kind, geometry, params, name, code, mark."""
+Form = tuple[Op, Geometry, tuple[Any, ...], str, object, "int | None"]
+"""What operations that are recorded over and over have in common: op, geometry, params, name, code, mark."""
 
 
 def node_of(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
     """A node of a form; quicker than a call of the class, whose lines stand here once more for that reason."""
     node: Node = new(Node)
-    node.kind, node.geometry, node.params, node.name, node.code, node.mark = form
+    node.op, node.geometry, node.params, node.name, node.code, node.mark = form
     node.args = args
     node.site = site
     node.value = None
@@ -263,39 +264,28 @@ def node_of(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
 
 def _lay(node: Node) -> None:
     """Find the weight of a new node, some operands of which lie on ranks, and where it lies itself."""
-    args, geometry, kind = node.args, node.geometry, node.kind
     weight: float = 1
     spread: float = 0
-    for arg in args:
+    plain = True
+    for arg in node.args:
         if type(arg) is Node:
             weight += arg.weight
             place = arg.place
             if place is not None:
                 arg.asked = True
                 if not spread:
-                    home, first, spread = place, arg, 1
-                elif place.world is not home.world:
-                    first = None
+                    world, first, spread = place.world, arg, 1
+                elif place.world is not world:
+                    plain = False
                 spread += arg.weight
-    node.weight = weight
+    if weight < 0 or not plain:
+        node.op.check_worlds(node, weight)
     # What every rank has may have been looked at, and so be a source, on some of them only.
-    if weight > 0:
-        node.weight = spread
-        # The rules for what most nodes are stand here as well: they are asked for at every operation.
-        if first is not None and not opened.logs and not home.lopsided:
-            found = None
-            if kind == "call":
-                shape = geometry.shape  # what has none is a number on every rank
-                if shape and first.geometry.shape == shape and not home.padded:
-                    found = home
-            elif kind == "read":
-                found = home.read.get(node.params[0].number)
-            elif kind == "update" and first is args[0] and len(args) == 2:
-                found = home
-            if found is not None:
-                node.place = found
-                return
-    node.place = Node.placed(node)
+    node.weight = spread
+    place = node.op.place(node, first)
+    if place is None or opened.logs or place.lopsided:
+        place = Node.placed(node, place)
+    node.place = place
 
 
 new: Any = object.__new__
@@ -334,7 +324,7 @@ def source(
     array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False, place: Any = None
 ) -> Node:
     """A node whose value is there already: all of it, or this rank's block where it has a place."""
-    node = Node("source", (), geometry)
+    node = Node(SOURCE, (), geometry)
     node.place = place
     node.value = Value(array, pinned=pinned)
     node.weight = 0
@@ -351,7 +341,7 @@ def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:
     value.count = -1
     value.tiles = None
     node: Node = new(Node)
-    node.kind, node.geometry, node.params, node.name = "source", geometry, (), ""
+    node.op, node.geometry, node.params, node.name = SOURCE, geometry, (), ""
     node.args = ()
     node.site = node.code = node.place = None
     node.mark = -1 - geometry.number

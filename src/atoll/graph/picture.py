@@ -187,7 +187,6 @@ def _dot(listing: Listing) -> str:
 
 _CHARACTER, _HEIGHT, _GAP, _STEP, _PASSING = 6.6, 38.0, 14.0, 70.0, 4.0
 _MOST_PLACES = 5000
-_COLOURS = {"call": "#dce9f7", "update": "#f7dcdc", "reduce": "#f7ecd0", "arg": "#f7ecd0"}
 
 
 def _svg(listing: Listing) -> str:
@@ -233,7 +232,7 @@ def _svg(listing: Listing) -> str:
     for number, entry in enumerate(entries):
         x, y, w = centre[number] - widths[number] / 2, top[number], widths[number]
         node = entry.node
-        fill = "#e8e8e8" if node.value is not None else _COLOURS.get(node.kind, "#ffffff")
+        fill = "#e8e8e8" if node.value is not None else node.op.colour
         site = site_text(node.site)
         text = f'<text x="{centre[number]:.1f}" text-anchor="middle"'
         shapes.append(

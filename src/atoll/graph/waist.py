@@ -25,11 +25,12 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import NamedTuple
 
-from .. import policy
 from ..context.call_sites import site_number, site_text
 from .node import Node, Site
 
 _born = attrgetter("born")
+_TRIES = 8
+"""How many lines are considered."""
 
 
 class Waist(NamedTuple):
@@ -63,12 +64,12 @@ def find_waist(nodes: Sequence[Node]) -> Waist | None:
     moment = {node: number for number, node in enumerate(pending)}
     turns: dict[int, list[int]] = {}
     for number, node in enumerate(pending):
-        if node.kind == "call" and node.site is not None:
+        if node.op.is_ufunc and node.site is not None:
             turns.setdefault(site_number(node.site), []).append(number)
     sizes = _sizes(readers, moment)
     loops = [line for line, numbers in turns.items() if len(numbers) > 1]
     loops.sort(key=lambda line: max([sizes[number] for number in turns[line]]))
-    for line in loops[: policy.limits.pieces]:
+    for line in loops[:_TRIES]:
         begin, end = turns[line][:2]
         after = _after(pending, readers, moment, begin, end, shared)
         start = pending[begin].site
@@ -101,7 +102,7 @@ def _after(
         for arg in _counted(node, shared):
             covered |= covers.get(arg, 0)
         covers[node] = covered
-        if covered == wanted > 1 and node.kind == "call" and node.site is not None:
+        if covered == wanted > 1 and node.op.is_ufunc and node.site is not None:
             return node.site
     return None
 
@@ -118,7 +119,7 @@ def in_hand(root: Node, line: int) -> list[Node]:
             if arg.value is None and arg not in seen:
                 seen.add(arg)
                 heappush(waiting, (-arg.born, arg))
-        if node.kind == "call" and site_number(node.site) == line:
+        if node.op.is_ufunc and site_number(node.site) == line:
             return [one for _, one in sorted(waiting, reverse=True)]
     return []
 

@@ -140,23 +140,4 @@ def scalar_text(value: Any) -> str:
 
 def label(node: Node) -> str:
     """What a node does, its operands aside."""
-    kind, params = node.kind, node.params
-    if node.value is not None:
-        return "data"
-    if kind == "call":
-        return node.name
-    if kind == "cast":
-        return f"astype {node.geometry.dtype}"
-    if kind == "read":
-        return f"read {view_text(params[0])}"
-    if kind == "update":
-        masked = " where a mask is true" if len(node.args) == 3 else ""
-        return f"assign {view_text(params[0]) or '[...]'}{masked}"
-    if kind == "index":
-        return f"index along axis {params[0]}"
-    if kind in ("reduce", "arg"):
-        axes = params[0]
-        if len(axes) == node.args[0].geometry.ndim:
-            return f"{node.name} over all"
-        return f"{node.name} over axis {', '.join(map(str, axes))}"
-    return kind
+    return "data" if node.value is not None else node.op.label(node)

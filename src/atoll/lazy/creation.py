@@ -15,8 +15,10 @@ from ..context.call_sites import user_site
 from ..execute.arrays import allocate_array
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
+from ..graph.op import SOURCE
 from ..layout import Layout
 from ..ops.elementwise import cast, is_native
+from ..ops.table import FILL, INDEX
 from . import shaping
 from .eager import converted_at_call, remember_conversion
 from .fallback import by_numpy
@@ -103,7 +105,7 @@ def _by_numpy(
     if place is None:
         return of_small(make(shape, dtype, order))
     block = make(place.layout.padded_shape(place.world.rank), dtype, "C")
-    node = Node("source", (), _base(shape, dtype, order))
+    node = Node(SOURCE, (), _base(shape, dtype, order))
     at_place(node, place)
     node.value = Value(block)
     node.weight = 0
@@ -136,7 +138,7 @@ def filled(
     geometry = _base(shape, dtype, order)
     if dtype.kind != "c" and isinstance(scalar, (float, complex, np.inexact)):
         scalar = np.full((), scalar, dtype)[()]  # NumPy warns, and has integers for inf and nan
-    node = Node("fill", (dtype.type(scalar),), geometry, site=user_site())
+    node = Node(FILL, (dtype.type(scalar),), geometry, site=user_site())
     return recorded(at_place(node, default_place(shape, layout)))
 
 
@@ -160,7 +162,7 @@ def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
     if (is_small(shape) and layout is None) or not is_native(dtype):
         return _by_numpy(np.empty, shape, dtype, order, layout)
     geometry = _base(shape, dtype, order)
-    node = Node("source", (), geometry)
+    node = Node(SOURCE, (), geometry)
     place = default_place(shape, layout)
     if place is None:
         node.value = allocate_array(geometry)
@@ -174,7 +176,7 @@ def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
 def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.dtype[Any]) -> Any:
     """``first + step * index along axis``, an array that needs no memory."""
     node = Node(
-        "index",
+        INDEX,
         (dtype.type(first), dtype.type(step)),
         dense(shape, dtype),
         (axis,),

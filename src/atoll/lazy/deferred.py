@@ -27,6 +27,7 @@ from ..context.call_sites import user_site
 from ..errors import DeferredValueError, MixedArraysError
 from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, Site, source
+from ..ops.table import DEFERRED
 from . import indexing
 from .elementwise import assign
 from .evaluate import evaluate
@@ -41,7 +42,7 @@ def deferred_node(
     geometry: Geometry, origin: Any, args: Sequence[Node] = (), output: int = 0, name: str = ""
 ) -> Node:
     """A node whose value ``origin`` will give; ``output`` says which of its values."""
-    node = Node("deferred", tuple(args), geometry, (origin, output), name, user_site())
+    node = Node(DEFERRED, tuple(args), geometry, (origin, output), name, user_site())
     node.weight = -inf
     return node
 

@@ -14,18 +14,17 @@ without a walk (see ``graph.pattern``): all that is left to ask is what is alive
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import policy
 from ..backend.llvm.flags import report
 from ..backend.llvm.launch import KernelStep, supported
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
-from ..context.caches import Recent
 from ..context.call_sites import site_number, site_text
 from ..context.divergence import opened
 from ..context.threads import catch_up, turn
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
     from ..plan.template_traces import Sample, Twins
     from ..plan.templates import Family
 
+_PROGRAMS_KEPT = 1024
+_MOVED_KEPT = 256
+_FAMILIES_KEPT = 256
 make_launch: Any = KernelStep
 """Makes the steps that run launches; tests put something slower in its place."""
 
@@ -60,10 +62,10 @@ class _Programs(threading.local):
         if not turn.simulated and hasattr(self, "process"):
             self.__dict__.update(self.process)
             return
-        self.kept: Recent[Any, Program] = Recent("plans", "plans_dropped")
-        self.moved: Recent[Any, Program] = Recent("moved_plans", "plans_dropped")
+        self.kept: OrderedDict[Any, Program] = OrderedDict()
+        self.moved: OrderedDict[Any, Program] = OrderedDict()
         """Programs that were bound to slices, which may not come again."""
-        self.families: Recent[Any, Family] = Recent("moved_plans", "plans_dropped")
+        self.families: OrderedDict[Any, Family] = OrderedDict()
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
@@ -147,9 +149,7 @@ class _Walk:
         key += [leaf.geometry.number for leaf in self.leaves]
         key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
         key += [node.geometry.number for node in order]
-        key += [
-            node.params[0].number for node in order if node.kind == "read" or node.kind == "update"
-        ]
+        key += [node.params[0].number for node in order if node.op.has_view]
 
 
 def _lying(leaf: Node) -> tuple[Any, ...]:
@@ -223,7 +223,7 @@ def fingerprint_of(pending: Sequence[Node]) -> int:
 
 def deferred_error(node: Node) -> DeferredValueError:
     """What to say of a look at a value that is not there yet: which leaf it waits for."""
-    while node.kind != "deferred":
+    while not node.op.is_deferred:
         node = next(a for a in node.args if type(a) is Node and a.weight < 0)
     return DeferredValueError(
         f"this value waits for {node.params[0].name}, made at {site_text(node.site)}: it has none before "
@@ -269,7 +269,8 @@ class _Fit(NamedTuple):
     """Those that NumPy would have computed at their calls in no more time; see ``ops.light``."""
 
 
-_ARITHMETIC = frozenset({"call", "cast", "where"})
+_FITS_KEPT = 64
+_LINES_KEPT = 4096
 
 
 def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
@@ -283,7 +284,7 @@ def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
         for place, (node, alive) in enumerate(zip(found.order, found.alive_nodes, strict=True))
         if alive
         and place not in done
-        and node.kind in _ARITHMETIC
+        and node.op.elementwise
         and node.geometry.ndim
         and node.site is not None
         and id(node) not in roots
@@ -315,7 +316,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     lines = _programs.again
     for node in found.order:
         if hasattr(node, "passed") and node.site is not None:
-            if len(lines) >= policy.limits.memo:
+            if len(lines) >= _LINES_KEPT:
                 lines.clear()
             lines.add(site_number(node.site))
     if not lines or _is_shared(found):
@@ -325,7 +326,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
         node
         for node, alive in zip(found.order, found.alive_nodes, strict=True)
         if alive
-        and node.kind in _ARITHMETIC
+        and node.op.elementwise
         and node.geometry.ndim
         and id(node) not in roots
         and site_number(node.site) in lines
@@ -380,6 +381,8 @@ def _compute(pending: list[Node]) -> None:
     for place in passing:
         order[place].passed = True
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
+        if len(pattern.known) >= _FITS_KEPT:
+            pattern.known.clear()
         ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
         places = pattern.order
         pattern.known[form] = _Fit(
@@ -483,15 +486,15 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
         else:
             program = statistics.chosen(lambda: _extended(family, found, roots, sample))
         if program is not None:
-            _programs.moved[found.key] = program
+            _keep(_programs.moved, _MOVED_KEPT, found.key, program, "plans_dropped")
             return program
     program = make_program(found, roots, make_launch)
     statistics.add("plans_made")
-    _programs.kept[found.key] = program
+    _keep(_programs.kept, _PROGRAMS_KEPT, found.key, program, "plans_dropped")
     if family is None and moving:
         from ..plan.templates import Family
 
-        families[structure] = Family(_sample_of(leaves, order))
+        _keep(families, _FAMILIES_KEPT, structure, Family(_sample_of(leaves, order)))
     return program
 
 
@@ -504,7 +507,7 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
         places += [
             None if node.place is None else placed_view(node.place, node.params[0])
             for node in order
-            if node.kind == "update"
+            if node.op.is_update
         ]
     else:
         places = []
@@ -512,10 +515,19 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
     return Sample(geometries_of(leaves, order), places, scattered)
 
 
+def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any, drops: str = "") -> None:
+    """Keep a thing, and forget the oldest if there are too many, which is counted under a name."""
+    if len(kept) >= most:
+        kept.popitem(last=False)
+        if drops:
+            statistics.add(drops)
+    kept[key] = thing
+
+
 def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
     """All geometries of a trace: of leaves, of nodes, of the views they read or write through, and
     of the bases of these."""
-    views = [node.params[0] for node in order if node.kind == "read" or node.kind == "update"]
+    views = [node.params[0] for node in order if node.op.has_view]
     found = [leaf.geometry for leaf in leaves]
     found += [node.geometry for node in order]
     found += views
@@ -611,5 +623,5 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     if program is None:
         program = make_program(found, list(roots), make_launch)
         statistics.add("plans_made")
-        _programs.kept[key] = program
+        _keep(_programs.kept, _PROGRAMS_KEPT, key, program)
     return program, found

@@ -17,7 +17,10 @@ from ..context.call_sites import user_site
 from ..context.threads import turn
 from ..graph.geometry import dense
 from ..graph.node import Node
-from ..ops.elementwise import is_native
+from ..ops import folds
+from ..ops.elementwise import cast, is_native
+from ..ops.folds import FOLDS
+from ..ops.table import COMPRESS
 from .elementwise import assign, operand_of
 from .evaluate import evaluate
 from .making import is_small, of_view
@@ -67,7 +70,7 @@ def compressed(handle: Handle, key: Any) -> Any:
     if home is not None and (count < 2 or is_small((count,))):
         return None  # every rank gets all of them
     node = Node(
-        "compress",
+        COMPRESS,
         (handle._node(), key._cell.node),
         dense((count,), handle._geometry.dtype),
         site=user_site(),
@@ -84,9 +87,9 @@ def _true_elements(cell: Cell) -> int:
     mask = cell.node
     value = mask.value
     if value is None or (value.count < 0 and mask.place is not None):
-        ones = Node("cast", (mask,), dense(mask.geometry.shape, _COUNT))
+        ones = cast(mask, _COUNT)
         axes = tuple(range(mask.geometry.ndim))
-        total = Node("reduce", (ones,), dense((), _COUNT), (axes, False), "add")
+        total = folds.fold(FOLDS[np.add], ones, dense((), _COUNT), axes, False, None)
         evaluate((mask, total))
         cell.sites = None
         value = mask.value
@@ -125,9 +128,9 @@ def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | Non
     if id(node) in memory:
         return memory[id(node)]
     found: Node | None = None
-    if node.value is None and node.kind == "compress":
+    if node.value is None and node.op.selects:
         found = node.args[0] if node.args[1] is mask else None
-    elif node.value is None and node.kind in ("call", "cast", "where"):
+    elif node.value is None and node.op.elementwise:
         args: list[Any] = []
         for arg in node.args:
             if type(arg) is not Node:
@@ -140,7 +143,7 @@ def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | Non
         else:
             shape = next(a.geometry.shape for a in args if type(a) is Node)
             found = Node(
-                node.kind,
+                node.op,
                 tuple(args),
                 dense(shape, node.geometry.dtype),
                 node.params,

@@ -20,19 +20,17 @@ from ..ops.placement import Place, crosses
 from ..plan.exchange import redistributed
 from .views import cells_of
 
-_ARITHMETIC = frozenset({"call", "cast", "where"})
-
 
 def evened(node: Node) -> bool:
     """Lay the operands of a node that is being made out evenly, if all of them are lopsided results in memory;
     whether that was done. Collective."""
-    if node.kind not in _ARITHMETIC:
+    if not node.op.elementwise:
         return False
     results: dict[int, Node] = {}
     for arg in node.args:
         if type(arg) is Node and arg.place is not None:
             result = arg
-            if arg.kind == "read" and arg.value is None and not crosses(arg.params[0]):
+            if arg.op.is_view and arg.value is None and not crosses(arg.params[0]):
                 result = arg.args[0]
             if result.value is None or not result.place.lopsided:
                 return False

@@ -9,20 +9,21 @@ a dtype that NumPy would choose or that was asked for. ``initial`` joins the res
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from .. import policy
-from ..context.caches import Memo, remembered
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, mark_of, node_of
 from ..layout import Layout
-from ..ops import reduction
+from ..ops import folds
 from ..ops.elementwise import cast, is_native, read
+from ..ops.folds import FOLDS
+from ..ops.table import WHERE
 from . import shaping
 from .calling import assigned_to, folded, methods, pins_of
 from .creation import recorded
@@ -38,19 +39,6 @@ from .views import Handle
 NOTHING: Any = np._NoValue
 """NumPy's own mark of an argument that was not given."""
 
-_IDENTITY: dict[np.ufunc, Any] = {
-    np.add: 0,
-    np.multiply: 1,
-    np.logical_and: True,
-    np.logical_or: False,
-    np.maximum: None,
-    np.minimum: None,
-    np.fmax: None,
-    np.fmin: None,
-    np.bitwise_and: -1,
-    np.bitwise_or: 0,
-    np.bitwise_xor: 0,
-}
 _HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)
@@ -71,7 +59,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
     return _axes(axis, ndim)
 
 
-@remembered
+@lru_cache(4096)
 def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:
     if axis is None:
         return tuple(range(ndim))
@@ -81,7 +69,7 @@ def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | No
         return None
 
 
-@remembered
+@lru_cache(4096)
 def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dtype[Any] | None:
     """The dtype in which to fold, or ``None`` where NumPy has to say."""
     if ufunc is np.logical_and or ufunc is np.logical_or:
@@ -116,24 +104,23 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
             return None
     chosen_by(where, handle)
     node = handle._node()
-    return Node("where", (mask.node, node, rest), node.geometry, (), "where", user_site())
+    return Node(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
+
+
+_AT_ONCE = 1 << 22
 
 
 def _truths(handle: Any) -> Any:
     """The truth values of an array that are in memory, and so few that NumPy has looked at them
     before a plan is found; else ``None``."""
     geometry: Geometry = handle._geometry
-    if (
-        geometry.dtype != _BOOL
-        or not 0 < geometry.size <= policy.limits.truths
-        or not geometry.ndim
-    ):
+    if geometry.dtype != _BOOL or not 0 < geometry.size <= _AT_ONCE or not geometry.ndim:
         return None
     node = handle._cell.node
     return handle._array() if node.value is not None and node.place is None else None
 
 
-_folds: Memo[Any, Form] = Memo()
+_folds: dict[Any, Form] = {}
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
@@ -148,7 +135,7 @@ def reduce(
     where: Any = True,
 ) -> Any:
     """``ufunc.reduce``, recorded; ``NotImplemented`` where NumPy has to do it."""
-    if handle._np is not None or ufunc not in _IDENTITY or not free():
+    if handle._np is not None or ufunc not in FOLDS or not free():
         return NotImplemented
     geometry: Geometry = handle._geometry
     plainly = (
@@ -184,7 +171,7 @@ def reduce(
     result_dtype = _result_dtype(ufunc, geometry.dtype, dtype)
     if result_dtype is None or not is_native(result_dtype):
         return NotImplemented
-    identity = _IDENTITY[ufunc]
+    identity = ufunc.identity
     if initial is not NOTHING and initial is not None:
         initial = plain(initial)
         if not np.isscalar(initial) or not np.can_cast(
@@ -203,7 +190,7 @@ def reduce(
     else:
         if identity is None:
             return NotImplemented
-        neutral = _IDENTITY[ufunc] if _IDENTITY[ufunc] is not None else identity
+        neutral = ufunc.identity if ufunc.identity is not None else identity
         masked = _masked(handle, where, geometry.dtype.type(neutral))
         if masked is None:
             return NotImplemented
@@ -216,13 +203,15 @@ def reduce(
     site = user_site()
     if inner != geometry.dtype:
         operand = cast(operand, inner, site)
-    form = reduction.reduced_geometry(geometry, axes, keepdims, inner)
-    node = reduction.fold(ufunc, operand, axes, keepdims, inner, site, form)
+    form = folds.reduced_geometry(geometry, axes, keepdims, inner)
+    node = folds.fold(FOLDS[ufunc], operand, form, axes, keepdims, site)
     # The code of a node that lies on ranks may say where.
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
+        if len(_folds) >= 4096:
+            _folds.clear()
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
-        found = "reduce", form, node.params, ufunc.__name__, code, mark
+        found = node.op, form, node.params, node.name, code, mark
         _folds[ufunc, geometry.number, axis] = found
     del operand
     if handle._cell.pins:
@@ -366,7 +355,7 @@ def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         truths = _truths(handle)
         if truths is not None:
             return getattr(truths, name)()
-    node = reduction.position(name, handle._node(), axes, keepdims, user_site())
+    node = folds.position(name, handle._node(), axes, keepdims, user_site())
     if handle._cell.pins:
         evaluate((node,))
     return finished(handle, of_node(node), out)
@@ -380,7 +369,7 @@ def _in_blocks(handle: Any) -> bool:
 def _accumulate(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
-    if ufunc not in _IDENTITY or not isinstance(array, Handle):  # parts are joined in any order
+    if ufunc not in FOLDS or not isinstance(array, Handle):  # parts are joined in any order
         return NotImplemented
     if axis is None and len(array._shape_of_view().shape) != 1:  # NumPy refuses it
         return NotImplemented
@@ -395,7 +384,7 @@ def _on_ranks(name: str) -> Callable[..., Any]:
     def method(ufunc: np.ufunc, array: Any, *args: Any, **options: Any) -> Any:
         if place_of(array) is None or not free():
             return NotImplemented
-        if name == "reduceat" and ufunc not in _IDENTITY:  # parts are joined in any order
+        if name == "reduceat" and ufunc not in FOLDS:  # parts are joined in any order
             return NotImplemented
         return getattr(scattering, name)(ufunc, array, *args, **options)
 

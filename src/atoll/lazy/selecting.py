@@ -11,6 +11,7 @@ import numpy as np
 from ..context.call_sites import user_site
 from ..graph.node import Node
 from ..ops.elementwise import cast, is_native, result_geometry
+from ..ops.table import WHERE
 from . import creation, reductions, shaping
 from .calling import call
 from .elementwise import general, operand_of, together
@@ -60,7 +61,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if not is_native(dtype):
         return NotImplemented
     chosen_by(condition, x, y)
-    node = Node("where", tuple(args), geometry, (), "where", user_site())
+    node = Node(WHERE, tuple(args), geometry, (), "where", user_site())
     if any(operand.now for operand in operands):
         del args
         if node.weight < 0:

@@ -17,6 +17,7 @@ from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, copied_order, dense, kept_order
 from ..graph.node import Node, new, source
 from ..ops.elementwise import result_geometry
+from ..ops.table import CAST, FILL, READ
 from .evaluate import evaluate
 from .making import from_numpy, of_small, of_view, present
 from .making import in_class as in_class
@@ -83,7 +84,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
         return like(handle, of_view(type(cell)(cell.node), geometry))
     target = _dense_for(geometry, order)
     if cell.pins:
-        node = Node("cast", (handle._node(),), target, site=user_site())
+        node = Node(CAST, (handle._node(),), target, site=user_site())
         evaluate((node,))
         return like(handle, of_view(Cell(node), target))
     if geometry.is_base and target is geometry:
@@ -91,7 +92,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
         made = of_view(type(cell)(handle._node()), target)
     else:
-        node = Node("read", (cell.node,), target, (geometry,), site=user_site())
+        node = Node(READ, (cell.node,), target, (geometry,), site=user_site())
         made = of_view(type(cell)(node), target)
     return like(handle, made)
 
@@ -134,7 +135,7 @@ def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
     if geometry.is_base and value is not None and node.place is not None:
         made = source(value.array, target, place=node.place)
     else:
-        made = Node("read", (node,), target, (geometry,), site=user_site())
+        made = Node(READ, (node,), target, (geometry,), site=user_site())
     return like(result, of_view(type(cell)(made), target))
 
 
@@ -318,7 +319,7 @@ def imag(handle: Handle) -> Any:
     if handle._np is not None or handle._geometry.dtype.kind == "c":
         return view(handle, "imag", lambda s: s.imag)
     geometry = handle._geometry
-    node = Node("fill", (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype))
+    node = Node(FILL, (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype))
     return like(handle, view(of_view(Cell(node), node.geometry), "read-only", read_only))
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..context.caches import Memo
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
 from ..graph.node import Form, Node, Site, coded, mark_of, node_of
+from .table import CALL, CAST, FILL, READ, UPDATE
 
 _numbers = itertools.count()
 
@@ -40,9 +40,9 @@ class Loop:
 
 
 Loops = tuple[Loop, ...]
-_loops: Memo[Any, Loops] = Memo()
-_shapes: Memo[Any, tuple[int, ...]] = Memo("geometries")
-_results: Memo[Any, Geometry] = Memo("geometries")
+_loops: dict[Any, Loops] = {}
+_shapes: dict[Any, tuple[int, ...]] = {}
+_results: dict[Any, Geometry] = {}
 NATIVE = "?bhilqBHILQefdFD"
 """The dtypes that kernels can hold."""
 
@@ -65,11 +65,14 @@ def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:
         found = _by_dtypes.get(same)
         if found is None:
             found = _by_dtypes[same] = tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
+        for memo in (_loops, _by_dtypes):  # structured dtypes are without number
+            if len(memo) > 65536:
+                memo.clear()
         _loops[key] = found
     return found
 
 
-_by_dtypes: Memo[Any, Loops] = Memo()
+_by_dtypes: dict[Any, Loops] = {}
 
 
 def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
@@ -83,6 +86,8 @@ def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
             raise ValueError(
                 f"operands could not be broadcast together with shapes {text} "
             ) from None
+        if len(_shapes) > 65536:
+            _shapes.clear()
         _shapes[shapes] = found
     return found
 
@@ -97,6 +102,8 @@ def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geo
     found = _results.get(key)
     if found is None:
         shape = broadcast_shape(tuple([g.shape for g in geometries]))
+        if len(_results) > 65536:
+            _results.clear()
         found = _results[key] = dense(shape, dtype, kept_order(shape, geometries))
     return found
 
@@ -106,21 +113,21 @@ def call(
 ) -> Node:
     """A ufunc applied to operands; ``geometries`` are those of the arrays as the user sees them."""
     geometry = result_geometry(geometries, loop.output)
-    return Node("call", tuple(operands), geometry, (loop,), loop.name, site)
+    return Node(CALL, tuple(operands), geometry, (loop,), loop.name, site)
 
 
 def cast(operand: Node, dtype: np.dtype[Any], site: Site | None = None) -> Node:
     """The operand in another dtype, by NumPy's unsafe casting."""
     if operand.geometry.dtype == dtype:
         return operand
-    return Node("cast", (operand,), result_geometry((operand.geometry,), dtype), site=site)
+    return Node(CAST, (operand,), result_geometry((operand.geometry,), dtype), site=site)
 
 
 def fill(
     shape: tuple[int, ...], dtype: np.dtype[Any], scalar: Any, site: Site | None = None
 ) -> Node:
     """One number everywhere."""
-    return Node("fill", (dtype.type(scalar),), dense(shape, dtype), site=site)
+    return Node(FILL, (dtype.type(scalar),), dense(shape, dtype), site=site)
 
 
 def join_of(parts: int) -> str:
@@ -130,7 +137,7 @@ def join_of(parts: int) -> str:
 
 def parts_of(node: Node) -> int:
     """The number of parts in the name of a fill; 0 where it is somebody's array."""
-    return int(node.name[5:]) if node.kind == "fill" and node.name else 0
+    return int(node.name[5:]) if node.op.is_number and node.name else 0
 
 
 class Through:
@@ -141,14 +148,14 @@ class Through:
     def __init__(self, view: Geometry) -> None:
         params, base = (view,), view.base
         result = result_geometry(params, view.dtype)
-        code = coded(("read", result.form, "", view.form))
+        code = coded((READ, result.form, "", view.form))
         mark = mark_of(code, result, params, (True,))
-        self.read: Form = "read", result, params, "", code, mark
-        code = coded(("update", base.form, "", view.form))
+        self.read: Form = READ, result, params, "", code, mark
+        code = coded((UPDATE, base.form, "", view.form))
         mark = mark_of(code, base, params, (True, True))
-        self.update: Form = "update", base, params, "", code, mark
+        self.update: Form = UPDATE, base, params, "", code, mark
         mark = mark_of(code, base, params, (True, False))
-        self.update_number: Form = "update", base, params, "", code, mark
+        self.update_number: Form = UPDATE, base, params, "", code, mark
 
 
 def _through(view: Geometry) -> Through:
@@ -168,10 +175,10 @@ def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Sit
     """The base after ``value`` was written through the view ``region``."""
     base = old.geometry
     if mask is not None:
-        return Node("update", (old, value, mask), base, (region,), "", site)
+        return Node(UPDATE, (old, value, mask), base, (region,), "", site)
     known: Through = region.through or _through(region)
     form = known.update if type(value) is Node else known.update_number
     if base is not region.base:
-        kind, _, params, name, code, _ = form
-        form = kind, base, params, name, code, None
+        op, _, params, name, code, _ = form
+        form = op, base, params, name, code, None
     return node_of(form, (old, value), site)

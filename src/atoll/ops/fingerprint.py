@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from ..context.caches import remembered
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
@@ -33,7 +33,7 @@ def of_text(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-@remembered
+@lru_cache(maxsize=1024)
 def of_layout(layout: Layout) -> int:
     """The fingerprint of a layout: of its shape, its axes and who sits where."""
     return of_text(repr(layout._identity()))
@@ -135,7 +135,7 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
         params = [dtype_words(p.dtype) if type(p) is Geometry else repr(p) for p in node.params]
         want = "wanted" if id(node) in wanted else ""
         form = f"{dtype_words(node.geometry.dtype)} {node.place is None}"
-        words.append(f"{node.kind} {node.name} {operands} {params} {form} {want}")
+        words.append(f"{node.op} {node.name} {operands} {params} {form} {want}")
         nodes.append(k)
         number[id(node)] = len(number)
     return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
@@ -145,7 +145,11 @@ def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry, list[Geometry]
     """What a trace computes, for words: the operations with their results and the views of their bases, in order."""
     return tuple(
         [
-            (node.name or node.kind, node.geometry, [p for p in node.params if type(p) is Geometry])
+            (
+                node.name or node.op.name,
+                node.geometry,
+                [p for p in node.params if type(p) is Geometry],
+            )
             for node in order
         ]
     )
@@ -156,5 +160,5 @@ def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
     return outlined(order, roots).of(order)
 
 
-dtype_words = remembered(str)
+dtype_words = lru_cache(256)(str)
 """A dtype in words, which NumPy finds anew at each asking."""

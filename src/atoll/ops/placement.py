@@ -11,11 +11,7 @@ import itertools
 from math import prod
 from typing import Any
 
-from .. import policy
 from ..comm.world import World
-from ..config import config
-from ..context.caches import Memo
-from ..errors import MixedArraysError, WorldError
 from ..graph.geometry import Geometry, dense
 from ..graph.interned import Interned
 from ..graph.node import Node, coded
@@ -23,7 +19,7 @@ from ..layout import Layout
 from ..layout.axes import Axis, BlockAxis
 
 _numbers = itertools.count()
-_places: Interned[Place] = Interned("memo")
+_places: Interned[Place] = Interned(4096)
 
 
 class Place:
@@ -42,7 +38,7 @@ class Place:
         """Whether a fold over all axes gives every rank the value."""
         self.held_once = layout.copies == 1 and not any(axis.overlaps for axis in layout.axes)
         """Whether no two ranks hold the same element."""
-        self.read: Memo[int, Place | None] = Memo()
+        self.read: dict[int, Place | None] = {}
         """Where views that were read lie, by their numbers."""
         self.is_boxes = layout.is_block and not self.padded
         """Whether there are but blocks, without padding."""
@@ -95,15 +91,15 @@ class Place:
         return f"Place({self.layout!r})"
 
 
+_LOPSIDED = 1.75
+"""From how many even shares on one share is too large; two ranks have two of them at most."""
+
+
 def _is_lopsided(layout: Layout) -> bool:
     largest = _largest_share(layout)
-    if layout.copies > 1 or largest * layout.processes <= policy.limits.lopsided * prod(
-        layout.shape
-    ):
+    if layout.copies > 1 or largest * layout.processes <= _LOPSIDED * prod(layout.shape):
         return False
-    return largest > policy.limits.lopsided * _largest_share(
-        Layout.default(layout.shape, layout.processes)
-    )
+    return largest > _LOPSIDED * _largest_share(Layout.default(layout.shape, layout.processes))
 
 
 def _largest_share(layout: Layout) -> int:
@@ -125,15 +121,16 @@ def is_dense_share(leaf: Node) -> bool:
 def placed_view(place: Place, view: Geometry) -> Place | None:
     """The place of a view of an array that lies at ``place``."""
     key = (place.number, view.number)
-    found = _views.get(key, _views)
-    if found is not _views:
-        return found  # type: ignore[return-value]
+    if key in _views:
+        return _views[key]
     try:
         layout = (
             _layout_of_view(place.layout, view) if view.size else _layout_of_nothing(place, view)
         )
     except _NoRuleError:
         layout = _layout_of_reshape(place.layout, view)
+    if len(_views) > 16384:
+        _views.clear()
     found = _views[key] = Place.of(layout, place.world)
     return found
 
@@ -152,7 +149,7 @@ def _layout_of_reshape(layout: Layout, view: Geometry) -> Layout:
     return Layout.default(view.shape, size)
 
 
-_views: Memo[tuple[int, int], Place | None] = Memo("geometries")
+_views: dict[tuple[int, int], Place | None] = {}
 
 
 def is_permutation(view: Geometry) -> bool:
@@ -250,7 +247,7 @@ def goes_across(node: Node) -> bool:
 
     Loops over shares do it where what they read, as a box, is not much larger than the share.
     """
-    if node.kind != "read" or not crosses(node.params[0]):
+    if not node.op.is_view or not crosses(node.params[0]):
         return False
     home: Place | None = node.args[0].place
     place: Place | None = node.place
@@ -275,6 +272,8 @@ def crosses(view: Geometry) -> bool:
     """Whether a view is no choice along axes: a reshape, or a diagonal."""
     known = _crossing.get(view.number) if view.number >= 0 else None
     if known is None:
+        if len(_crossing) > 16384:
+            _crossing.clear()
         axes = view.axes
         used = [axis for _, steps in axes or () for axis, _ in steps]
         known = axes is None or len(used) > len(set(used)) or any(len(s) > 1 for _, s in axes)
@@ -283,109 +282,43 @@ def crosses(view: Geometry) -> bool:
     return known
 
 
-_crossing: Memo[int, bool] = Memo("geometries")
+_crossing: dict[int, bool] = {}
 
 
 def place_of(node: Node) -> Place | None:
-    """The place of a node whose operands have theirs; called when the node is made."""
-    kind = node.kind
-    home: Place | None
-    # What most nodes are comes first: it is asked for at every operation of a step.
-    if kind == "read":
-        found: Place | None = node.args[0].place.read.get(node.params[0].number)
-        if found is not None:
-            return found
-    elif kind == "reduce":
-        home = node.args[0].place
-        if home.folds_whole and len(node.params[0]) == home.layout.ndim and node.weight >= 0:
-            return None
-    elif kind == "update":
-        found = node.args[0].place
-        value = node.args[1]
-        if found is not None and len(node.args) == 2 and node.weight >= 0:
-            home = value.place if type(value) is Node else None
-            if home is None or home.world is found.world:
-                return found
-    elif (kind == "call" or kind == "cast" or kind == "where") and node.weight >= 0:
-        shape = node.geometry.shape
-        world = whole = None
-        for arg in node.args:
-            if type(arg) is Node:
-                home = arg.place
-                if home is not None:
-                    if world is None:
-                        world = home.world
-                    elif home.world is not world:
-                        break
-                    if whole is None and arg.geometry.shape == shape:
-                        whole = home
-        else:
-            if whole is not None and shape and not whole.padded:
-                return whole
-    return _place_of(node)
-
-
-def _place_of(node: Node) -> Place | None:
-    """By all rules."""
-    kind = node.kind
-    shape = node.geometry.shape
-    first = node.args[0]
-    if kind == "read":
-        home, view = first.place, node.params[0]
-        found = placed_view(home, view)
-        if found is not None and found.padded:
-            found = _without_padding(found)
-        home.read[view.number] = found
-        return found
+    """The place of a node of which some operands lie on ranks."""
     placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
-    place: Place = placed[0].place
-    world = place.world
-    if node.weight < 0:
-        raise MixedArraysError(
-            f"{node.name or node.kind}: one operand is a dataflow array, local to its rank, another lies on "
-            f"{world!r}; take the block of the latter (a.local) into the graph, or make the result an array "
-            "on ranks (atoll.from_local) after the graph was executed"
-        )
-    for arg in placed[1:]:
-        if arg.place.world is not world and arg.place.world != world:
-            raise WorldError(
-                f"{node.name or node.kind}: one operand lies on {world!r}, another on {arg.place.world!r}; "
-                "arrays of different worlds do not mix"
-            )
-    if kind == "update":
-        return first.place  # type: ignore[no-any-return]
-    if kind in ("reduce", "arg"):
-        layout: Layout = first.place.layout
-        axes, keepdims = node.params
-        if kind == "arg":
-            return None
-        if any(layout.grid[k] > 1 for k in axes):
-            if len(axes) == layout.ndim or node.geometry.size < max(config.small, 2):
-                return None
-            spread = Place.of(Layout.default(shape, world.size), world)
-            if spread is not None:  # which depends on a setting, so the code has to say it
-                node.relabelled(coded(("at", node.identify(), spread.form)))
-            return spread
-        if len(axes) == layout.ndim and layout.copies == 1:
-            return None  # one rank has all of it, and tells the others
-        return Place.of(layout.unpadded().reduced(axes, keepdims), world)
-    if not shape:
-        return None
-    if kind == "compress":  # in the order of the elements, dealt out evenly
-        return Place.of(Layout.default(shape, world.size), world)
-    whole = [arg for arg in placed if arg.geometry.shape == shape]
-    if whole:
-        return _without_padding(whole[0].place)
+    place: Place | None = node.op.place(node, placed[0])
+    return place
+
+
+def place_of_read(home: Place, view: Geometry) -> Place | None:
+    """Where a view that is read lies, without padding; from now on its base's place knows it."""
+    found = placed_view(home, view)
+    if found is not None and found.padded:
+        found = without_padding(found)
+    if len(home.read) > 4096:
+        home.read.clear()
+    home.read[view.number] = found
+    return found
+
+
+def place_of_broadcast(node: Node) -> Place | None:
+    """As the largest operand lies, broadcast."""
+    placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
     largest: Place = max(placed, key=lambda arg: arg.geometry.size).place
+    shape = node.geometry.shape
     key = (largest.number, shape)
-    lies: Any = _broadcast.get(key, _broadcast)
-    if lies is _broadcast:
-        lies = _broadcast[key] = Place.of(largest.layout.unpadded().broadcast(shape), world)
-    return lies  # type: ignore[no-any-return]
+    if key not in _broadcast:
+        if len(_broadcast) > 16384:
+            _broadcast.clear()
+        _broadcast[key] = Place.of(largest.layout.unpadded().broadcast(shape), largest.world)
+    return _broadcast[key]
 
 
-_broadcast: Memo[tuple[int, tuple[int, ...]], Place | None] = Memo()
+_broadcast: dict[tuple[int, tuple[int, ...]], Place | None] = {}
 
 
-def _without_padding(place: Place) -> Place | None:
+def without_padding(place: Place) -> Place | None:
+    """The same shares, without padding."""
     return Place.of(place.layout.unpadded(), place.world) if place.padded else place

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
 from ..backend.llvm.spec import Instruction, Reduction
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation
 from ..layout import IndexSet, Range
+from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place
-from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
+from ..ops.table import code_of
 from .scattered import counts_locally, first_of, hop, region_under, shape_under
 from .shares import Intervals, intervals_of, local_geometry
 from .symbolic import Number, dense_shape
@@ -32,9 +32,7 @@ from .symbolic import Number, dense_shape
 Box = tuple[tuple[int, int], ...]
 
 
-def code_of(dtype: np.dtype[Any]) -> str:
-    """The dtype as kernels name it."""
-    return dtype.kind + str(dtype.itemsize)
+_DEEP = 40
 
 
 class SplitBoxError(Exception):
@@ -409,7 +407,7 @@ class Body:
             return found
         known = self._values.get(key)
         if known is None:
-            if node.weight > policy.limits.kernel_reads:
+            if node.weight > _DEEP:
                 self._from_below(node, outer)
             known = self._values[key] = self._value(node, outer)
         return known
@@ -425,7 +423,7 @@ class Body:
             if ready:
                 if one is not node:
                     self._values[key] = self._value(one, outer)
-            elif self._at_hand(one) is None and one.kind in ("call", "cast", "where"):
+            elif self._at_hand(one) is None and one.op.elementwise:
                 stack.append((one, True))
                 shape = one.geometry.shape
                 stack.extend(
@@ -446,7 +444,8 @@ class Body:
         register = self._at_hand(node)
         if register is not None:
             return self._from_register(node, register, outer)
-        return self.compute(node, outer)
+        number: int = node.op.lower(node, self, outer)
+        return number
 
     def operand(
         self,
@@ -462,42 +461,6 @@ class Body:
         if type(arg) is Node:
             return self.cast(self.value(arg, broadcast_map(arg, ndim, shape, outer)), dtype)
         return self.scalar(self.registers.scalar_of[id(node), place], dtype)
-
-    def compute(self, node: Node, outer: AxisMap) -> int:
-        """The instructions of one node."""
-        geometry = node.geometry
-        dtype = geometry.dtype
-        ndim, shape = geometry.ndim, geometry.shape
-        kind = node.kind
-        if kind == "call":
-            loop = node.params[0]
-            self.operations.append(Operation(node.name, node.site))
-            args = tuple(
-                [self.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(loop.inputs)]
-            )
-            return self.emit("call", code_of(loop.output), args, loop.name)
-        if kind == "cast":
-            return self.cast(self.value(node.args[0], outer), dtype)
-        if kind == "where":
-            mask = self.operand(node, 0, ndim, shape, outer, np.dtype(np.bool_))
-            return self.emit(
-                "where",
-                code_of(dtype),
-                (
-                    mask,
-                    self.operand(node, 1, ndim, shape, outer, dtype),
-                    self.operand(node, 2, ndim, shape, outer, dtype),
-                ),
-            )
-        if kind == "fill":
-            return self.operand(node, 0, ndim, shape, outer, dtype)
-        if kind == "index":
-            return self._index(node, outer)
-        if kind == "read":
-            return self._read(node, outer)
-        if kind == "update":
-            return self._update(node, outer)
-        raise AssertionError(f"{node!r} cannot be computed inside a loop")
 
     def position(self, axis: int) -> int:
         """The loop index along a domain axis, counted from the domain's start."""
@@ -520,7 +483,8 @@ class Body:
         """An operation on two ``i8`` values."""
         return self.emit("call", "i8", (a, b), name)
 
-    def _index(self, node: Node, outer: AxisMap) -> int:
+    def index(self, node: Node, outer: AxisMap) -> int:
+        """Numbers that grow in steps along an axis."""
         start, steps = outer[node.params[0]]
         total = self.constant(start) if start or not steps else -1
         for axis, step in steps:
@@ -535,7 +499,8 @@ class Body:
         first = self.operand(node, 0, 1, (1,), outer, wide)
         return self.cast(self.emit("call", code_of(wide), (first, scaled), "add"), dtype)
 
-    def _read(self, node: Node, outer: AxisMap) -> int:
+    def read(self, node: Node, outer: AxisMap) -> int:
+        """An element of a view, from memory or from the expression below."""
         view: Geometry = node.params[0]
         base = node.args[0]
         register = self._at_hand(base)
@@ -566,7 +531,8 @@ class Body:
             and counts_locally(home.layout, node.params[0])
         )
 
-    def _update(self, node: Node, outer: AxisMap) -> int:
+    def update(self, node: Node, outer: AxisMap) -> int:
+        """An element of an array that a box was assigned to: of the value, or of what was there before."""
         region: Geometry = node.params[0]
         box = box_of(region)
         if box is None or self.counts is not None or len(node.args) > 2:

@@ -23,15 +23,14 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import Layout
+from ..ops.folds import reduced_shape
 from ..ops.placement import Place
-from ..ops.reduction import reduced_shape
 from .body import Needs, Patch
 from .coalesce import Begin, Exchange, read_elsewhere
 from .counted import Reading, counted_exchange
 from .description import Description, GroupNote, describe_group, describe_registers
 from .exchange import cuts_of, plan_exchange
 from .groups import Group, make_groups
-from .identities import identity
 from .launches import Launch
 from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
@@ -194,7 +193,7 @@ class Planner(StepsByNumpy):
         }
         for statement in group.statements:
             node = statement.node
-            if node.kind == "arg" and registers.of[id(node)] not in full:
+            if node.op.finds_position and registers.of[id(node)] not in full:
                 form = dense_shape(node.geometry.shape, node.args[0].geometry.dtype)
                 registers.extremes[id(node)] = registers.extra(form)
             if (
@@ -222,10 +221,10 @@ class Planner(StepsByNumpy):
                 self._add(Share(register, reusable[register]), {register, reusable[register]})
             else:
                 initial = None
-                if statement.node.kind == "arg":
+                if statement.node.op.finds_position:
                     initial = self._extremes(statement.node)
                 elif statement.style == "fold":
-                    initial = identity(statement.node.name, statement.node.geometry.dtype)
+                    initial = statement.node.op.identity(statement.node.geometry.dtype)
                 site = _site_of(statement.node)
                 allocate = Allocate(register, registers.geometry[register], initial, site)
                 self._add(allocate, {register})
@@ -242,7 +241,7 @@ class Planner(StepsByNumpy):
         combines: dict[int, Combine] = {}
         for register, node in full.items():
             number = scratch.get(register, 0)
-            if node.kind == "arg":
+            if node.op.finds_position:
                 dtype = node.args[0].geometry.dtype
                 combines[register] = CombinePositions(
                     register, node.name, number, dtype, node.geometry
@@ -255,7 +254,7 @@ class Planner(StepsByNumpy):
                     number,
                     dtype,
                     node.geometry,
-                    identity(node.name, dtype),
+                    node.op.identity(dtype),
                 )
         for k, launch in enumerate(launches):
             if k == count and finish is not None:
@@ -280,7 +279,7 @@ class Planner(StepsByNumpy):
         """
         register = self.registers.extremes[id(node)]
         dtype = node.args[0].geometry.dtype
-        initial = identity(node.name, dtype)
+        initial = node.op.identity(dtype)
         self._add(Allocate(register, self.registers.geometry[register], initial), {register})
         return np.iinfo(node.geometry.dtype).max
 
@@ -293,7 +292,7 @@ class Planner(StepsByNumpy):
         across: dict[int, int] = {}
         for statement in group.statements:
             node = statement.node
-            if statement.style != "fold" or node.kind != "reduce" or group.place is None:
+            if statement.style != "fold" or node.op.finds_position or group.place is None:
                 continue
             layout = group.place.layout
             axes, keepdims = node.params
@@ -348,7 +347,7 @@ class Planner(StepsByNumpy):
             if statement.style != "fold" or node.place is not None:
                 continue
             register = self.registers.of[id(node)]
-            if node.kind == "arg":
+            if node.op.finds_position:
                 self.joins[id(node)] = Position(register, node.name, node.geometry)
             else:
                 self.joins[id(node)] = Fold(register, getattr(np, node.name))

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..execute.parts import State
+from ..ops.maps import identity
 from .body import Patch, Registers
 from .groups import Group
-from .maps import identity
 from .readers import reads_of
 
 

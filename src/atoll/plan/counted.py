@@ -16,8 +16,8 @@ from ..execute.exchange import Incoming, Inside, Outgoing, StartExchange
 from ..graph.geometry import Geometry
 from ..layout import needed
 from ..layout.transfer import region_key
+from ..ops.maps import AxisMap
 from ..ops.placement import Place
-from .maps import AxisMap
 from .readers import who_reads_share
 from .scattered import has_share, region_under
 

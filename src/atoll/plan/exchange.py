@@ -23,7 +23,7 @@ from ..graph.node import Node
 from ..layout import IndexSet, Layout, Range, needed
 from ..layout.transfer import region_key
 from ..ops.fingerprint import of_move
-from .maps import identity
+from ..ops.maps import identity
 from .shares import Intervals, common, intervals_of, key_of, pieces_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import policy
 from ..graph.node import Node
 from .symbolic import dense_shape
+
+_DEEP = 40
 
 
 def unshaped(
@@ -22,11 +23,11 @@ def unshaped(
         return memory[id(node)]
     found: Node | None = None
     if node.value is None:
-        if node.kind == "read":
+        if node.op.is_view:
             view = node.params[0]
             if view.is_whole and view.base.ndim != 1:
                 found = node.args[0]
-        elif node.kind in ("call", "cast", "where"):
+        elif node.op.elementwise:
             args: list[Any] = []
             for arg in node.args:
                 if type(arg) is not Node:
@@ -44,7 +45,7 @@ def unshaped(
             shape = _shape_of(args)
             if shape is not None:
                 found = Node(
-                    node.kind,
+                    node.op,
                     tuple(args),
                     dense_shape(shape, node.geometry.dtype),
                     node.params,
@@ -72,8 +73,12 @@ def unshape_reductions(
     memory: dict[int, Node | None] = {}
     changed = False
     for node in order:
-        if node.kind == "reduce" and len(node.params[0]) == node.args[0].geometry.ndim:
-            if node.weight > policy.limits.kernel_reads:
+        if (
+            node.op.folds
+            and not node.op.finds_position
+            and len(node.params[0]) == node.args[0].geometry.ndim
+        ):
+            if node.weight > _DEEP:
                 for below in order:  # operands first, so that no call goes deep
                     unshaped(below, memory, scalar_of)
             inner = unshaped(node.args[0], memory, scalar_of)

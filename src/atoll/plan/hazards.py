@@ -33,12 +33,12 @@ def reads_safely(
         return same and region.is_base
     if node.value is not None or id(node) in stored:
         return True
-    if node.kind == "read":
+    if node.op.is_view:
         view: Geometry = node.params[0]
         if node.args[0] is base:
             return (same and view.number == region.number) or _apart(view, region)
         return reads_safely(node.args[0], region, base, stored, seen, False)
-    if node.kind in ("update", "reduce", "arg"):
+    if node.op.is_update or node.op.folds:
         return not _mentions(node, base, stored)
     return all(
         reads_safely(

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
 from ..backend.llvm.block import rounds
 from ..backend.llvm.spec import Instruction, KernelSpec, Operand, Reduction
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from .body import Body, Box, Memory, Needs, Registers, SplitBoxError, code_of
+from ..ops.maps import identity, through_view
+from ..ops.table import code_of
+from .body import Body, Box, Memory, Needs, Registers, SplitBoxError
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
-from .maps import identity, through_view
 from .orders import Order, axis_to_cut, parted
 from .patches import join_patches
 from .scattered import counts_of, seated, sets_of
@@ -31,6 +31,9 @@ from .shares import intervals_of
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
 from .symbolic import function, greatest, least
+
+CHUNK_ELEMENTS = 1 << 15
+_LONGEST_RUN = 16
 
 
 def bodies_of(
@@ -128,7 +131,7 @@ def _emit_statement(
     node = statement.node
     own = identity(statement.domain)
     if statement.style == "map":
-        value = body.compute(node, own)
+        value: int = node.op.lower(node, body, own)
         offset, strides = body.own(node, own)
         wanted = None
         if statement.only is not None:
@@ -167,7 +170,7 @@ def _emit_statement(
         dtype = node.geometry.dtype
         axes = node.params[0]
         loops = tuple(axes)
-        if node.kind == "reduce":
+        if not node.op.finds_position:
             value = body.cast(value, dtype)
             body.reductions.append(
                 Reduction(node.name, code_of(dtype), value, loops, registers.of[id(node)])
@@ -337,7 +340,7 @@ def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
 
     Then the loop is left out, and a vector of elements is written as several vectors.
     """
-    if len(loops) < 2 or body.reductions or loops[-1].extent > policy.limits.unrolled:
+    if len(loops) < 2 or body.reductions or loops[-1].extent > _LONGEST_RUN:
         return 1
     inner, outer = loops[-1], loops[-2]
     if any(i.op == "index" and int(i.args[0].real) in inner.axes for i in body.instructions):
@@ -439,10 +442,10 @@ def _assemble(
     chunk = (
         extents[0]
         if shared
-        else greatest(1, least(extents[0], policy.limits.chunk // greatest(inner, 1)))
+        else greatest(1, least(extents[0], CHUNK_ELEMENTS // greatest(inner, 1)))
     )
     if _is_flat(body, loops):
-        chunk = policy.limits.chunk
+        chunk = CHUNK_ELEMENTS
         chunks = -(-prod(extents) // chunk)
     else:
         chunks = -(-extents[0] // chunk)

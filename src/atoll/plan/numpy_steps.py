@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from ..backend import llvm
 from ..collective.steps import CompressAcross, CountLocally, ReadAcross, is_readable
 from ..comm.world import World
 from ..execute.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
@@ -12,15 +15,24 @@ from ..execute.program import ByNumpy, Copy
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..layout import Layout, Range
+from ..ops.maps import broadcast_map, identity
 from ..ops.placement import Place, goes_across
 from .body import Patch
 from .exchange import plan_exchange
-from .maps import broadcast_map, identity
-from .numpy_nodes import numpy_function
 from .readers import who_reads_share
 from .shares import intervals_of
 from .steps import Steps
 from .symbolic import dense_shape
+
+
+def _selected(a: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> Any:
+    """The elements where the mask is true; by a kernel of its own, where the arrays are contiguous."""
+    return llvm.selected(a, mask) if llvm.can_select(a, mask) else a[mask]
+
+
+def function_of(node: Node) -> Callable[..., Any]:
+    """The function of arrays and scalars that computes a node."""
+    return _selected if node.op.selects else node.op.numpy(node)
 
 
 class StepsByNumpy(Steps):
@@ -28,25 +40,24 @@ class StepsByNumpy(Steps):
 
     def _by_numpy(self, node: Node) -> None:
         registers = self.registers
-        if node.kind == "read" and node.args[0].place is not None and goes_across(node):
+        if node.op.is_view and node.args[0].place is not None and goes_across(node):
             view = node.params[0]
             if is_readable(view):
                 self._read_across(node)
                 return
-        if node.kind == "index" and node.place is not None:
+        if node.op.from_index and node.place is not None:
             self._count_locally(node)
             return
-        if node.kind == "compress" and node.place is not None:
+        if node.op.selects and node.place is not None:
             self._compress_across(node)
             return
-        function, places = numpy_function(node)
-        if node.place is not None and node.kind in ("call", "cast", "where"):
-            self._by_numpy_on_shares(node, function, places)
+        function = function_of(node)
+        if node.place is not None and node.op.elementwise:
+            self._by_numpy_on_shares(node, function)
             return
         arguments = []
         uses = set()
-        for place in places:
-            arg = node.args[place]
+        for place, arg in enumerate(node.args):
             if type(arg) is Node:
                 source = self._gathered(arg)
                 arguments.append((True, source))
@@ -61,9 +72,7 @@ class StepsByNumpy(Steps):
             self._add(Localise(register, node.place, registers.geometry[register]), {register})
         self.launches.append([])
 
-    def _by_numpy_on_shares(
-        self, node: Node, function: Callable[..., Any], places: tuple[int, ...]
-    ) -> None:
+    def _by_numpy_on_shares(self, node: Node, function: Callable[..., Any]) -> None:
         """An elementwise operation on this rank's share of each operand."""
         assert self.world is not None
         registers = self.registers
@@ -89,8 +98,7 @@ class StepsByNumpy(Steps):
         arguments: list[tuple[bool, int]] = []
         patches: dict[int, Patch] = {}
         uses = {registers.of[id(node)]}
-        for place in places:
-            arg = node.args[place]
+        for place, arg in enumerate(node.args):
             if type(arg) is not Node:
                 arguments.append((False, registers.scalar_of[id(node), place]))
                 continue

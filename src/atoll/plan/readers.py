@@ -17,10 +17,10 @@ from typing import Any
 
 from ..graph.node import Node
 from ..layout import IndexSet, Layout, Range, Region
+from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place
 from .body import Registers
 from .groups import Group
-from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .shares import Intervals, bounds_of, intervals_of, owners_of
 from .symbolic import greatest, least
 
@@ -161,13 +161,13 @@ def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Fo
                 stack.append((arg, broadcast_map(arg, len(shape), shape, own)))
 
     def below(node: Node, outer: AxisMap) -> None:
-        if node.kind == "read":
+        if node.op.is_view:
             inner = through_view(node.params[0], outer)
             if inner is None:
                 found.append((node.args[0], None))
             else:
                 stack.append((node.args[0], inner))
-        elif node.kind == "update":
+        elif node.op.is_update:
             region = node.params[0]
             box = box_of(region)
             if box is None:

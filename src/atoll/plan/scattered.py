@@ -19,8 +19,8 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..layout import IndexSet, Layout, Range
+from ..ops.maps import AxisMap
 from ..ops.placement import Place
-from .maps import AxisMap
 from .symbolic import Number, function
 
 Sets = tuple[IndexSet, ...]

@@ -14,17 +14,20 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from .. import policy
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..ops.elementwise import is_native, parts_of
+from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .flattened import unshape_reductions
 from .hazards import reads_safely
-from .maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from .reasons import Chosen
 from .scattered import counts_locally
+
+MAX_OPERATIONS = 200
+MAX_STREAMS = 24
+_MOST_PIECES = 8
 
 
 @dataclass(slots=True)
@@ -87,13 +90,6 @@ def _is_box(update: Node) -> bool:
     return len(update.args) == 2 and box_of(update.params[0]) is not None
 
 
-def is_trivial(node: Node) -> bool:
-    """Whether computing it again costs nothing."""
-    return node.kind in ("fill", "index", "read") or (
-        node.kind == "cast" and node.args[0].kind in ("fill", "index")
-    )
-
-
 def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     """The nodes that become statements, and those among them that NumPy runs; each with why."""
     order = trace.order
@@ -105,12 +101,12 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     joins: dict[int, int] = {}  # how many parts of a join are still to come
     for node in order:
         shape = node.geometry.shape
-        if node.kind in ("reduce", "arg"):
+        if node.op.folds:
             stored.add(id(node), reasons.REDUCTION)
-        elif node.kind == "update" and _is_part(node, joins):
+        elif node.op.is_update and _is_part(node, joins):
             if id(node) in trace.alive and not trace.together:
                 stored.add(id(node), reasons.SEEN)
-        elif node.kind == "update" and (trace.together or id(node) in trace.alive):
+        elif node.op.is_update and (trace.together or id(node) in trace.alive):
             seen = id(node) in trace.alive
             stored.add(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
         size = max([prod(shape), *[prod(a.geometry.shape) for a in node.args if type(a) is Node]])
@@ -131,48 +127,48 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             if numpy:
                 stored.add(id(arg), reasons.FOR_NUMPY)
                 continue
-            if node.kind == "read":
+            if node.op.is_view:
                 view = node.params[0]
                 mode = ("read", view.number)
                 if view.axes is None:
                     stored.add(id(arg), reasons.UNMAPPED)
-                elif not is_trivial(arg) and view.size > arg.geometry.size:
+                elif not arg.op.is_trivial(arg) and view.size > arg.geometry.size:
                     stored.add(id(arg), reasons.REPEATED)
-                elif arg.kind == "update" and not view.is_base:
+                elif arg.op.is_update and not view.is_base:
                     stored.add(id(arg), reasons.PARTLY_READ)
-            elif node.kind == "update":
+            elif node.op.is_update:
                 mode = "base" if place == 0 else ("value", node.params[0].number)
-                if arg.kind == "update":
+                if arg.op.is_update:
                     pieces = fresh.get(id(arg), 0)
-                    if place == 0 and 0 < pieces < policy.limits.pieces and _is_box(node):
+                    if place == 0 and 0 < pieces < _MOST_PIECES and _is_box(node):
                         fresh[id(node)] = pieces + 1
                     else:
                         stored.add(id(arg), reasons.ASSIGNED_ON)
-                elif place == 0 and arg.kind == "fill" and _is_box(node):
+                elif place == 0 and arg.op.is_number and _is_box(node):
                     fresh[id(node)] = 1
-                elif place == 0 and not is_trivial(arg) and arg.kind != "call":
+                elif place == 0 and not arg.op.is_trivial(arg) and not arg.op.is_ufunc:
                     stored.add(id(arg), reasons.OVERWRITTEN)
                 elif (
                     place == 1
                     and prod(arg.geometry.shape) < node.params[0].size
-                    and not is_trivial(arg)
+                    and not arg.op.is_trivial(arg)
                 ):
                     stored.add(id(arg), reasons.REPEATED)
-            elif arg.geometry.shape != shape and node.kind not in ("reduce", "arg"):
+            elif arg.geometry.shape != shape and not node.op.folds:
                 mode = ("broadcast", shape)
-                if not is_trivial(arg) and arg.geometry.size < prod(shape):
+                if not arg.op.is_trivial(arg) and arg.geometry.size < prod(shape):
                     stored.add(id(arg), reasons.REPEATED)
             else:
                 mode = "same"
             seen_under = modes.setdefault(id(arg), [])
             if mode not in seen_under:  # compared, not hashed: extents may be unknown
                 seen_under.append(mode)
-        if node.kind == "update" and (box_of(node.params[0]) is None or len(node.args) == 3):
+        if node.op.is_update and (box_of(node.params[0]) is None or len(node.args) == 3):
             stored.add(id(node), reasons.NO_BOX)
             if node.args[0].value is None:
                 stored.add(id(node.args[0]), reasons.OVERWRITTEN)
     for node in order:
-        if len(modes.get(id(node), ())) > 1 and not is_trivial(node):
+        if len(modes.get(id(node), ())) > 1 and not node.op.is_trivial(node):
             stored.add(id(node), reasons.SHIFTED)
     _bound_sizes(order, stored, positions)
     return stored, by_numpy
@@ -182,7 +178,7 @@ def _is_part(node: Node, joins: dict[int, int]) -> bool:
     """Whether an update is one of those that make up a join, a roll, say. That is no assignment of the program's: its
     result is computed where it is read, like that of an operation, whether it is seen or not."""
     base = node.args[0]
-    left = joins.get(id(base), 0) if base.kind == "update" else parts_of(base)
+    left = joins.get(id(base), 0) if base.op.is_update else parts_of(base)
     if left:
         joins[id(node)] = left - 1
     return left > 0
@@ -212,18 +208,11 @@ def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -
                 if heaviest is None or len(insides[id(arg)]) > len(insides[id(heaviest)]):
                     heaviest = arg
             else:
-                leaves |= {
-                    hash((id(arg), node.params[0].number)) if node.kind == "read" else id(arg)
-                }
-        if heaviest is not None and (
-            len(inside) > policy.limits.kernel_operations
-            or len(leaves) > policy.limits.kernel_streams
-        ):
+                leaves |= {hash((id(arg), node.params[0].number)) if node.op.is_view else id(arg)}
+        if heaviest is not None and (len(inside) > MAX_OPERATIONS or len(leaves) > MAX_STREAMS):
             stored.add(
                 id(heaviest),
-                reasons.GROWN.format(
-                    operations=policy.limits.kernel_operations, streams=policy.limits.kernel_streams
-                ),
+                reasons.GROWN.format(operations=MAX_OPERATIONS, streams=MAX_STREAMS),
             )
             inside, leaves = frozenset((id(node),)), frozenset((id(heaviest),))
             for arg in node.args:
@@ -248,37 +237,35 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             alone.get(id(arg), arg.place is None) for arg in used
         )
         for arg in used if not alone[id(node)] else ():
-            while arg.kind == "read" and alone.get(id(arg), False):
+            while arg.op.is_view and alone.get(id(arg), False):
                 arg = arg.args[0]
             if alone.get(id(arg), False):
                 stored.add(id(arg), reasons.EVERYWHERE)
     for node in trace.order:
         place: Place | None = node.place
         scattered = place is not None and not place.layout.is_block
-        if node.kind == "index" and scattered:
+        if node.op.from_index and scattered:
             stored.add(id(node), reasons.SCATTERED)
             by_numpy.add(id(node), reasons.NO_LOOP)
-        looped = node.kind == "update" and scattered and _is_share(node, trace)
+        looped = node.op.is_update and scattered and _is_share(node, trace)
         if looped:
             stored.add(id(node), reasons.SCATTERED)
             if node.args[0].value is None:
                 stored.add(id(node.args[0]), reasons.SCATTERED)
             _store_for_share(node, region_place(node, trace), stored)
-        elif node.kind == "update" and (
-            scattered or (place is not None and crosses(node.params[0]))
-        ):
+        elif node.op.is_update and (scattered or (place is not None and crosses(node.params[0]))):
             operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
             stored.add_all(operands, reasons.SCATTERED)
             stored.add(id(node), reasons.SCATTERED)
             if crosses(node.params[0]) or len(node.args) == 3:
                 by_numpy.add(id(node), reasons.NO_LOOP)
-        searched: Place | None = node.args[0].place if node.kind == "arg" else None
+        searched: Place | None = node.args[0].place if node.op.finds_position else None
         if searched is not None and not searched.layout.is_block:
             by_numpy.add(id(node), reasons.NO_LOOP)  # loops over local indices know no positions
         if goes_across(node):
             stored.add(id(node), reasons.SCATTERED)
             by_numpy.add(id(node), reasons.ACROSS)
-        if node.kind == "read" and node.args[0].value is None:
+        if node.op.is_view and node.args[0].value is None:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
                 stored.add(id(node.args[0]), reasons.SCATTERED)
@@ -320,24 +307,24 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
         one = stack.pop()
         if type(one) is not Node or one.value is not None or id(one) in stored:
             continue
-        if one.kind in ("call", "cast", "where") and one.place is place:
+        if one.op.elementwise and one.place is place:
             stack.extend(one.args)
         elif _spreads(one, stored):
             continue
-        elif one.kind == "read" and not crosses(one.params[0]):
+        elif one.op.is_view and not crosses(one.params[0]):
             base = one.args[0]
-            while base.kind == "read" and base.value is None and not crosses(base.params[0]):
+            while base.op.is_view and base.value is None and not crosses(base.params[0]):
                 base = base.args[0]
             if base.value is None:
                 stored.add(id(base), reasons.SCATTERED)
-        elif one.kind != "fill":
+        elif not one.op.is_number:
             stored.add(id(one), reasons.SCATTERED)
 
 
 def _spreads(node: Node, stored: Chosen) -> bool:
     """Whether arithmetic makes much out of little that is there, as an outer product does: then loops do it
     wherever they run, for the operands travel more easily than the result."""
-    return node.kind in ("call", "cast", "where") and all(
+    return node.op.elementwise and all(
         (2 * arg.geometry.size <= node.geometry.size and _lies_ready(arg, stored))
         or _spreads(arg, stored)
         for arg in node.args
@@ -347,7 +334,7 @@ def _spreads(node: Node, stored: Chosen) -> bool:
 
 def _lies_ready(node: Node, stored: Chosen) -> bool:
     """Whether loops over listed shares can take a value of another place as it is, from memory."""
-    while node.kind == "read" and node.value is None:
+    while node.op.is_view and node.value is None:
         if crosses(node.params[0]):
             return False
         node = node.args[0]
@@ -377,7 +364,7 @@ class Reads:
             )
             self.found[id(node)] = self.found.get(id(node), True) and aligned
             return
-        if node.kind == "read":
+        if node.op.is_view:
             arg = node.args[0]
             view = node.params[0]
             inner = through_view(view, outer)
@@ -385,7 +372,7 @@ class Reads:
                 self.found[id(arg)] = False
             else:
                 self.visit(arg, inner, inside=True)
-        elif node.kind == "update":
+        elif node.op.is_update:
             self.visit(node.args[0], outer, inside=True)
             box = box_of(node.params[0])
             for arg in node.args[1:]:
@@ -439,7 +426,7 @@ def make_statements(trace: Trace) -> list[Statement]:
             for arg in node.args:
                 if type(arg) is Node:
                     statement.reads[id(arg)] = False
-        elif node.kind in ("reduce", "arg"):
+        elif node.op.folds:
             operand = node.args[0]
             statement = Statement(node, "fold", operand.geometry.shape, operand.place)
             reads = Reads(stored, statement.domain, statement.place)
@@ -479,7 +466,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
     roots = {id(root) for root in trace.roots}
     for k, statement in enumerate(statements):
         node = statement.node
-        if node.kind != "update" or statement.style != "map":
+        if not node.op.is_update or statement.style != "map":
             continue
         region: Geometry = node.params[0]
         base = node.args[0]
@@ -560,8 +547,7 @@ def _what_is_missing(node: Node) -> str:
     for operand in [node, *[a for a in node.args if type(a) is Node]]:
         if not is_native(operand.geometry.dtype):
             return reasons.NO_DTYPE.format(dtype=operand.geometry.dtype)
-    what = repr(node.params[0]) if node.kind == "call" else f"{node.kind} {node.name}".rstrip()
-    return reasons.NO_KERNEL.format(operation=what)
+    return reasons.NO_KERNEL.format(operation=node.op.words(node))
 
 
 def native_node(node: Node) -> bool:

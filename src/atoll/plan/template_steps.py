@@ -32,7 +32,7 @@ from ..graph.node import Node
 from .build import fold_across
 from .counted import Reading, counted_exchange
 from .launches import Launch
-from .numpy_nodes import numpy_function
+from .numpy_steps import function_of
 from .shares import LoosePlace, NotMovingError
 from .symbolic import Number, Shape, Unknown, text_of
 from .template_traces import Sample
@@ -342,7 +342,7 @@ class LooseSteps:
         geometry, number = self._geometry(one.geometry), one.number
         return lambda binding: ByNumpy(
             one.register,
-            numpy_function(binding.order[number])[0],
+            function_of(binding.order[number]),
             one.arguments,
             geometry(binding),
             number,

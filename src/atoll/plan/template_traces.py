@@ -8,6 +8,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
+from ..graph.op import SOURCE
 from ..ops.placement import Place, is_dense_share
 
 
@@ -64,7 +65,7 @@ class Skeleton:
         self.holders = [node.holders for node in (*leaves, *order)]
         self.nodes = [
             (
-                node.kind,
+                node.op,
                 tuple([number[id(arg)] if type(arg) is Node else None for arg in node.args]),
                 tuple([None if type(part) is Geometry else part for part in node.params]),
                 node.name,
@@ -76,7 +77,7 @@ class Skeleton:
         count = len(leaves) + len(order)
         self.views = (
             count,
-            count + sum([node.kind == "read" or node.kind == "update" for node in order]),
+            count + sum([node.op.has_view for node in order]),
         )
         """Where among the geometries those of views begin, and end."""
 
@@ -85,18 +86,18 @@ class Skeleton:
         nodes: list[Node] = []
         views = iter(geometries[len(self.holders) :])
         for pinned, lies, geometry in zip(self.pinned, self.lies, geometries, strict=False):
-            leaf = Node("source", (), geometry)
+            leaf = Node(SOURCE, (), geometry)
             array: Any = None if lies is None else lies.shadow
             leaf.value = Value(array, 0, pinned=pinned)
             leaf.weight = 0
             nodes.append(leaf)
-        for (kind, args, params, name, site), geometry in zip(
+        for (op, args, params, name, site), geometry in zip(
             self.nodes, geometries[len(self.pinned) :], strict=False
         ):
             operands = tuple([arg if arg is None else nodes[arg] for arg in args])
-            if kind in ("read", "update"):
+            if op.has_view:
                 params = (next(views), *params[1:])
-            nodes.append(Node(kind, operands, geometry, params, name, site))
+            nodes.append(Node(op, operands, geometry, params, name, site))
         for node, holders in zip(nodes, self.holders, strict=True):
             node.holders = holders
         leaves, order = nodes[: len(self.pinned)], nodes[len(self.pinned) :]
@@ -104,7 +105,7 @@ class Skeleton:
         if places:  # they are not asked for again: geometries may be unknown
             for node, place in zip(nodes, places, strict=False):
                 node.place = place
-            assigned = [node for node in order if node.kind == "update"]
+            assigned = [node for node in order if node.op.is_update]
             of_regions = places[len(nodes) :]
             regions = {id(node): at for node, at in zip(assigned, of_regions, strict=True)}
         return leaves, order, [order[root] for root in self.roots], regions

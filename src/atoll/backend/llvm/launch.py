@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ... import policy
 from ...config import config
 from ...execute.parts import State, Step
 from ...execute.program import Combine
 from ...graph.node import Node, Operation
+from ...ops.table import code_of
 from .. import llvm
 from .builder import SETTLED
 from .workers import parallel_for, team
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .kernel import Kernel
     from .spec import KernelSpec
 
+_PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
 _LONG_ROW = 64
 _FOLDS = frozenset(
     {
@@ -172,7 +173,7 @@ class KernelStep:
             view[place] = numbers[number]
         if self.draft is not None:
             self._worked(self.draft)
-        if self.work < policy.limits.parallel or self.chunks == 1:
+        if self.work < _PARALLEL_FROM or self.chunks == 1:
             self.alone(self.pointer, 0, self.chunks)
         else:
             parallel_for(self.address, self.pointer, self.chunks, config.threads)
@@ -212,7 +213,7 @@ class KernelSteps:
             for step in steps
             for word, register, offset in step.patches
         ]
-        shares = [step.work >= policy.limits.parallel and step.chunks > 1 for step in steps]
+        shares = [step.work >= _PARALLEL_FROM and step.chunks > 1 for step in steps]
         table = [len(patches), len(steps)]
         for patch in patches:
             table += patch
@@ -308,31 +309,27 @@ def _work(launch: LaunchLike) -> int:
 
 def threads_of(launch: LaunchLike) -> int:
     """How many threads would run a launch now."""
-    threads = config.threads if _work(launch) >= policy.limits.parallel else 1
+    threads = config.threads if _work(launch) >= _PARALLEL_FROM else 1
     return min(threads, launch.chunks)
 
 
 def supported(node: Node) -> bool:
     """Whether kernels can compute a node whose dtypes they can hold."""
-    kind = node.kind
-    if kind == "compress":
-        return False
-    if kind == "call":
+    op = node.op
+    if op.is_ufunc:
         loop = node.params[0]
-        return llvm.supported(loop.name, tuple(map(_code, loop.inputs)), _code(loop.output))
-    if kind == "reduce":
+        return llvm.supported(loop.name, tuple(map(code_of, loop.inputs)), code_of(loop.output))
+    if op.finds_position:
+        return node.args[0].geometry.dtype.kind in "iuf" and _seeks(node)
+    if op.folds:
         dtype = node.geometry.dtype
-        if node.name not in _FOLDS:
+        if op.name not in _FOLDS:
             return False
-        if node.name in ("logical_and", "logical_or"):
+        if op.name in ("logical_and", "logical_or"):
             return dtype.kind == "b"
         if dtype.kind == "c":
-            return node.name in ("add", "multiply")
-        return True
-    if kind == "arg":
-        operand = node.args[0].geometry
-        return operand.dtype.kind in "iuf" and _seeks(node)
-    return True
+            return op.name in ("add", "multiply")
+    return not op.selects
 
 
 def _seeks(node: Node) -> bool:
@@ -343,12 +340,8 @@ def _seeks(node: Node) -> bool:
     if node.place is not None or node.args[0].place is not None:
         return False
     (axis,) = axes
-    if node.args[0].kind == "read":  # the steps through the memory that is read
+    if node.args[0].op.is_view:  # the steps through the memory that is read
         operand = node.args[0].params[0]
     steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
     along = abs(operand.strides[axis]) == min(steps, default=0)
     return not along or operand.shape[axis] >= _LONG_ROW
-
-
-def _code(dtype: np.dtype[Any]) -> str:
-    return dtype.kind + str(dtype.itemsize)

@@ -17,9 +17,8 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.sections import of_section, section_of
 from ...lazy.spread import world_of
-from ..blocks import arrays_of, call, into, world_among
 from .orthogonal import floats, of_each, singular_values, stack_of
-from .table import on_ranks
+from .table import arrays_of, call, into, on_ranks, world_among
 
 Array = np.ndarray[Any, Any]
 

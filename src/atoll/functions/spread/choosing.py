@@ -11,8 +11,7 @@ from ...lazy import selecting, shaping
 from ...lazy.creation import asarray
 from ...lazy.spread import place_of
 from ...lazy.views import Handle
-from ..blocks import arrays_of, by_blocks, call, into, world_among
-from .table import on_ranks
+from .table import arrays_of, by_blocks, call, into, on_ranks, world_among
 
 
 @on_ranks(np.choose, np.ndarray.choose)

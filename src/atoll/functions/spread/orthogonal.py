@@ -34,9 +34,8 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.sections import of_section, result_layout, section_of
 from ...lazy.spread import world_of
-from ..blocks import arrays_of, call, every_rank, small_or_there, world_among
 from ..public import names
-from .table import on_ranks
+from .table import Entry, arrays_of, call, every_rank, on_ranks, small_or_there, world_among
 
 Array = np.ndarray[Any, Any]
 _ANY = "fdFDbhilqBHILQ?"
@@ -94,7 +93,7 @@ def _as(kind: Any, parts: list[Any]) -> Any:
     return kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
 
 
-def _only_stacks(original: Callable[..., Any]) -> Callable[..., Any]:
+def _only_stacks(original: Callable[..., Any]) -> Entry:
     def entry(a: Any, *args: Any) -> Any:
         stack = stack_of(a)
         return NotImplemented if stack is None else of_each(original, *stack, *args)

@@ -16,8 +16,7 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.making import is_small
 from ...lazy.spread import world_of
-from ..blocks import along, call, into, normal_axis
-from .table import on_ranks
+from .table import along, call, into, normal_axis, on_ranks
 
 Array = np.ndarray[Any, Any]
 fft: Any = np.fft

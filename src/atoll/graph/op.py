@@ -1,0 +1,105 @@
+"""The class of operations: what is true of every node of a family, as flags and methods.
+
+The families themselves, with their rules, are in ``ops.table``; this class is all that graphs know of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .node import Node
+
+
+class Op:
+    """A family of operations. Nodes refer to one object for each, so that they compare by identity.
+
+    A decision that depends on the operation is a flag or a method here, never a comparison elsewhere.
+    """
+
+    __slots__ = ("__weakref__", "name")
+
+    elementwise = False
+    """Each element is computed from the elements of the operands at its own index."""
+    is_ufunc = False
+    """A ufunc's loop, which is its parameter."""
+    is_view = False
+    """The operand is read through a view, which is the first parameter."""
+    is_update = False
+    """The second operand is written into the first through a view, which is the first parameter."""
+    has_view = False
+    """The first parameter is a view of the first operand."""
+    folds = False
+    """Elements are folded over axes, which are the first parameter."""
+    finds_position = False
+    """A fold whose result is a position, not an element."""
+    is_number = False
+    """Made of one number alone, the same for all elements."""
+    from_index = False
+    """Made of the position of each element."""
+    selects = False
+    """The elements under a mask: how many there are is not known before it is computed."""
+    is_deferred = False
+    """The value comes from outside: what it comes from is the first parameter."""
+    colour = "#ffffff"
+    """In pictures of graphs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        TABLE[name] = self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return named, (self.name,)
+
+    def label(self, node: Node) -> str:
+        """What a node does, in words, its operands aside."""
+        return self.name
+
+    def words(self, node: Node) -> str:
+        """The operation of a node, with its name."""
+        return f"{self.name} {node.name}".rstrip()
+
+    def place(self, node: Node, first: Node) -> Any:
+        """Where the result lies, if ``first`` is the first of the operands that lie on ranks."""
+        raise NotImplementedError(self.name)
+
+    def check_worlds(self, node: Node, weight: float) -> None:
+        """Raise an error if the operands lie on several worlds, or one of them is local to its rank."""
+        raise NotImplementedError(self.name)
+
+    def is_trivial(self, node: Node) -> bool:
+        """Whether computing a node again costs nothing."""
+        return False
+
+    def lower(self, node: Node, body: Any, outer: Any) -> Any:
+        """Write the instructions for one element; returns the number of the last."""
+        raise AssertionError(f"{node!r} cannot be computed inside a loop")
+
+    def numpy(self, node: Node) -> Callable[..., Any]:
+        """A function of arrays and scalars that computes a node."""
+        raise AssertionError(f"NumPy has no word for {node!r}")
+
+    def identity(self, dtype: Any) -> Any:
+        """What a fold of numbers of ``dtype`` begins with; for positions, the element to beat."""
+        raise AssertionError(f"{self!r} does not fold")
+
+    def check(self, node: Node) -> str:
+        """What is wrong with a node of this family; nothing where it is legal."""
+        return ""
+
+
+TABLE: dict[str, Op] = {}
+"""All operations by their names."""
+
+
+def named(name: str) -> Op:
+    """The operation of a name."""
+    return TABLE[name]
+
+
+SOURCE = Op("source")
+"""What holds its value from the start, or has been computed."""

@@ -1,0 +1,202 @@
+"""The table of folds: what reduces elements to one, over axes.
+
+An entry has the ufunc or the function that NumPy has for it, what it begins with, and in which dtype it folds. A new
+fold is one entry; what kernels cannot compute, NumPy does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..config import config
+from ..graph.geometry import Geometry, dense, kept_order
+from ..graph.node import Node, Site, coded
+from ..layout import Layout
+from .placement import Place
+from .table import Entry
+
+_BOOL = np.dtype(np.bool_)
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape without the folded axes, or with ones in their place."""
+    if keepdims:
+        return tuple([1 if k in axes else n for k, n in enumerate(shape)])
+    return tuple([n for k, n in enumerate(shape) if k not in axes])
+
+
+def reduced_geometry(
+    operand: Geometry, axes: tuple[int, ...], keepdims: bool, dtype: np.dtype[Any]
+) -> Geometry:
+    """The base that NumPy would allocate: its axes lie in memory in the order of the operand's."""
+    shape = reduced_shape(operand.shape, axes, keepdims)
+    if len(shape) < 2 or operand.c_contiguous:
+        return dense(shape, dtype)
+    kept = tuple([0 if k in axes else slice(None) for k in range(operand.ndim)])
+    order = kept_order(reduced_shape(operand.shape, axes, False), (operand.index(kept),))
+    if order is None:
+        return dense(shape, dtype)
+    if keepdims:
+        places = [k for k in range(operand.ndim) if k not in axes]
+        order = (*axes, *[places[k] for k in order])
+    return dense(shape, dtype, order)
+
+
+class _Folding(Entry):
+    """What folds and positions have in common."""
+
+    __slots__ = ()
+    folds = True
+    colour = "#f7ecd0"
+
+    def label(self, node: Node) -> str:
+        axes = node.params[0]
+        if len(axes) == node.args[0].geometry.ndim:
+            return f"{self.name} over all"
+        return f"{self.name} over axis {', '.join(map(str, axes))}"
+
+
+class Fold(_Folding):
+    """A ufunc that is folded.
+
+    ``identity`` gives what changes nothing, for a dtype, where NumPy's ufunc has no number that does it for all.
+    """
+
+    __slots__ = ("_identity", "is_truth", "takes_any", "ufunc")
+
+    def __init__(
+        self,
+        ufunc: np.ufunc,
+        identity: Callable[[np.dtype[Any]], Any] | None = None,
+        *,
+        is_truth: bool = False,
+        takes_any: bool = False,
+    ) -> None:
+        super().__init__(ufunc.__name__)
+        self.ufunc = ufunc
+        self._identity = identity
+        self.is_truth = is_truth
+        """Any elements are folded, to whether they are true."""
+        self.takes_any = takes_any
+        """A ``dtype`` may be asked for that is not the operand's."""
+        FOLDS[ufunc] = self
+
+    def identity(self, dtype: np.dtype[Any]) -> Any:
+        if self._identity is not None:
+            return self._identity(dtype)
+        return np.asarray(self.ufunc.identity).astype(dtype)[()]
+
+    def words(self, node: Node) -> str:
+        return f"reduce {self.name}"
+
+    def begins_with_zero(self, dtype: np.dtype[Any]) -> bool:
+        """Whether NumPy begins with zero, so that a sum of -0.0 is 0.0."""
+        return self.ufunc is np.add and dtype.kind in "fc"
+
+    def place(self, node: Node, first: Node) -> Place | None:
+        """As the axes lie that stay; in even blocks where distributed axes go, everywhere if that is small."""
+        home: Place = first.place
+        layout = home.layout
+        axes, keepdims = node.params
+        if len(axes) == layout.ndim and home.folds_whole:
+            return None  # all ranks fold their parts, or one has all of it, and tells the others
+        if not any(layout.grid[k] > 1 for k in axes):
+            return Place.of(layout.unpadded().reduced(axes, keepdims), home.world)
+        if node.geometry.size < max(config.small, 2):
+            return None
+        place = Place.of(Layout.default(node.geometry.shape, home.world.size), home.world)
+        if place is not None:  # which depends on a setting, so the code has to say it
+            node.relabelled(coded(("at", node.identify(), place.form)))
+        return place
+
+    def numpy(self, node: Node) -> Callable[..., Any]:
+        reduce, dtype = self.ufunc.reduce, node.geometry.dtype
+        axes, keepdims = node.params
+        return lambda a: reduce(a, axis=axes, keepdims=keepdims, dtype=dtype)
+
+
+class Position(_Folding):
+    """The position of an extreme element; every rank has it."""
+
+    __slots__ = ("find", "finds_largest")
+    finds_position = True
+
+    def __init__(self, name: str, find: Callable[..., Any], *, finds_largest: bool) -> None:
+        super().__init__(name)
+        self.find = find
+        self.finds_largest = finds_largest
+
+    def identity(self, dtype: np.dtype[Any]) -> Any:
+        return extreme(dtype, largest=not self.finds_largest)
+
+    def words(self, node: Node) -> str:
+        return f"arg {self.name}"
+
+    def place(self, node: Node, first: Node) -> Place | None:
+        return None
+
+    def numpy(self, node: Node) -> Callable[..., Any]:
+        find = self.find
+        axes, keepdims = node.params
+        axis = None if len(axes) != 1 or node.args[0].geometry.ndim == len(axes) else axes[0]
+        return lambda a: find(a, axis=axis, keepdims=keepdims)
+
+
+def extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
+    """The largest or the smallest number of ``dtype``."""
+    if dtype.kind == "b":
+        return dtype.type(largest)
+    if dtype.kind == "f":
+        return dtype.type(np.inf if largest else -np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.max if largest else limits.min)
+
+
+def _beaten(*, largest: bool, by_nan: bool = False) -> Callable[[np.dtype[Any]], Any]:
+    """What every element beats; nan, where a fold passes that over."""
+    return lambda dtype: (
+        dtype.type(np.nan) if by_nan and dtype.kind in "fc" else extreme(dtype, largest=largest)
+    )
+
+
+FOLDS: dict[np.ufunc, Fold] = {}
+"""All folds by their ufuncs."""
+
+Fold(np.add, takes_any=True)
+Fold(np.multiply, takes_any=True)
+Fold(np.logical_and, is_truth=True)
+Fold(np.logical_or, is_truth=True)
+Fold(np.bitwise_and)
+Fold(np.bitwise_or)
+Fold(np.bitwise_xor)
+Fold(np.minimum, _beaten(largest=True))
+Fold(np.maximum, _beaten(largest=False))
+Fold(np.fmin, _beaten(largest=True, by_nan=True))
+Fold(np.fmax, _beaten(largest=False, by_nan=True))
+POSITIONS = {
+    "argmin": Position("argmin", np.argmin, finds_largest=False),
+    "argmax": Position("argmax", np.argmax, finds_largest=True),
+}
+
+
+def fold(
+    op: Fold,
+    operand: Node,
+    geometry: Geometry,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    site: Site | None,
+) -> Node:
+    """The operand folded over ``axes`` (in increasing order), in the dtype of the result's ``geometry``."""
+    return Node(op, (operand,), geometry, (axes, keepdims), op.name, site)
+
+
+def position(
+    name: str, operand: Node, axes: tuple[int, ...], keepdims: bool, site: Site | None
+) -> Node:
+    """``argmin`` or ``argmax`` over one axis or over all."""
+    geometry = dense(reduced_shape(operand.geometry.shape, axes, keepdims), np.dtype(np.intp))
+    return Node(POSITIONS[name], (operand,), geometry, (axes, keepdims), name, site)
