@@ -19,7 +19,7 @@ from typing import Any
 
 import atoll
 from atoll import Layout, World
-from atoll.comm.dry_run import imagined_world
+from atoll.comm.dry_run import dry_run_world
 from atoll.config import config
 
 SHARE = (64, 512)
@@ -55,7 +55,7 @@ def planned(shape: tuple[int, int], letters: str, world: World) -> tuple[float, 
 def compared(sizes: list[int], rounds: int) -> dict[str, Any]:
     """The seconds of a plan by number of ranks, measured in turns."""
     times: dict[int, list[float]] = {size: [] for size in sizes}
-    worlds = {size: imagined_world(size // 2, size) for size in sizes}
+    worlds = {size: dry_run_world(size // 2, size) for size in sizes}
     messages = {}
     for turn in range(rounds + 1):
         for size in sizes:
@@ -77,7 +77,7 @@ def large(n: int, size: int) -> dict[str, Any]:
     """One rank's plan of a large grid: by rows, and by squares."""
     found = {}
     for letters in ("bn", "bb"):
-        seconds, explanation = planned((n, n), letters, imagined_world(size // 2, size))
+        seconds, explanation = planned((n, n), letters, dry_run_world(size // 2, size))
         sends = [m for m in explanation.messages if m.sends]
         found[letters] = {
             "ms": seconds * 1e3,

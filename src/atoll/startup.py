@@ -574,7 +574,7 @@ def begin() -> bool:
     if launch is None or launch.size == 1 or os.environ.get(BEGUN) == str(os.getpid()):
         return False
     share_cores(launch.local_size or launch.size or 1)
-    remote_stacks.be_found(remote_stacks.job_of_parent(), launch.rank)
+    remote_stacks.answer_requests(remote_stacks.job_of_parent(), launch.rank)
     ender = Ender(launch.rank, launch.size)
     watch_exceptions(ender)
     watch_exits(ender)

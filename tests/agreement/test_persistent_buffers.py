@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm.persistent import HEAD, Parcel, Parcels
+from atoll.comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
 from atoll.errors import CommunicationError
 
 
@@ -58,7 +58,7 @@ def test_a_step_of_laplace_is_one_message_to_each_neighbour(rank, size):
 @pytest.mark.simulated(2)
 @pytest.mark.parametrize("rows", [40, 6000, 400000])
 def test_few_and_many_bytes(rank, rows):
-    """A parcel that is kept, one that is packed for a run, and messages of their own."""
+    """Persistent buffers, buffers packed for one run, and single messages."""
     lies = np.Layout((4, rows), "bn")
     a, b = np.zeros((4, rows), layout=lies), np.ones((4, rows), layout=lies)
     a[1] = np.arange(float(rows))
@@ -81,15 +81,15 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
     with np.world.split(0) as world:
         communicator = world.communicator
         peer = 1 - rank
-        leaving, arriving = (Parcel(peer, 8, "a test") for _ in range(2))
+        leaving, arriving = (PersistentBuffer(peer, 8, "a test") for _ in range(2))
         given, taken = leaving.buffer[HEAD:], arriving.buffer[HEAD:]
-        parcels = Parcels(communicator, [arriving], [leaving])
+        buffers = PersistentBuffers(communicator, [arriving], [leaving])
 
         def exchange():
-            if parcels.under_way:
-                parcels.ready()
-            parcels.begin()
-            parcels.end()
+            if buffers.under_way:
+                buffers.ready()
+            buffers.begin()
+            buffers.end()
 
         for turn in range(4):
             communicator.log.step(turn, "a step of the test")
@@ -110,17 +110,17 @@ def test_what_a_failed_run_left_is_ended_before_the_next(rank, left):
     """The messages of a run that began and did not end are not taken for those of a later one."""
     with np.world.split(0) as world:
         communicator = world.communicator
-        leaving, arriving = (Parcel(1 - rank, 8, "a test") for _ in range(2))
-        parcels = Parcels(communicator, [arriving], [leaving])
+        leaving, arriving = (PersistentBuffer(1 - rank, 8, "a test") for _ in range(2))
+        buffers = PersistentBuffers(communicator, [arriving], [leaving])
         for turn in range(6):
             communicator.log.step(turn, "a step of the test")
-            if parcels.under_way:
-                parcels.ready()
+            if buffers.under_way:
+                buffers.ready()
             leaving.buffer[HEAD:] = 10 * rank + turn
-            parcels.begin()
+            buffers.begin()
             if turn == left:
                 continue
-            parcels.end()
+            buffers.end()
             assert (arriving.buffer[HEAD:] == 10 * (1 - rank) + turn).all()
 
 

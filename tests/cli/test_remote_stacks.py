@@ -19,7 +19,7 @@ def test_a_process_answers_with_its_lines_and_goes_on() -> None:
     code = (
         "import sys, time\n"
         "from atoll.context import remote_stacks\n"
-        "remote_stacks.be_found(sys.argv[1], 7)\n"
+        "remote_stacks.answer_requests(sys.argv[1], 7)\n"
         "print('ready', flush=True)\n"
         "def reads():\n"
         "    sys.stdin.read()\n"
@@ -53,7 +53,7 @@ def test_a_pulse_that_others_can_see_changes_with_the_steps_of_a_rank() -> None:
     code = (
         "import sys\n"
         "from atoll.context import remote_stacks\n"
-        "remote_stacks.be_found(sys.argv[1], 3)\n"
+        "remote_stacks.answer_requests(sys.argv[1], 3)\n"
         "from atoll.context.divergence import StepLog\n"
         "log = StepLog(3, 1 << 22)\n"
         "for line in sys.stdin:\n"
@@ -84,7 +84,7 @@ def test_a_pulse_that_others_can_see_changes_with_the_steps_of_a_rank() -> None:
 SLOW_TO_LISTEN = """\
 import ctypes, signal, sys, time
 from atoll.context import remote_stacks
-remote_stacks.be_found(sys.argv[1], 5)
+remote_stacks.answer_requests(sys.argv[1], 5)
 c = ctypes.CDLL(None)
 c.pthread_create(ctypes.byref(ctypes.c_ulong()), None, ctypes.cast(c.pause, ctypes.c_void_p), None)
 signal.pthread_sigmask(signal.SIG_BLOCK, [remote_stacks.number()])

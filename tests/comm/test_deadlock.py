@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from atoll.comm.deadlock import Watch
+from atoll.comm.deadlock import DeadlockMonitor
 from atoll.comm.launcher import HOW
 from atoll.context.divergence import StepLog, difference
 from atoll.errors import DivergenceError
@@ -27,7 +27,7 @@ class Post:
     def __init__(self, rank, boxes):
         self.rank, self.size, self.boxes = rank, len(boxes), boxes
         self.log = StepLog(rank, 1 << 22)
-        self.watch = Watch(self)
+        self.watch = DeadlockMonitor(self)
 
     def post_note(self, peer, data):
         self.boxes[peer].append(data)

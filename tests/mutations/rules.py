@@ -28,7 +28,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 2a: a persistent buffer is written again only after it was sent",
-        (("Parcels.end", "ANY.wait_all(self._requests)", "self._communicator.wait_all(self._requests[: len(self._arriving)])"),),
+        (("PersistentBuffers.end", "ANY.wait_all(self._requests)", "self._communicator.wait_all(self._requests[: len(self._arriving)])"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
@@ -151,7 +151,7 @@ RULES = [
     ),
     Mutation(
         "rule 13: a message of another step is not used",
-        (("Parcels.end", "parcel.mark[0] != mark", "parcel.mark[0] == 1"),),
+        (("PersistentBuffers.end", "persistent.mark[0] != mark", "persistent.mark[0] == 1"),),
         ("tests/agreement/test_persistent_buffers.py",),
     ),
     Mutation(

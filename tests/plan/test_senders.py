@@ -8,7 +8,7 @@ import pytest
 
 import atoll
 from atoll import Cyclic, Layout, Unstructured
-from atoll.comm.dry_run import imagined_world
+from atoll.comm.dry_run import dry_run_world
 from atoll.config import config
 from atoll.errors import CommunicationError
 from atoll.plan import build, readers
@@ -55,7 +55,7 @@ def layouts(size):
 
 def explained(program, first, second, rank, size):
     """What one rank's plan sends and receives, without any other rank."""
-    with config(small=0), imagined_world(rank, size):
+    with config(small=0), dry_run_world(rank, size):
         a = atoll.zeros(SHAPE, layout=first)
         b = atoll.zeros(SHAPE, layout=second)
         a[0], b[0] = 1.0, 2.0
@@ -92,7 +92,7 @@ def counted(monkeypatch, rank, size, maps):
         regions.append(sets[0])
         return under(outer, sets)
 
-    with config(small=0), imagined_world(rank, size):
+    with config(small=0), dry_run_world(rank, size):
         u = atoll.zeros((4 * size, 64), layout=Layout((4 * size, 64), maps, size=size))
         u[0] = 1.0
         atoll.sync()
@@ -143,16 +143,16 @@ def test_readers_of_a_stride_that_steps_over_a_share():
 
 
 def test_an_imagined_rank_talks_to_nobody():
-    with config(small=0), imagined_world(3, 8):
+    with config(small=0), dry_run_world(3, 8):
         u = atoll.ones((80, 4))
-        with pytest.raises(CommunicationError, match="rank 3 of 8 is imagined"):
+        with pytest.raises(CommunicationError, match="rank 3 of 8 is a dry run"):
             float((u[1:] - u[:-1]).sum())
 
 
 @pytest.mark.parametrize(("letters", "neighbours"), [("bn", 2), ("bb", 4)])
 def test_a_neighbour_gets_one_message_from_an_array(letters, neighbours):
     shape = (120, 120)
-    with config(small=0), imagined_world(4, 9):
+    with config(small=0), dry_run_world(4, 9):
         u = atoll.zeros(shape, layout=Layout(shape, letters, size=9))
         u[0] = 1.0
         atoll.sync()
@@ -165,7 +165,7 @@ def test_a_neighbour_gets_one_message_from_an_array(letters, neighbours):
 
 def test_edges_that_meet_are_one_patch_each():
     shape = (60, 60)
-    with config(small=0), imagined_world(1, 3):
+    with config(small=0), dry_run_world(1, 3):
         u = atoll.zeros(shape, layout=Layout(shape, "bn", size=3))
         u[0] = 1.0
         atoll.sync()

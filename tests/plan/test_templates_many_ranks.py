@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm.dry_run import imagined_world
+from atoll.comm.dry_run import dry_run_world
 from atoll.lazy import evaluate
 from tests.engine import layouts
 from tests.engine.test_templates_on_ranks import kinds, pieces
@@ -15,7 +15,7 @@ from tests.engine.test_templates_on_ranks import kinds, pieces
 def eliminated(which, size, rank):
     """The programs of an elimination's steps as one rank of so many finds them, and the largest of its templates."""
     n, programs = 4096, []
-    with np.config(small=0), imagined_world(rank, size):
+    with np.config(small=0), dry_run_world(rank, size):
         values = numpy.broadcast_to(numpy.ones(()), (n, n))
         a = layouts.lying(values, np.Layout((n, n), which, size=size))
         for k in range(1000, 1012):

@@ -199,7 +199,7 @@ def main() -> None:
     if mark is not None:
         launcher.listeners.append(tie_to(startup.tie_name(mark), launch.rank, whereabouts))
     atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last
-    whereabouts.be_found(mark or whereabouts.job_of_parent(), launch.rank)
+    whereabouts.answer_requests(mark or whereabouts.job_of_parent(), launch.rank)
     startup.share_cores(launch.local_size or launch.size or 1)
     launcher.claim()
     os.environ[startup.BEGUN] = str(os.getpid())

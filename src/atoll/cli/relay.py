@@ -20,15 +20,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .. import startup
 from ..comm import launcher
-from ..comm.stragglers import Stragglers
+from ..comm.late_ranks import LateRanks
 from ..config import config
 from ..context import remote_stacks
-from . import remarks
+from . import launcher_messages
 from .leftovers import Leftovers
 from .streams import ByRank, Extract, Stage, fed, flushed
 from .verdict import Verdict
 
-Reader = Callable[[str], list[remarks.Death] | None]
+Reader = Callable[[str], list[launcher_messages.Death] | None]
 
 GRACE = 4.0
 """Seconds that the ranks get to end after a signal before they are killed."""
@@ -53,7 +53,7 @@ class Relay:
         self._size = size
         self._starting: dict[int, float] = {}
         self._next_word = min(config.wait_report, config.wait_abort)
-        remote_stacks.look_into(mark)
+        remote_stacks.set_job(mark)
         self._stages = {
             1: self._for_output(family, by_rank),
             2: self._for_errors(family, mark, by_rank),
@@ -63,7 +63,7 @@ class Relay:
         self._mark = mark
         self._ties: dict[int, tuple[socket.socket, int]] = {}
         self._processes: dict[int, int] = {}
-        self._stragglers: Stragglers | None = None
+        self._stragglers: LateRanks | None = None
         self._absent_since = float("inf")
         self._voices: dict[int, tuple[socket.socket, int]] = {}
         self._closed: set[int] = set()
@@ -75,8 +75,8 @@ class Relay:
         """The way of standard output, on which Hydra remarks."""
         stages: list[Stage] = []
         if family != "Open MPI":
-            stages += self._remarks((remarks.HYDRA_BLOCK, remarks.hydra_block))
-            stages += self._remarks((remarks.HYDRA_LINE, remarks.hydra_line))
+            stages += self._remarks((launcher_messages.HYDRA_BLOCK, launcher_messages.hydra_block))
+            stages += self._remarks((launcher_messages.HYDRA_LINE, launcher_messages.hydra_line))
         if by_rank is not None:
             stages.append(ByRank(by_rank, list))
         return stages
@@ -86,17 +86,24 @@ class Relay:
 
         def of_a_rank() -> list[Stage]:
             records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
-            return [records, *self._remarks((remarks.MPICH_LINE, remarks.mpich_line))]
+            return [
+                records,
+                *self._remarks((launcher_messages.MPICH_LINE, launcher_messages.mpich_line)),
+            ]
 
         if family == "Open MPI":
             stages = [
-                Extract(*remarks.OPEN_MPI_ZERO, lambda found: found[:-1]),
-                *self._remarks((remarks.OPEN_MPI_BLOCK, remarks.open_mpi_block)),
-                *self._remarks((remarks.OPEN_MPI_LINE, remarks.open_mpi_line)),
+                Extract(*launcher_messages.OPEN_MPI_ZERO, lambda found: found[:-1]),
+                *self._remarks(
+                    (launcher_messages.OPEN_MPI_BLOCK, launcher_messages.open_mpi_block)
+                ),
+                *self._remarks((launcher_messages.OPEN_MPI_LINE, launcher_messages.open_mpi_line)),
             ]
         else:
-            line = (remarks.HYDRA_LINE, remarks.hydra_line)
-            stages = self._remarks(line, (remarks.HYDRA_PROXY_LINE, remarks.hydra_line))
+            line = (launcher_messages.HYDRA_LINE, launcher_messages.hydra_line)
+            stages = self._remarks(
+                line, (launcher_messages.HYDRA_PROXY_LINE, launcher_messages.hydra_line)
+            )
         if by_rank is not None:
             return [*stages, ByRank(by_rank, of_a_rank)]
         return [*of_a_rank(), *stages]
@@ -321,7 +328,7 @@ class Relay:
         if not ended or not left or self._verdict.reported or self._deadline < float("inf"):
             self._stragglers = None
             return
-        self._stragglers = self._stragglers or Stragglers()
+        self._stragglers = self._stragglers or LateRanks()
         said = self._stragglers.look(left, ends=bool(self._verdict.together))
         if said is None:
             return

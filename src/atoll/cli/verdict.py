@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from .. import startup
-from .remarks import Death
+from .launcher_messages import Death
 
 MOST_TRACEBACKS = 3
 """So many different tracebacks are printed whole; of the others, their last lines."""

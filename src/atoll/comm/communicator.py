@@ -35,7 +35,7 @@ from ..errors import CommunicationError, WorldError
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
-    from .persistent import Parcel
+    from .persistent import PersistentBuffer
 
 Array = NDArray[Any]
 PLAIN = frozenset("?bBhHiIlLqQefdgFDG")
@@ -258,12 +258,14 @@ class Communicator(ABC):
     # Messages that are set up ---------------------------------------------------------------
 
     @property
-    def parcel_tag(self) -> int:
-        """The tag of parcels: see ``parcels``."""
+    def persistent_tag(self) -> int:
+        """The tag of messages in persistent buffers."""
         return self.log.tag
 
-    def prepared(self, arriving: Sequence[Parcel], leaving: Sequence[Parcel]) -> Prepared | None:
-        """Parcels set up; ``None`` where that gains nothing."""
+    def prepared(
+        self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
+    ) -> Prepared | None:
+        """PersistentBuffers set up; ``None`` where that gains nothing."""
         return None
 
     # Collectives --------------------------------------------------------------------------

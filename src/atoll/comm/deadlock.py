@@ -22,7 +22,7 @@ from ..context import remote_stacks
 from ..context.divergence import Record, StepLog, difference
 from ..errors import DivergenceError, WaitTimeoutError
 from .communicator import Request, describe_all
-from .stragglers import Stragglers
+from .late_ranks import LateRanks
 
 _FEW = 64
 """Up to how many ranks all are asked where a wait is for all."""
@@ -31,7 +31,7 @@ _LONGEST = 64
 """The most checks between two questions."""
 
 
-class Postal(Protocol):
+class NoteCommunicator(Protocol):
     """What the watch needs of a communicator."""
 
     rank: int
@@ -49,7 +49,7 @@ class Postal(Protocol):
         """The notes that have come."""
 
 
-class Watch:
+class DeadlockMonitor:
     """One rank's watch over the waits on one communicator."""
 
     __slots__ = (
@@ -63,7 +63,7 @@ class Watch:
         "_ways",
     )
 
-    def __init__(self, communicator: Postal) -> None:
+    def __init__(self, communicator: NoteCommunicator) -> None:
         self._communicator = communicator
         self._posted: list[tuple[Any, bytes]] = []
         self._asked = (0, 0, 1)
@@ -178,7 +178,7 @@ class Watch:
             time.sleep(1e-3)
         return ""
 
-    def leave(self, others: Sequence[Watch], how: str) -> None:
+    def leave(self, others: Sequence[DeadlockMonitor], how: str) -> None:
         """The end of this rank's program, come to as ``how`` says: answer until all have come to theirs.
 
         ``others`` are the watches of its other communicators. MPI's own end waits for all as
@@ -190,7 +190,7 @@ class Watch:
             for peer in sorted(watch._curious):
                 watch._tell(peer, log.record(answer=True))
         rank, size = self._communicator.rank, self._communicator.size
-        distance, stragglers = 1, Stragglers()
+        distance, late_ranks = 1, LateRanks()
         while distance < size:
             self._tell((rank + distance) % size, distance)
             pause = 1e-5
@@ -198,17 +198,17 @@ class Watch:
                 for watch in (self, *others):
                     watch.listen()
                 if distance == 1 and pause >= 5e-3:  # somebody is next to who has not come
-                    self._look_after(stragglers)
+                    self._look_after(late_ranks)
                 time.sleep(pause)
                 pause = min(5e-3, 1.5 * pause)
             distance *= 2
         while self._posted:
             self._sweep()
 
-    def _look_after(self, stragglers: Stragglers) -> None:
+    def _look_after(self, late_ranks: LateRanks) -> None:
         """Say in time whom this rank waits for at its end; an error when that has taken too long."""
         rank, members = self._communicator.rank, self._communicator.members
-        said = stragglers.look(member for member in members if member != members[rank])
+        said = late_ranks.look(member for member in members if member != members[rank])
         if said is not None:
             words, over = said
             words = f"rank {rank} of {len(members)} came to the end of the program, and {words}"

@@ -4,7 +4,7 @@ What a rank does follows from the program and from layouts, so a process by itse
 the plan of any rank among any number: for a look at what a large run would move, before it
 is started.
 
-    with imagined_world(17, 2048):
+    with dry_run_world(17, 2048):
         u = np.zeros((100_000, 100_000))
         ...
         print(np.explain(u))
@@ -23,10 +23,10 @@ from .single import SingleCommunicator
 from .world import World
 
 
-class ImaginedCommunicator(SingleCommunicator):
+class DryRunCommunicator(SingleCommunicator):
     """The place of one rank among others that do not exist."""
 
-    kind = "imagined"
+    kind = "dry run"
 
     def __init__(self, rank: int, size: int) -> None:
         if not 0 <= rank < size:
@@ -44,8 +44,8 @@ class ImaginedCommunicator(SingleCommunicator):
     def _refuse(self, operation: str, what: str) -> NoReturn:
         of = f" ({what})" if what else ""
         raise CommunicationError(
-            f"{operation}{of}: rank {self.rank} of {self.size} is imagined, it can plan but has "
-            "nobody to talk to"
+            f"{operation}{of}: rank {self.rank} of {self.size} is a dry run: it plans, but "
+            "cannot communicate"
         )
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
@@ -80,6 +80,6 @@ class ImaginedCommunicator(SingleCommunicator):
         self._refuse("duplicate", "")
 
 
-def imagined_world(rank: int, size: int) -> World:
+def dry_run_world(rank: int, size: int) -> World:
     """The world as rank ``rank`` of ``size`` would see it; a context manager, as all worlds."""
-    return World(ImaginedCommunicator(rank, size))
+    return World(DryRunCommunicator(rank, size))

@@ -160,7 +160,7 @@ def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str
 
 def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
     log = _step(communicator, operation, what, detail)
-    if communicator.kind != "imagined":  # ranks that are not there say the same
+    if communicator.kind != "dry run":  # ranks that are not there say the same
         _ahead(communicator, log, what)
 
 

@@ -42,14 +42,14 @@ from .communicator import (
     check_array,
     describe_all,
 )
-from .deadlock import Watch
+from .deadlock import DeadlockMonitor
 from .mpi_data import Datatypes, Native, Operations, post_error, words_of
 from .mpi_objects import ObjectsByMpi
 from .mpi_requests import MpiRequest, PersistentMessage, PersistentMessages
-from .persistent import Parcel
+from .persistent import PersistentBuffer
+from .pickling import SLOT
 from .reduction import combine, contribution
 from .single import check_rows
-from .slots import SLOT
 from .waiting import SPINS, Patience
 
 _BYTE = MPI.BYTE
@@ -79,11 +79,11 @@ class MpiCommunicator(ObjectsByMpi):
         self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
         # The one below tells the others about the log.
         self._log_tag = self._own_tag - 1
-        # The next one is for parcels, which say by themselves to which step they belong.
-        self._parcel_tag = self._own_tag - 2
-        self.tag_limit = self._parcel_tag - 1
+        # The next tag is for persistent buffers, which carry the step they belong to.
+        self._persistent_tag = self._own_tag - 2
+        self.tag_limit = self._persistent_tag - 1
         self.log = StepLog(self.rank, self.tag_limit, alone=self.size == 1)
-        self.watch = Watch(self)
+        self.watch = DeadlockMonitor(self)
         self._mpi = own
         self._made_here = made_here
         self._members: tuple[int, ...] | None = None
@@ -105,7 +105,7 @@ class MpiCommunicator(ObjectsByMpi):
     # Point to point -----------------------------------------------------------------------
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= dest < self.size and (0 <= tag < self.tag_limit or tag == self._parcel_tag)):
+        if not (0 <= dest < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)):
             self.check_peer(dest)
             self.check_tag(tag)
         if self._abandoned:
@@ -122,7 +122,7 @@ class MpiCommunicator(ObjectsByMpi):
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= source < self.size and (0 <= tag < self.tag_limit or tag == self._parcel_tag)):
+        if not (0 <= source < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)):
             self.check_peer(source)
             self.check_tag(tag)
         if type(array) is np.ndarray and array.dtype.char in PLAIN and array.flags.carray:
@@ -142,20 +142,30 @@ class MpiCommunicator(ObjectsByMpi):
         return request
 
     @property
-    def parcel_tag(self) -> int:
-        return self._parcel_tag
+    def persistent_tag(self) -> int:
+        return self._persistent_tag
 
-    def prepared(self, arriving: Sequence[Parcel], leaving: Sequence[Parcel]) -> PersistentMessages:
+    def prepared(
+        self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
+    ) -> PersistentMessages:
         made = []
-        for operation, parcels in (("receive", arriving), ("send", leaving)):
+        for operation, buffers in (("receive", arriving), ("send", leaving)):
             make = self._mpi.Recv_init if operation == "receive" else self._mpi.Send_init
-            for one in parcels:
-                buffer, tag = one.buffer, self._parcel_tag
-                handle = make((buffer, buffer.nbytes, _BYTE), one.peer, tag)
+            for persistent in buffers:
+                buffer, tag = persistent.buffer, self._persistent_tag
+                handle = make((buffer, buffer.nbytes, _BYTE), persistent.peer, tag)
                 nbytes = buffer.nbytes if operation == "receive" else None
                 made.append(
                     PersistentMessage(
-                        self, handle, operation, one.peer, tag, one.what, buffer, buffer, nbytes
+                        self,
+                        handle,
+                        operation,
+                        persistent.peer,
+                        tag,
+                        persistent.what,
+                        buffer,
+                        buffer,
+                        nbytes,
                     )
                 )
         return PersistentMessages(self, made)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from .communicator import Communicator, Request
+from .pickling import SLOT, length_in, loads, packed, starts_of, unpacked
 from .single import check_rows
-from .slots import SLOT, length_in, loads, slot_of, starts_of, unslot
 
 
 class ObjectsByMpi(Communicator):
@@ -45,10 +45,10 @@ class ObjectsByMpi(Communicator):
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         what = what or "allgather_object"
-        slot, slots = slot_of(data), bytearray(SLOT * self.size)
+        slot, slots = packed(data), bytearray(SLOT * self.size)
         handle = self._mpi.Iallgather((slot, SLOT, self._byte), (slots, SLOT, self._byte))
         self._collective(handle, "allgather", what, SLOT, None, (slot, slots)).wait()
-        found = [unslot(slots, start) for start in range(0, len(slots), SLOT)]
+        found = [unpacked(slots, start) for start in range(0, len(slots), SLOT)]
         if None not in found:
             return [pickle.loads(inline) for inline in found if inline is not None]
         lengths = np.frombuffer(slots, np.int64)[:: SLOT // 8].copy()
@@ -81,10 +81,10 @@ class ObjectsByMpi(Communicator):
         self.check_peer(root)
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
         what = what or "bcast_object"
-        slot = bytearray(slot_of(data))
+        slot = bytearray(packed(data))
         handle = self._mpi.Ibcast((slot, SLOT, self._byte), root)
         self._collective(handle, f"bcast from rank {root}", what, SLOT, None, slot).wait()
-        inline = unslot(slot, 0)
+        inline = unpacked(slot, 0)
         if inline is None:
             rest = np.empty(length_in(slot, 0), np.uint8)
             if self.rank == root:

@@ -1,11 +1,10 @@
-"""Parcels: small messages between two neighbours that are sent again and again.
+"""Persistent buffers: small messages between two neighbours that are sent again and again.
 
-A program that is run a thousand times exchanges messages of the same sizes with the same neighbours
-a thousand times. A parcel is a buffer for one of them, with room for all pieces that go to
-one neighbour, and the hash of the log in front. The receiver compares the hash with his own before anybody
-uses the data. The parcels of one exchange are begun together and ended together. Where the transport can keep
-operations set up (MPI can), it does from the second time on; what travels is the same either way, so the
-ranks need not agree on it.
+A program that runs a thousand times exchanges messages of the same sizes with the same neighbours
+a thousand times. A persistent buffer holds all that goes to one neighbour, behind the hash of the sender's log. The
+receiver compares the hash with its own before it uses the data. All buffers of one exchange start together and
+end together. From the second run on, a transport that supports persistent requests (MPI does) uses them. The bytes
+sent are the same either way, so the ranks need not agree on it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ HEAD = 64
 """The bytes in front of the data: the hash of the log, and room that keeps the data aligned."""
 
 
-class Parcel:
+class PersistentBuffer:
     """The buffer for the messages to, or from, one neighbour; the data is in ``buffer[HEAD:]``."""
 
     __slots__ = ("buffer", "mark", "peer", "what")
@@ -34,13 +33,16 @@ class Parcel:
         """The hash of the sender's log, as the first element."""
 
 
-class Parcels:
-    """The parcels of one exchange, from and to any neighbours."""
+class PersistentBuffers:
+    """The persistent buffers of one exchange, from and to any neighbours."""
 
     __slots__ = ("_arriving", "_communicator", "_leaving", "_prepared", "_requests", "_runs", "under_way")  # fmt: skip
 
     def __init__(
-        self, communicator: Communicator, arriving: Sequence[Parcel], leaving: Sequence[Parcel]
+        self,
+        communicator: Communicator,
+        arriving: Sequence[PersistentBuffer],
+        leaving: Sequence[PersistentBuffer],
     ) -> None:
         self._communicator = communicator
         self._arriving = tuple(arriving)
@@ -49,18 +51,18 @@ class Parcels:
         self._prepared: Prepared | None = None
         self._requests: Sequence[Request] = ()
         self.under_way = False
-        """Whether a run has begun them that did not come to its end."""
+        """Whether a run has started them and has not finished."""
 
     def ready(self) -> None:
-        """Before the buffers are used again: end what a run that failed has left under way."""
+        """End the requests that a failed run has left under way, before the buffers are used again."""
         self._communicator.wait_all(self._requests)
         self.under_way = False
 
     def begin(self) -> None:
-        """Send what is in the buffers of those that leave, and begin to fill those of the others."""
+        """Start to send the outgoing buffers, and to receive into the others."""
         mark = self._communicator.log.hash
-        for parcel in self._leaving:
-            parcel.mark[0] = mark
+        for persistent in self._leaving:
+            persistent.mark[0] = mark
         self.under_way = True
         if self._prepared is not None:
             self._prepared.start()
@@ -75,20 +77,24 @@ class Parcels:
                 return
         requests: list[Request] = []
         self._requests = requests
-        tag = communicator.parcel_tag
-        for one in self._arriving:
-            requests.append(communicator.irecv(one.buffer, one.peer, tag, one.what))
-        for one in self._leaving:
-            requests.append(communicator.isend(one.buffer, one.peer, tag, one.what))
+        tag = communicator.persistent_tag
+        for persistent in self._arriving:
+            requests.append(
+                communicator.irecv(persistent.buffer, persistent.peer, tag, persistent.what)
+            )
+        for persistent in self._leaving:
+            requests.append(
+                communicator.isend(persistent.buffer, persistent.peer, tag, persistent.what)
+            )
 
     def end(self) -> None:
-        """Wait until all have come and gone, and see that those which came belong to this step."""
+        """Wait for all messages, and check that those received belong to this step."""
         if self._prepared is not None:
             self._prepared.wait()
         else:
             self._communicator.wait_all(self._requests)
         self.under_way = False
         mark = self._communicator.log.hash
-        for parcel in self._arriving:
-            if parcel.mark[0] != mark:
-                tell(self._communicator, f"rank {parcel.peer} sent data of another step")
+        for persistent in self._arriving:
+            if persistent.mark[0] != mark:
+                tell(self._communicator, f"rank {persistent.peer} sent data of another step")

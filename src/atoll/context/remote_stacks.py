@@ -55,19 +55,19 @@ def number() -> int | None:
     return None if last is None else int(last) - 5
 
 
-def look_into(job: str) -> None:
+def set_job(job: str) -> None:
     """From now on this process asks the ranks of ``job``."""
     _job[:] = [job]
 
 
-def be_found(job: str, rank: int) -> None:
+def answer_requests(job: str, rank: int) -> None:
     """Let the other ranks of ``job`` on this host ask where this one is, from now on."""
     import faulthandler
     import mmap
     import socket
 
     asked_by = number()
-    look_into(job)
+    set_job(job)
     if sys.platform != "linux" or asked_by is None:
         return
     if signal.getsignal(asked_by) is not signal.SIG_DFL:

@@ -2,7 +2,7 @@
 
 An *exchange* fills patches. It begins with one step, which posts all receives and sends, and is over with
 another; between the two stand the steps that need none of its patches, and run while the messages are on
-their way. The messages of most exchanges are *parcels*, kept with the program: then both steps are a few
+their way. Most exchanges use *persistent buffers*, kept with the program: then both steps are a few
 calls, and a patch that comes in one piece is read in the memory where it arrives.
 
 Full folds end in one small message to all: the partial results of several reductions, whichever loops
@@ -27,7 +27,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
 from .arrays import allocate_array
-from .messages import Array, Message, ParcelExchange, Piece
+from .messages import Array, Message, PersistentExchange, Piece
 from .parts import State
 
 Key = tuple[Any, ...]
@@ -36,7 +36,7 @@ MESSAGES = 1 << PATCHES
 """How many patches of one step have tags of their own; others match in the order of posting."""
 
 KEPT = 1 << 16
-"""Up to how many bytes for one neighbour travel in a parcel, whose memory is kept."""
+"""Up to how many bytes for one neighbour use a persistent buffer."""
 
 TOGETHER = 1 << 22
 """Up to how many bytes are copied together so that they are one message."""
@@ -76,7 +76,7 @@ class Inside(NamedTuple):
 class StartExchange:
     """Post the messages that fill patches. They are under way from here to :class:`FinishExchange`.
 
-    Where the program is run again (``lasting``), a patch may lie in the memory of a parcel.
+    Where the program is run again (``lasting``), a ghost region may lie in a persistent buffer.
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class StartExchange:
         "late",
         "leaving",
         "outgoing",
-        "parcels",
+        "persistent",
         "requests",
         "sends",
     )
@@ -110,7 +110,7 @@ class StartExchange:
     ) -> None:
         self.communicator = communicator
         self.requests: list[Request] = []
-        """What is under way, but for parcels."""
+        """The requests under way, other than those of persistent buffers."""
         self.allocate = allocate
         self.incoming = incoming
         self.outgoing = outgoing
@@ -139,7 +139,7 @@ class StartExchange:
                 for one in outgoing
             ]
         )
-        self.parcels = ParcelExchange(coming, going) if coming or going else None
+        self.persistent = PersistentExchange(coming, going) if coming or going else None
         """The small ones."""
         self.late: list[Array | None] = []
         """For each message under way to here, what is to be put in place when it has arrived."""
@@ -148,12 +148,12 @@ class StartExchange:
         self.sends = len(self.leaving) + len(going)
         self.fresh = allocate
         """The patches that need memory of their own."""
-        if lasting and self.parcels is not None:
-            direct = self.parcels.direct = self._direct(coming)
+        if lasting and self.persistent is not None:
+            direct = self.persistent.direct = self._direct(coming)
             self.fresh = [one for one in allocate if one[0] not in direct]
 
     def _direct(self, coming: Sequence[Message]) -> frozenset[int]:
-        """The patches that come in one piece, as a parcel, and may be read where they arrive."""
+        """The ghost regions that arrive in one piece, in a persistent buffer, and may be read there."""
         within = {one.register for one in self.inside}
         pieces: dict[int, int] = {}
         for one in self.incoming:
@@ -187,11 +187,11 @@ class StartExchange:
             registers[register] = allocate_array(geometry)
         if self.gathered:
             statistics.add("gathered", self.gathered)
-        parcels, moved = self.parcels, 0
+        buffers, moved = self.persistent, 0
         try:
-            if parcels is not None:
-                parcels.begin(self.communicator, registers)
-                moved = parcels.nbytes
+            if buffers is not None:
+                buffers.begin(self.communicator, registers)
+                moved = buffers.nbytes
             if self.arriving or self.leaving:
                 moved += self._post(registers)
         except CommunicationError as error:
@@ -221,8 +221,8 @@ class StartExchange:
     def finish(self, state: State) -> None:
         """Wait until all have come and gone, and put what arrives in place."""
         try:
-            if self.parcels is not None:
-                self.parcels.end(state.registers)
+            if self.persistent is not None:
+                self.persistent.end(state.registers)
             if self.requests:
                 self._take(state.registers)
         except CommunicationError as error:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..comm.communicator import Communicator
-from ..comm.persistent import HEAD, Parcel, Parcels
+from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
 from ..graph.geometry import dense
 from ..graph.node import Value
 from .arrays import allocate_array
@@ -141,13 +141,13 @@ def _given(memory: Any, nbytes: int) -> Array:
     return found[:nbytes]
 
 
-class ParcelExchange:
-    """Messages that travel as parcels, in memory that is kept for the next time.
+class PersistentExchange:
+    """Messages in persistent buffers, whose memory is kept for the next run.
 
     ``direct`` are the registers of patches that are read where they arrive.
     """
 
-    __slots__ = ("_arriving", "_direct", "_leaving", "_packed", "_parcels", "_unpacked", "direct", "nbytes")  # fmt: skip
+    __slots__ = ("_arriving", "_buffers", "_direct", "_leaving", "_packed", "_unpacked", "direct", "nbytes")  # fmt: skip
 
     def __init__(self, arriving: Sequence[Message], leaving: Sequence[Message]) -> None:
         self._arriving = tuple(arriving)
@@ -155,39 +155,39 @@ class ParcelExchange:
         self.direct: frozenset[int] = frozenset()
         self.nbytes = sum([message.nbytes for message in leaving])
         """How many bytes leave."""
-        self._parcels: Parcels | None = None
+        self._buffers: PersistentBuffers | None = None
         self._direct: list[tuple[int, Value]] = []
         """For each patch that is read where it arrives, the value over that memory."""
         self._packed: list[tuple[Array, int, tuple[Any, ...]]] = []
-        """For each piece that leaves: its place in a parcel, its register, and what to index with."""
+        """For each piece that leaves: its position in a persistent buffer, its register, and what to index with."""
         self._unpacked: list[tuple[Piece, Array]] = []
 
-    def _made(self, communicator: Communicator) -> Parcels:
+    def _made(self, communicator: Communicator) -> PersistentBuffers:
         coming, going = (
-            [(one, Parcel(one.peer, one.nbytes, one.what)) for one in messages]
+            [(one, PersistentBuffer(one.peer, one.nbytes, one.what)) for one in messages]
             for messages in (self._arriving, self._leaving)
         )
-        for message, parcel in coming:
-            for piece, view in message.views(parcel.buffer[HEAD:]):
+        for message, persistent in coming:
+            for piece, view in message.views(persistent.buffer[HEAD:]):
                 if piece.register in self.direct:
                     self._direct.append((piece.register, Value(view)))
                 else:
                     self._unpacked.append((piece, view))
-        for message, parcel in going:
-            for piece, view in message.views(parcel.buffer[HEAD:]):
+        for message, persistent in going:
+            for piece, view in message.views(persistent.buffer[HEAD:]):
                 keys = [() if piece.key is None else piece.key]
                 if piece.cut is not None:
                     keys.insert(0, piece.cut)
                 self._packed.append((view, piece.register, tuple([(*key, ...) for key in keys])))
-        made = [[parcel for _, parcel in pairs] for pairs in (coming, going)]
-        self._parcels = Parcels(communicator, *made)
-        return self._parcels
+        made = [[persistent for _, persistent in pairs] for pairs in (coming, going)]
+        self._buffers = PersistentBuffers(communicator, *made)
+        return self._buffers
 
     def begin(self, communicator: Communicator, registers: list[Value | None]) -> None:
         """Send, and begin to receive."""
-        parcels = self._parcels or self._made(communicator)
-        if parcels.under_way:
-            parcels.ready()
+        buffers = self._buffers or self._made(communicator)
+        if buffers.under_way:
+            buffers.ready()
         for register, value in self._direct:
             registers[register] = value
         for view, register, keys in self._packed:
@@ -195,12 +195,12 @@ class ParcelExchange:
             for key in keys:
                 array = array[key]
             view[...] = array
-        parcels.begin()
+        buffers.begin()
 
     def end(self, registers: list[Value | None]) -> None:
         """All have come and gone: put in place what is not read where it is."""
-        assert self._parcels is not None
-        self._parcels.end()
+        assert self._buffers is not None
+        self._buffers.end()
         for piece, view in self._unpacked:
             _put(piece, view, registers)
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ...comm.communicator import Communicator
 from ...comm.in_step import agree
-from ..findings import noted, warn
+from ..reports import noted, warn
 from ..worlds import world_of
 from .description import Dimension, Section, Violation
 from .reading import read

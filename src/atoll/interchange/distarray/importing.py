@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...comm.world import World
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis, listed
-from ..findings import refusal, warn
+from ..reports import refusal, warn
 from ..worlds import world_of
 from .checking import examine
 from .description import Dimension, Section, Violation

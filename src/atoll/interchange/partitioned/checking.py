@@ -14,7 +14,7 @@ from typing import Any
 
 from ...comm.communicator import Communicator
 from ...comm.in_step import agree
-from ..findings import noted, warn
+from ..reports import noted, warn
 from ..worlds import world_of
 from .description import Container, Extents, Position, Section, Shape, Violation
 from .reading import LISTED, read

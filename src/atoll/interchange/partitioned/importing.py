@@ -15,7 +15,7 @@ from ...comm.world import World
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Layout, Range
 from ..clusters import everywhere
-from ..findings import refusal, warn
+from ..reports import refusal, warn
 from ..worlds import world_of
 from .arranging import Owners, arranged, dealt
 from .checking import Examination, examine

@@ -14,7 +14,7 @@ SLOT = 128
 """Small pickled objects travel together with their length in slots of this many bytes."""
 
 
-def slot_of(data: bytes) -> bytes:
+def packed(data: bytes) -> bytes:
     """The length of ``data``, and ``data`` itself if there is room for it."""
     room = SLOT - 8
     return len(data).to_bytes(8, sys.byteorder) + data[:room].ljust(room, b"\0")
@@ -25,7 +25,7 @@ def length_in(slots: bytearray, start: int) -> int:
     return int.from_bytes(slots[start : start + 8], sys.byteorder)
 
 
-def unslot(slots: bytearray, start: int) -> Any:
+def unpacked(slots: bytearray, start: int) -> Any:
     """What travelled in the slot at ``start``; ``None`` if it had no room for all of it."""
     length = length_in(slots, start)
     return slots[start + 8 : start + 8 + length] if length <= SLOT - 8 else None

@@ -18,7 +18,7 @@ LOOKS = 8
 """How often the steps are looked at within the shorter of both limits."""
 
 
-class Stragglers:
+class LateRanks:
     """One wait for the ends of others."""
 
     __slots__ = ("_began", "_next_look", "_next_word", "_since", "_steps")
