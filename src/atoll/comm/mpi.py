@@ -105,7 +105,9 @@ class MpiCommunicator(ObjectsByMpi):
     # Point to point -----------------------------------------------------------------------
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= dest < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)):
+        if not (
+            0 <= dest < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)
+        ):
             self.check_peer(dest)
             self.check_tag(tag)
         if self._abandoned:
@@ -122,7 +124,9 @@ class MpiCommunicator(ObjectsByMpi):
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
-        if not (0 <= source < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)):
+        if not (
+            0 <= source < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)
+        ):
             self.check_peer(source)
             self.check_tag(tag)
         if type(array) is np.ndarray and array.dtype.char in PLAIN and array.flags.carray:
