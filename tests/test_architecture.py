@@ -36,6 +36,7 @@ ORDER = [
     "comm",
     "context",
     "config",
+    "policy",
     "errors",
     "_version",
 ]

@@ -20,7 +20,6 @@ from .lazy import (
     deferred,
     files,
     indexing,
-    jointly,
     reductions,
     selecting,
     shaping,
@@ -30,7 +29,7 @@ from .lazy import (
 from .lazy.calling import call
 from .lazy.distributed import Distributed
 from .lazy.elementwise import FAST_SCALARS, general
-from .lazy.fallback import by_numpy, implementations, user_frame
+from .lazy.fallback import by_numpy, user_frame
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
 from .lazy.in_place import in_place, in_place_operator
@@ -39,6 +38,7 @@ from .lazy.making import from_numpy, of_array, of_small
 from .lazy.operators import Operators
 from .lazy.printing import text_of
 from .lazy.reductions import NOTHING
+from .lazy.registry import registry
 from .lazy.views import Handle
 
 _Array = np.ndarray
@@ -82,7 +82,7 @@ class ndarray(Operators, Distributed):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if type(args) is not tuple or type(kwargs) is not dict:
             return np.empty(0).__array_function__(func, types, args, kwargs)  # NumPy's words
-        ours = implementations.get(func)
+        ours = registry.find(func)
         if ours is not None:
             return ours(*args, **kwargs)
         if not all(issubclass(kind, (Handle, np.ndarray)) for kind in types):
@@ -198,11 +198,6 @@ class ndarray(Operators, Distributed):
         if small is not None and type(self) is ndarray:
             return iter(small) if small.ndim == 1 else map(of_small, small)
         return (self[k] for k in range(self.shape[0]))
-
-    def item(self, *args: Any) -> Any:
-        """An element as a Python number."""
-        found = jointly.item(self, args)
-        return super().item(*args) if found is NotImplemented else found
 
     def __contains__(self, item: Any) -> bool:
         return bool((self == item).any())
@@ -515,28 +510,22 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "argmax": _position("argmax"),
 }
 
-BY_NUMPY = (
-    "argpartition", "argsort", "choose", "compress", "cumprod", "cumsum", "getfield", "nonzero",
-    "repeat", "searchsorted", "take", "trace",
+DECLARED = (
+    "argpartition", "argsort", "choose", "compress", "cumprod", "cumsum", "getfield", "nonzero", "partition", "put",
+    "repeat", "searchsorted", "setfield", "sort", "take", "trace",
 )  # fmt: skip
-"""Methods that NumPy runs on the data."""
-
-WRITING = ("partition", "put", "setfield", "sort")
-"""Methods that NumPy runs on the data, and that write into it."""
+"""Methods that are declared beside the functions of the same name."""
 
 
-_OF_THE_BASE = ("nonzero", "searchsorted")
-"""Methods whose results are plain arrays, whatever class the array has."""
-
-
-def _by_numpy(name: str, writes: tuple[int, ...]) -> Callable[..., Any]:
+def _declared(name: str) -> Callable[..., Any]:
     numpy_method = getattr(np.ndarray, name)
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
-        result = jointly.method(name, self, args, options)
-        if result is NotImplemented:
+        ours = registry.find(numpy_method)
+        if ours is None:
+            writes = (0,) if name in ("partition", "setfield", "sort") else ()
             return by_numpy(numpy_method, (self, *args), options, writes=writes)
-        return result if name in _OF_THE_BASE else shaping.like(self, result)
+        return ours(self, *args, **options)
 
     call.__name__ = name
     call.__doc__ = numpy_method.__doc__
@@ -546,12 +535,10 @@ def _by_numpy(name: str, writes: tuple[int, ...]) -> Callable[..., Any]:
 def _add_methods() -> None:
     for name, record in _REDUCTIONS.items():
         setattr(ndarray, name, reductions.method(name, record))
-    for name in BY_NUMPY:
-        setattr(ndarray, name, _by_numpy(name, ()))
+    for name in DECLARED:
+        setattr(ndarray, name, _declared(name))
     for name in ("dump", "tofile"):
         setattr(ndarray, name, getattr(files, name))
-    for name in WRITING:
-        setattr(ndarray, name, _by_numpy(name, (0,)))
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),

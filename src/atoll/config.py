@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 from time import monotonic
 from typing import Any
 
+from . import policy
 from .errors import ConfigError
 
 _counted = [0, 0.0]
@@ -41,7 +42,7 @@ class Settings:
     eight times ``small``."""
 
     threads: int | None = None
-    small: int = 30_000
+    small: int = policy.limits.small
     everywhere: int | None = None
     fusion: bool = True
     cache_depth: int = 4
@@ -148,8 +149,6 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
 _NAMES = tuple(f.name for f in fields(Settings))
 _VARIABLES = {"ATOLL_NUM_THREADS": "threads", **{f"ATOLL_{name.upper()}": name for name in _NAMES}}
 _OPTIONAL = ("threads", "everywhere")
-_SMALL_ONES = 8
-"""How many times ``small`` elements are computed everywhere, unless said otherwise."""
 
 
 def checked(name: str, value: Any, source: str) -> Any:
@@ -218,7 +217,9 @@ class Config:
         """Elements up to which every rank has all of a new array; no fewer than are small."""
         settings = self._current.get(self._default)
         said = settings.everywhere
-        return settings.small * _SMALL_ONES if said is None else max(said, settings.small)
+        return (
+            settings.small * policy.limits.everywhere if said is None else max(said, settings.small)
+        )
 
     @property
     def threads(self) -> int:

@@ -8,11 +8,13 @@ import sys
 import textwrap
 import threading
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from atoll import policy
 from atoll.backend.llvm import Instruction, KernelSpec, Operand, Reduction, compile, compile_kernel
 from atoll.backend.llvm.block import Layout
 from atoll.backend.llvm.compile import Compiler, kernel_text
@@ -67,7 +69,7 @@ def test_kernels_come_from_disk(tmp_path):
 
 def test_memory_of_kernels(monkeypatch):
     """Beyond a number of kernels the oldest are forgotten, with their code, but for those that somebody has."""
-    monkeypatch.setattr(compile, "KERNELS_KEPT", 20)
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, kernels=20))
     monkeypatch.setattr(compile, "_SHELF", 4)
     before = statistics.stats().kernels_dropped
     with config(kernel_cache="off"):

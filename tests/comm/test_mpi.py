@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import atoll
+from atoll import policy
+from atoll.context.caches import Recent
 from atoll.errors import CommunicationError, WaitTimeoutError, WorldError
 from tests.bench.pool import mpiexec_command
 
@@ -85,7 +88,7 @@ def test_counts_beyond_the_limit_of_mpi_3(rank, size, count, monkeypatch):
     from atoll.comm import mpi
 
     monkeypatch.setattr(mpi.datatypes, "large", 8000)
-    monkeypatch.setattr(mpi.datatypes, "_made", type(mpi.datatypes._made)())
+    monkeypatch.setattr(mpi.datatypes, "_made", Recent("datatypes", "caches_full"))
     mine = np.arange(count, dtype=float) + rank
     expected = np.arange(count, dtype=float) + (1 - rank)
     got = np.empty(count)
@@ -104,10 +107,10 @@ def test_counts_beyond_the_limit_of_mpi_3(rank, size, count, monkeypatch):
 
 @on_ranks(2)
 def test_datatypes_are_remembered_and_given_back(rank, size, monkeypatch):
-    from atoll.comm import mpi, mpi_data
+    from atoll.comm import mpi
 
-    monkeypatch.setattr(mpi_data, "REMEMBERED", 5)
-    monkeypatch.setattr(mpi.datatypes, "_made", type(mpi.datatypes._made)())
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, datatypes=5))
+    monkeypatch.setattr(mpi.datatypes, "_made", Recent("datatypes", "caches_full"))
     grid, target = np.random.default_rng(1).random((40, 400)), np.zeros((40, 400))
     for _ in range(3):
         for n in range(300, 310):
@@ -286,7 +289,7 @@ def test_arrays_travel_in_messages_beyond_the_limit(rank, size, monkeypatch):
     from atoll.comm import mpi
 
     monkeypatch.setattr(mpi.datatypes, "large", 3000)
-    monkeypatch.setattr(mpi.datatypes, "_made", type(mpi.datatypes._made)())
+    monkeypatch.setattr(mpi.datatypes, "_made", Recent("datatypes", "caches_full"))
     whole = np.arange(90 * 110.0).reshape(90, 110)
     rows = atoll.asarray(whole.copy()).redistribute(atoll.Layout(whole.shape, "bn", size=size))
     columns = rows.redistribute(atoll.Layout(whole.shape, "nb", size=size))

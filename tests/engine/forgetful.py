@@ -13,90 +13,41 @@ import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from atoll.context import call_sites
-from atoll.functions import joining
-from atoll.graph import geometry, node, pattern
-from atoll.lazy import evaluate, reductions, views
-from atoll.ops import elementwise, placement
-from atoll.plan import shares
+from atoll import policy
+from atoll.context.caches import Memo, Recent
+from atoll.lazy import evaluate, views
 
-MEMOS = {
-    geometry: ["_bases", "_orders", "_forms"],
-    node: ["_codes"],
-    elementwise: ["_loops", "_shapes", "_results", "_by_dtypes"],
-    placement: ["_views", "_crossing", "_broadcast"],
-    shares: ["_intervals"],
-    reductions: ["_folds"],
-    call_sites: ["_numbered", "_ours"],
-    joining: ["_turns"],
-}
 LIMITS = {
-    "WEIGHT_LIMIT": 24,
-    "NEAR_LIMIT": 7,
-    "LIGHT_LIMIT": 3,
-    "HEAVY": 7,
-    "_PROGRAMS_KEPT": 4,
-    "_MOVED_KEPT": 2,
-    "_FAMILIES_KEPT": 3,
-    "_FITS_KEPT": 2,
-    "_OFTEN": 2,
-    "MOST_CUTS": 5,
-    "KERNELS_KEPT": 3,
-    "_SHELF": 2,
-}
+    "pending": 24, "near": 7, "light": 3, "plans": 5, "moved_plans": 2, "fits": 2, "compiled_pattern": 2,
+    "kernels": 3, "views": 2, "geometries": 1,
+}  # fmt: skip
 CHANCE = 0.15
 
 
-def forgetful(kind: type[dict[Any, Any]], dice: random.Random) -> type[dict[Any, Any]]:
-    """A dictionary that may have lost what it is asked for."""
+def forgetful(dice: random.Random, kind: type[dict[Any, Any]]) -> Any:
+    """A ``get`` of caches that may have lost what it is asked for."""
 
-    class Forgetful(kind):  # type: ignore[misc, valid-type]
-        def get(self, key: Any, default: Any = None) -> Any:
-            if dice.random() < CHANCE:
-                self.pop(key, None)
-            return super().get(key, default)
+    def get(self: dict[Any, Any], key: Any, default: Any = None) -> Any:
+        if dice.random() < CHANCE:
+            self.pop(key, None)
+        return kind.get(self, key, default)
 
-        def setdefault(self, key: Any, value: Any = None) -> Any:
-            if dice.random() < CHANCE:
-                self.pop(key, None)
-            return super().setdefault(key, value)
-
-    return Forgetful
+    return get
 
 
 @contextmanager
 def forgetting(seed: int) -> Iterator[None]:
     """Within this block memos forget, limits are tiny, and garbage goes, or stays, at random."""
     dice = random.Random(seed)
-    plain, ordered = forgetful(dict, dice), forgetful(OrderedDict, dice)
     with pytest.MonkeyPatch.context() as patch:
-        ours = [one for name, one in list(sys.modules.items()) if name.startswith("atoll")]
-        for room, names in MEMOS.items():
-            for name in names:
-                old = getattr(room, name)
-                new = plain(old)
-                for one in ours:
-                    if getattr(one, name, None) is old:
-                        patch.setattr(one, name, new)
-        for one in ours:
-            for name, most in LIMITS.items():
-                if type(getattr(one, name, None)) is int:
-                    patch.setattr(one, name, most)
-        patch.setattr(geometry, "_REMEMBERED_VIEWS", 2)
-        patch.setattr(geometry.Geometry._table, "most", 1)
-        patch.setattr(placement._places, "most", 1)
-        patch.setattr(pattern.Patterns, "_MOST", 6)
-        begun = evaluate._Programs.__init__
-
-        def begin_programs(self: Any) -> None:
-            begun(self)
-            self.kept, self.moved, self.families = ordered(), ordered(), ordered()
-
-        patch.setattr(evaluate._Programs, "__init__", begin_programs)
+        patch.setattr(Memo, "get", forgetful(dice, dict))
+        patch.setattr(Recent, "get", forgetful(dice, OrderedDict))
+        patch.setattr(policy, "limits", replace(policy.limits, **LIMITS))
         patch.setattr(evaluate, "_programs", evaluate._Programs())
         kept: list[Any] = []
         boxed = views.boxed
@@ -113,6 +64,7 @@ def forgetting(seed: int) -> Iterator[None]:
                 gc.collect(0)
             return boxed(cell, value)
 
+        ours = [one for name, one in list(sys.modules.items()) if name.startswith("atoll")]
         for one in ours:
             if getattr(one, "boxed", None) is boxed:
                 patch.setattr(one, "boxed", noticed)

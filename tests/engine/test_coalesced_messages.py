@@ -1,12 +1,13 @@
 """What several groups of loops need of a neighbour travels in one message."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import atoll
-from atoll.execute import exchange
+from atoll import policy
 
 from .layouts import random_layout
 
@@ -98,8 +99,7 @@ def test_the_explanation_counts_messages(rank):
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(2, 3)
 def test_pieces_that_are_too_large_to_be_copied_together_travel_alone(rank, size, monkeypatch):
-    monkeypatch.setattr(exchange, "TOGETHER", 80)
-    monkeypatch.setattr(exchange, "KEPT", 16)
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, joined=80, parcel=16))
     p, q = grid(atoll, 24, 7)
     found, messages = sent(lambda: (p[1:] - p[:-1], q[2:] - q[:-2]))
     assert messages == 2 * (rank < size - 1)

@@ -26,6 +26,7 @@ def test_coverage_knows_every_name():
     table = atoll.coverage()
     assert set(table.values()) <= {"native", "data", "numpy", "same"}
     assert table["sum"] == table["add"] == table["zeros"] == table["reshape"] == "native"
+    assert table["nonzero"] == "native"
     assert table["sort"] == table["median"] == "data"
     assert table["float64"] == "same"
     assert [name for name, kind in table.items() if kind == "numpy"] == []

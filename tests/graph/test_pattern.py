@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from atoll.graph import pattern as pattern_module
+from atoll import policy
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
 from atoll.graph.pattern import Pattern, Patterns
@@ -87,7 +87,7 @@ def test_a_trace_is_like_itself_alone(name, often):
     made = sums()
     pattern, leaves, order = pattern_of(made[name]())
     if often:  # then it is compiled
-        for _ in range(pattern_module._OFTEN):
+        for _ in range(policy.limits.compiled_pattern):
             assert pattern.match([made[name]()]) is not None
         assert pattern.compiled is not None
     for other, make in made.items():
@@ -111,7 +111,7 @@ def test_many_nodes_of_one_kind_are_told_apart():
         return total
 
     pattern, _, _ = pattern_of(make(*[leaf() for _ in range(5)]))
-    for _ in range(2 * pattern_module._OFTEN):
+    for _ in range(2 * policy.limits.compiled_pattern):
         assert pattern.match([make(*[leaf() for _ in range(5)])]) is not None
         again = leaf()
         assert pattern.match([make(again, leaf(), leaf(), again, leaf())]) is None
@@ -122,7 +122,7 @@ def test_numbers_come_in_the_order_of_the_walk():
         return node(np.add, node(np.multiply, leaf(), a), node(np.multiply, leaf(), b))
 
     pattern, _, _ = pattern_of(make(1.0, 2.0))
-    for _ in range(2 * pattern_module._OFTEN):
+    for _ in range(2 * policy.limits.compiled_pattern):
         assert pattern.match([make(5.0, 7.0)])[3] == [5.0, 7.0]
 
 

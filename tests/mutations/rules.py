@@ -118,7 +118,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 12: no public name of NumPy's is missing",
-        (("publish", "", "if name == 'vander':\n    return\nMATCH"),),
+        (("Registry.publish", "", "if name == 'vander':\n    return\nMATCH"),),
         ("tests/functions/test_namespace.py",),
     ),
 ]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather
 from ..layout import Layout
@@ -32,8 +33,6 @@ from .section import Section
 
 Array = np.ndarray[Any, Any]
 _PLACES = np.empty(0, np.int64)
-STRETCH = 1 << 12
-"""How many indices are located at a time: what is worked out of one takes more memory than itself."""
 Stretches = Iterator[tuple[int, tuple[Array, ...]]]
 """The number of a first index, and index arrays in a line from there on."""
 
@@ -49,7 +48,7 @@ def _stretches(indices: tuple[Array, ...]) -> Stretches:
     inner = prod(shape[1:])
     if not inner:
         return
-    step = max(1, STRETCH // inner)
+    step = max(1, policy.limits.short // inner)
     if not shape:
         yield 0, tuple([np.ascontiguousarray(part, np.int64).reshape(1) for part in indices])
     for low in range(0, shape[0] if shape else 0, step):
@@ -107,8 +106,8 @@ def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]
     """
 
     def stretches() -> Stretches:
-        for low in range(0, count, STRETCH):
-            flat = places(low, min(low + STRETCH, count))
+        for low in range(0, count, policy.limits.short):
+            flat = places(low, min(low + policy.limits.short, count))
             split = np.unravel_index(flat, section.shape)
             yield low, tuple([np.ascontiguousarray(part) for part in split])
 
@@ -123,8 +122,8 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
     result = np.empty((count, table.shape[1]), section.dtype)
     asked: dict[int, tuple[Array, Array | None]] = {}
     requests: dict[int, Array] = {}
-    for low in range(0, count, STRETCH):
-        here = low + np.flatnonzero(owners[low : low + STRETCH] == rank)
+    for low in range(0, count, policy.limits.short):
+        here = low + np.flatnonzero(owners[low : low + policy.limits.short] == rank)
         result[here] = table[rows[here]]
     others = np.flatnonzero(owners != rank)
     for peer, part in by_parts(owners[others]):

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -31,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.in_step import allgather
+from ..context.caches import remembered
 from ..layout import BlockAxis, Layout
 from .elements import to_all
 from .messages import exchange
@@ -55,7 +55,7 @@ def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     return (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
     """Where the product of operands that lie so should lie; with fewer elements than ``small``
     a sum of partial products lies everywhere."""
@@ -134,7 +134,7 @@ def _wanting(have: Layout, want: Layout) -> int:
     return total * have.processes // len(ranks)
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _side(layout: Layout, shape: tuple[int, ...], width: int, contracted: int) -> Layout:
     """What of an operand each owner of the product needs, ``width`` wide along its contracted axis.
 
@@ -253,7 +253,7 @@ def _panel(operand: Section, layout: Layout, start: int, stop: int, axis: int) -
     return redistributed(part, _side(layout, part.shape, stop - start, axis)).block
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _panels(a: Layout, b: Layout, layout: Layout) -> tuple[tuple[int, int], ...]:
     """The contracted axis in stretches: what comes from elsewhere at a time is one share at most."""
     length = a.shape[-1]

@@ -11,12 +11,12 @@ The module mpi4py.MPI is an argument here: only ``mpi`` imports it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..context.caches import Recent
 from ..errors import CommunicationError
 from .communicator import PLAIN, Array
 from .reduction import UFUNCS
@@ -27,8 +27,10 @@ Native = tuple[Any, Any]
 LONG_RUN = 2048
 """From this many contiguous bytes on, MPI walks strides faster than NumPy packs them."""
 
-REMEMBERED = 512
-"""How many derived datatypes are kept."""
+
+def _free(datatype: Any) -> None:
+    if datatype is not None:
+        datatype.Free()
 
 
 class Datatypes:
@@ -38,7 +40,7 @@ class Datatypes:
         self.mpi = mpi
         self.large = large
         self._byte = mpi.BYTE
-        self._made: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._made: Recent[tuple[Any, ...], Any] = Recent("datatypes", "caches_full", _free)
 
     def message(self, array: Array) -> Message:
         """The elements of ``array`` in C order, as MPI wants them told."""
@@ -77,10 +79,6 @@ class Datatypes:
             self._made.move_to_end(key)
         except KeyError:
             datatype = self._made[key] = make()
-            if len(self._made) > REMEMBERED:
-                freed = self._made.popitem(last=False)[1]
-                if freed is not None:
-                    freed.Free()
         return datatype
 
     def _many_bytes(self, nbytes: int) -> Any:

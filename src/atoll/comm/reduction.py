@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..context.caches import remembered
 
 UFUNCS: dict[str, np.ufunc] = {
     "sum": np.add,
@@ -21,7 +23,7 @@ UFUNCS: dict[str, np.ufunc] = {
 }
 
 
-@cache
+@remembered
 def _dtype_reduced(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which ``op`` works on elements of ``dtype``; NumPy's error if it cannot."""
     if op not in UFUNCS:

@@ -10,19 +10,18 @@ import sys
 from types import CodeType, FrameType
 from typing import Any
 
+from .caches import Memo
 from .remote_stacks import ROOT as ROOT
 
 Site = tuple[CodeType, int]
 
-_ours: dict[str, bool] = {}
+_ours: Memo[str, bool] = Memo()
 
 
 def is_ours(file: str) -> bool:
     """Whether a file is one of atoll's own, which are no lines of the user's program."""
     found = _ours.get(file)
     if found is None:
-        if len(_ours) >= 4096:
-            _ours.clear()
         found = _ours[file] = file.startswith(ROOT)
     return found
 
@@ -51,7 +50,7 @@ def site_from(frame: FrameType | None) -> Site | None:
     return None
 
 
-_numbered: dict[int, tuple[CodeType, int]] = {}
+_numbered: Memo[int, tuple[CodeType, int]] = Memo()
 
 
 def site_number(site: Site | None) -> int:
@@ -64,8 +63,6 @@ def site_number(site: Site | None) -> int:
     code, instruction = site
     found = _numbered.get(id(code))
     if found is None or found[0] is not code:
-        if len(_numbered) >= 1024:
-            _numbered.clear()
         number = hash((code.co_filename, code.co_qualname, code.co_firstlineno))
         found = _numbered[id(code)] = code, number
     return found[1] + instruction

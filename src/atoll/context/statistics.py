@@ -59,6 +59,8 @@ class Statistics:
     """Bytes of whole arrays that were brought to this rank from all that had a share."""
     distributed: int = 0
     """Arrays made whose elements are divided among ranks by a layout."""
+    caches_full: int = 0
+    """How often a full cache forgot what it held, all of it or the oldest; plans and kernels count by themselves."""
     choices_failed: int = 0
     """How often choosing a quicker way failed, which is a mistake in atoll: another way was taken, to the same values."""
 

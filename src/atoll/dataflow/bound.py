@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backend.llvm.flags import report
+from ..context.caches import Memo
 from ..execute.parts import State
 from ..execute.program import Program
 from ..graph.node import Node, Value
 from ..lazy.evaluate import bound_program
-
-_FORMS = 64
 
 
 class Bound:
@@ -27,15 +26,13 @@ class Bound:
     def __init__(self, roots: Sequence[Node], inputs: Sequence[Node]) -> None:
         self.roots = list(dict.fromkeys(roots))
         self.inputs = list(inputs)
-        self.programs: dict[Any, tuple[Program, list[Any], list[int], list[Any]]] = {}
+        self.programs: Memo[Any, tuple[Program, list[Any], list[int], list[Any]]] = Memo("fits")
 
     def run(self, given: Sequence[Value]) -> list[Value]:
         """The value of each root."""
         form = tuple([value.array.strides for value in given])
         made = self.programs.get(form)
         if made is None:
-            if len(self.programs) >= _FORMS:
-                self.programs.clear()
             made = self.programs[form] = self._make(given)
         program, sources, places, scalars = made
         values: list[Value | None] = [

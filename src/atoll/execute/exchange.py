@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..comm.communicator import Communicator, Request
 from ..comm.in_step import Gathering, refused
 from ..context import statistics
@@ -35,11 +36,6 @@ Key = tuple[Any, ...]
 MESSAGES = 1 << PATCHES
 """How many patches of one step have tags of their own; others match in the order of posting."""
 
-KEPT = 1 << 16
-"""Up to how many bytes for one neighbour use a persistent buffer."""
-
-TOGETHER = 1 << 22
-"""Up to how many bytes are copied together so that they are one message."""
 
 WHAT = "a halo or a piece of an array"
 
@@ -258,10 +254,10 @@ def _messages(
     small: list[Message] = []
     for peer, some in peers.items():
         nbytes = sum([piece.nbytes for _, piece in some])
-        if nbytes <= TOGETHER:
+        if nbytes <= policy.limits.joined:
             pieces = [piece for _, piece in some]
             message = Message(peer, some[0][0].tag % MESSAGES, pieces, WHAT)
-            (small if nbytes <= KEPT else large).append(message)
+            (small if nbytes <= policy.limits.parcel else large).append(message)
         else:
             large += [Message(peer, one.tag % MESSAGES, (piece,), WHAT) for one, piece in some]
     return large, small

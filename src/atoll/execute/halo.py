@@ -12,7 +12,6 @@ communication padding.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..comm.communicator import Communicator, Request
+from ..context.caches import remembered
 from ..errors import LayoutError
 from ..layout import BlockAxis, Layout, halo_transfer
 from ..ops.fingerprint import of_layout
@@ -63,7 +63,7 @@ class Exchange(NamedTuple):
     copies: tuple[tuple[Key, Key], ...]
 
 
-@lru_cache(maxsize=64)
+@remembered
 def planned(layout: Layout, rank: int) -> Exchange:
     """What ``rank`` sends, receives and copies in an exchange."""
     if any(counts_its_wrap(axis) for axis in layout.axes):

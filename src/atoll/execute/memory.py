@@ -30,7 +30,6 @@ import weakref
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from threading import RLock
 from typing import Any
 
@@ -39,6 +38,7 @@ import numpy.typing as npt
 
 from ..config import Settings, config
 from ..context import statistics
+from ..context.caches import remembered
 from ..errors import OutOfMemoryError
 
 ALIGNMENT = 64
@@ -49,7 +49,7 @@ _HUGE = 1 << 21  # from here on it asks for huge pages
 _BYTE = np.dtype(np.uint8)
 
 
-@lru_cache(1 << 12)
+@remembered
 def rounded(nbytes: int) -> int:
     """The size of the block that serves a request: at most an eighth more, and 64 bytes at least."""
     if nbytes <= 512:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
 from ..graph.geometry import dense
@@ -25,8 +26,6 @@ Registers = Sequence["Value | None"]
 Allocator = Callable[[int], Any]
 """From a number of bytes to writable memory: anything with the buffer protocol."""
 
-PACKED = 1 << 14
-"""Up to how many bytes a piece is packed together with others; copying more costs more than it saves."""
 
 _ALIGNED = 64
 
@@ -53,7 +52,7 @@ class Piece(NamedTuple):
     @property
     def is_small(self) -> bool:
         """Whether it is packed together with others."""
-        return self.nbytes <= PACKED and self.dtype.kind in "biufc"
+        return self.nbytes <= policy.limits.packed and self.dtype.kind in "biufc"
 
 
 class Message:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..comm.communicator import Communicator
 from ..context import statistics
 from ..context.call_sites import site_text
@@ -115,9 +116,6 @@ class Release:
             state.registers[register] = None
 
 
-_FEW = 8
-
-
 class Combine:
     """The result of a full reduction, from one partial per chunk."""
 
@@ -155,7 +153,7 @@ class Combine:
         """NumPy begins with zero, so a sum of -0.0 is 0.0."""
         self.partials = np.empty(count if type(count) is int else 0, dtype)
         few = self.from_zero and not self.shape and self.dtype == dtype == np.float64
-        self.few = few and 1 < len(self.partials) <= _FEW
+        self.few = few and 1 < len(self.partials) <= policy.limits.pieces
         """Whether Python adds them up sooner than NumPy."""
         self.positions: np.ndarray[Any, Any] | None = None
         self.identity = identity

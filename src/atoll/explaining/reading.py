@@ -8,11 +8,12 @@ from itertools import count
 from math import prod
 from typing import Any
 
+from .. import policy
 from ..backend.llvm.compile import is_compiled
 from ..backend.llvm.launch import threads_of
 from ..collective.steps import CountLocally, FoldAcross, ReadAcross
 from ..context.call_sites import site_text
-from ..execute.exchange import TOGETHER, AcrossRanks, FinishExchange, Fold, Position, StartExchange
+from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State, Step
 from ..execute.program import Allocate, ByNumpy, Copy, Program, Release, Share
 from ..graph.geometry import Geometry
@@ -213,7 +214,7 @@ class Reader:
             replace(
                 one,
                 travels=first[one.sends, one.peer]
-                if totals[one.sends, one.peer] <= TOGETHER
+                if totals[one.sends, one.peer] <= policy.limits.joined
                 else next(self._travels),
             )
             for one in found

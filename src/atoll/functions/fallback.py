@@ -127,8 +127,8 @@ publish_the_rest()
 def coverage() -> dict[str, str]:
     """Who computes each public name of NumPy's.
 
-    ``native``: recorded and run by kernels, or composed of what is; ``data``: NumPy on whole
-    arrays by design; ``numpy``: NumPy on the data with a warning, until it is native; ``same``:
+    ``native``: recorded and run by kernels, or composed of what is; ``data``: NumPy on the
+    data, or on ranks all of them together; ``numpy``: NumPy on the data with a warning, until it is native; ``same``:
     NumPy's own object; ``missing``.
     """
     return {

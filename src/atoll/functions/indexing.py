@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import jointly, selecting
+from ..lazy import selecting
 from ..lazy.elementwise import assign, value_for
 from ..lazy.fallback import by_numpy
 from ..lazy.late import taking
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from .public import array_of, is_large, native, on_data
+from .blocks import into
+from .public import array_of, collective, is_large, native, on_data
 
 
 @native
@@ -66,85 +67,77 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     by_numpy(np.copyto, (dst, src), {"casting": casting, "where": where}, writes=(0,))
 
 
-@native
+@collective(np.take, np.ndarray.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    if _spread(a, indices):
-        result = jointly.take(array_of(a), indices, axis, out, mode)
-        if result is not NotImplemented:
-            return result
-    return by_numpy(np.take, (a, indices, axis, out, mode), {})
+    if not (axis is None or isinstance(axis, int)):
+        return NotImplemented
+    return into(out, taking.take(array_of(a), indices, axis, mode), "unsafe")
 
 
-@native
+@collective(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    result = jointly.compress(array_of(a), condition, axis, out)
-    return (
-        by_numpy(np.compress, (condition, a, axis, out), {}) if result is NotImplemented else result
-    )
+    condition = array_of(condition)
+    if condition.ndim != 1:
+        return NotImplemented
+    return take(array_of(a), flatnonzero(condition), axis, out)
 
 
-@native
+@collective(np.ndarray.compress)
+def _compressed(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return compress(condition, a, axis, out)
+
+
+@collective(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
-    if _spread(condition, arr) and np.shape(condition) == np.shape(arr):
-        mask = array_of(condition)
-        return array_of(arr)[mask if mask.dtype == np.bool_ else mask != 0]
-    return by_numpy(np.extract, (condition, arr), {})
+    mask, arr = array_of(condition), array_of(arr)
+    if mask.shape != arr.shape:
+        return NotImplemented
+    return arr[mask if mask.dtype == np.bool_ else mask != 0]
 
 
-@native
+@collective(np.nonzero, np.ndarray.nonzero, alone=True)
 def nonzero(a: Any) -> Any:
-    result = taking.nonzero(a) if isinstance(a, Handle) else NotImplemented
-    return by_numpy(np.nonzero, (a,), {}) if result is NotImplemented else result
+    return taking.nonzero(a) if isinstance(a, Handle) else NotImplemented
 
 
-@native
+@collective(np.flatnonzero, alone=True)
 def flatnonzero(a: Any) -> Any:
-    result = taking.flatnonzero(a) if isinstance(a, Handle) else NotImplemented
-    return by_numpy(np.flatnonzero, (a,), {}) if result is NotImplemented else result
+    return taking.flatnonzero(a) if isinstance(a, Handle) else NotImplemented
 
 
-@native
+@collective(np.argwhere)
 def argwhere(a: Any) -> Any:
-    result = taking.argwhere(a) if isinstance(a, Handle) else NotImplemented
-    return by_numpy(np.argwhere, (a,), {}) if result is NotImplemented else result
+    return taking.argwhere(array_of(a))
 
 
-@native
+@collective(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    if _spread(arr, indices) and isinstance(axis, int) and -np.ndim(arr) <= axis < np.ndim(arr):
-        arr = array_of(arr)
-        result = taking.take_along_axis(arr, array_of(indices), axis % arr.ndim)
-        if result is not NotImplemented:
-            return result
-    return by_numpy(np.take_along_axis, (arr, indices, axis), {})
+    arr = array_of(arr)
+    if not isinstance(axis, int) or not -arr.ndim <= axis < arr.ndim:
+        return NotImplemented
+    return taking.take_along_axis(arr, array_of(indices), axis % arr.ndim)
 
 
-@native
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    if _spread(arr) and isinstance(axis, int) and -np.ndim(arr) <= axis < np.ndim(arr):
-        arr = array_of(arr)
-        if taking.put_along_axis(arr, array_of(indices), values, axis % arr.ndim):
-            return
-    by_numpy(np.put_along_axis, (arr, indices, values, axis), {}, writes=(0,))
+@collective(np.put_along_axis, writes=(0, "arr"))
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
+    if place_of(arr) is None or not isinstance(axis, int) or not -arr.ndim <= axis < arr.ndim:
+        return NotImplemented
+    done = taking.put_along_axis(arr, array_of(indices), values, axis % arr.ndim)
+    return None if done else NotImplemented
 
 
-@native
-def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
-    if _spread(a) and jointly.put(a, ind, v, mode) is not NotImplemented:
-        return
-    by_numpy(np.put, (a, ind, v, mode), {}, writes=(0,))
+@collective(np.put, np.ndarray.put, writes=(0, "a"))
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
+    if place_of(a) is None or not (a._cell.writeable and a._geometry.writeable):
+        return NotImplemented
+    return None if taking.put_flat(a, ind, v, mode) else NotImplemented
 
 
-@native
-def place(arr: Any, mask: Any, vals: Any) -> None:
-    if _spread(arr) and taking.place(arr, array_of(mask), array_of(vals)):
-        return
-    by_numpy(np.place, (arr, mask, vals), {}, writes=(0,))
-
-
-def _spread(*values: Any) -> bool:
-    """Whether one of these lies on several ranks."""
-    return any(place_of(value) is not None for value in values)
+@collective(np.place, writes=(0, "arr"))
+def place(arr: Any, mask: Any, vals: Any) -> Any:
+    if place_of(arr) is None:
+        return NotImplemented
+    return None if taking.place(arr, array_of(mask), array_of(vals)) else NotImplemented
 
 
 on_data(

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..array import ndarray
+from ..context.caches import Memo
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
@@ -28,8 +30,6 @@ from ..ops.table import FILL
 from .public import array_of, declare, is_large, names, native, on_data, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
-MOST_PARTS = 8
-
 
 def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     """The parts along ``axis``, recorded; ``None`` where NumPy has to do it."""
@@ -37,7 +37,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     ndim = first.ndim
     wanted = first.dtype if dtype is None else dtype
     usable = (
-        len(arrays) <= MOST_PARTS
+        len(arrays) <= policy.limits.pieces
         and (free() or all(a.dtype == wanted for a in arrays))  # only a cast can break a rule
         and any(is_large(a) for a in arrays)
         and ndim > 0
@@ -181,7 +181,7 @@ class _Turn(NamedTuple):
     """and where they come to lie."""
 
 
-_turns: dict[tuple[int, int, int], _Turn] = {}
+_turns: Memo[tuple[int, int, int], _Turn] = Memo()
 
 
 def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
@@ -195,8 +195,6 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
         shape = dense(geometry.shape, geometry.dtype, order)
         first = shape.index((*before, slice(0, by)))
         second = shape.index((*before, slice(by, geometry.shape[along])))
-        if len(_turns) > 4096:
-            _turns.clear()
         found = _turns[key] = _Turn(shape, late, early, first, second)
     return found
 

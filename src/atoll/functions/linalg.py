@@ -8,7 +8,8 @@ import numpy as np
 
 from ..lazy import reductions
 from ..lazy.elementwise import general
-from ..lazy.fallback import by_numpy, implementations
+from ..lazy.fallback import by_numpy
+from ..lazy.registry import registry
 from ..lazy.small import GENERAL, at_once
 from .namespaces import Namespace
 from .public import array_of, is_large, names, publish
@@ -83,7 +84,7 @@ def _own() -> dict[str, Any]:
 for _function in (norm, vector_norm, outer, diagonal):
     _original = getattr(np.linalg, _function.__name__)
     _function.__doc__ = _original.__doc__
-    implementations[_original] = _function
+    registry.enter(_original, _function)
 
 linalg = Namespace("linalg", _own)
 publish("linalg", linalg, "native")

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..lazy.fallback import implementations
+from ..lazy.registry import registry
 from .public import numpy_function
 
 
@@ -57,9 +57,10 @@ class Namespace(ModuleType):
         if value is None:
             value = getattr(original, name)
         if _is_function(value) and not name.startswith("_"):
-            given, value = value, implementations.get(value)
+            given, value = value, registry.find(value)
             if value is None:
-                value = implementations[given] = numpy_function(given, f"{self._label}.{name}")
+                value = numpy_function(given, f"{self._label}.{name}")
+                registry.enter(given, value)
         if name in original.__dict__:  # what NumPy answers anew each time may come with a warning
             self.__dict__[name] = value
         return value

@@ -1,10 +1,10 @@
-"""The table of public names: what each one is, and who computes it.
+"""How functions are declared: what each public name is, and who computes it.
 
-A function is declared once, under NumPy's name, with :func:`native` (recorded or composed of
-what is recorded), or :func:`on_data` (NumPy's own, on whole arrays, because no loop would do it
-better: sorting, BLAS, input and output). What nobody declares is NumPy's own, too, but says so
-with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch
-(``numpy.sum(array)``) comes to the same function.
+A function is declared once, under NumPy's name, for any number of ranks: with :func:`native` (recorded, or composed
+of what is recorded), with :func:`collective` (ranks compute it together, one process leaves it to NumPy), or with
+:func:`on_data` (NumPy's own, on whole arrays: input and output). What nobody declares is NumPy's own, too, but
+says so with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch (``numpy.sum(array)``) comes
+to the same function. All of it is in :mod:`..lazy.registry`.
 """
 
 from __future__ import annotations
@@ -19,26 +19,20 @@ from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
 from ..lazy.classed import in_class_of
 from ..lazy.creation import asarray
-from ..lazy.fallback import by_numpy, find_on_ranks, implementations
+from ..lazy.fallback import by_numpy, find_on_ranks
+from ..lazy.registry import registry
+from ..lazy.shaping import in_order
 from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
 from ..lazy.twins import is_subclass
 from ..lazy.views import Handle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Order = Callable[[Any], "tuple[int, ...] | None"]
 
-names: dict[str, Any] = {}
-"""Everything that is public, by name."""
-kinds: dict[str, str] = {}
-"""By name: ``native``, ``data``, ``numpy`` (with a warning), or ``same`` (NumPy's own object)."""
-
-
-def publish(name: str, value: Any, kind: str, original: Any = None) -> None:
-    """Make ``value`` public."""
-    names[name] = value
-    kinds[name] = kind
-    if original is not None:
-        implementations[original] = value
+names = registry.names
+kinds = registry.kinds
+publish = registry.publish
 
 
 _PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
@@ -143,18 +137,74 @@ def native(function: Function) -> Function:
 
 
 def numpy_function(
-    original: Any, name: str, *, writes: Collection[int | str] = (), warns: bool = False
+    original: Any,
+    name: str,
+    *,
+    writes: Collection[int | str] = (),
+    warns: bool = False,
+    jointly: Callable[..., Any] | None = None,
+    alone: bool = False,
 ) -> Callable[..., Any]:
-    """A function of NumPy's that is run on the data."""
+    """A function of NumPy's that is run on the data, or ``jointly`` by ranks (see :func:`by_numpy`)."""
     warning = f"numpy.{name}" if warns else ""
+    bare = jointly is not None and name not in CREATING | EXPANDING
 
     def function(*args: Any, **options: Any) -> Any:
         if "like" in options:
             return _alike(function, original, args, options)
-        return by_numpy(original, args, options, writes=writes, name=warning)
+        return by_numpy(
+            original,
+            args,
+            options,
+            writes=writes,
+            name=warning,
+            jointly=jointly,
+            alone=alone,
+            bare=bare,
+        )
 
     look_like(original, function, name)
     return function
+
+
+def collective(
+    *originals: Any,
+    writes: Collection[int | str] = (),
+    order: Order | None = None,
+    alone: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare what ranks compute together in place of functions and methods of NumPy's.
+
+    The function takes their arguments. It is called where an array lies on several ranks (with ``alone``: where an
+    array is large), and answers ``NotImplemented`` where it does not know how. Then, and on one process, NumPy
+    computes the result on the data. ``writes`` names the arguments that are written into. ``order`` says from the first
+    operand in which order of memory NumPy's result lies, where that does not come of the function by itself.
+    """
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        jointly = function if order is None else _in_order(function, order)
+        declared = []
+        for original in originals:
+            name = original.__name__
+            standing = numpy_function(original, name, writes=writes, jointly=jointly, alone=alone)
+            declared.append(standing)
+            if getattr(np, name, None) is original:
+                publish(name, standing, "native" if alone else "data", original)
+            else:  # a method, or a function of a module of NumPy's, which finds it by the original
+                registry.enter(original, standing)
+        return declared[0]
+
+    return enter
+
+
+def _in_order(function: Callable[..., Any], order: Order) -> Callable[..., Any]:
+    def ordered(a: Any, *args: Any, **options: Any) -> Any:
+        result = function(a, *args, **options)
+        if result is NotImplemented or any(result is given for given in (*args, *options.values())):
+            return result
+        return in_order(result, order(asarray(a)))
+
+    return ordered
 
 
 def on_data(*wanted: str, writes: Collection[int | str] = ()) -> None:

@@ -11,9 +11,12 @@ from ..array import ndarray
 from ..lazy import reductions, selecting, shaping
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
+from ..lazy.late import scans
 from ..lazy.reductions import NOTHING
+from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from .public import array_of, declare, is_large, native, on_data
+from .blocks import into
+from .public import array_of, collective, declare, is_large, native, on_data
 
 
 def _by_method(name: str, method: str = "") -> Callable[..., Any]:
@@ -251,14 +254,22 @@ def average(
     return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})
 
 
-@native
+@collective(np.cumsum, np.ndarray.cumsum, alone=True)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return array_of(a).cumsum(axis, dtype, out)
+    return _scan(np.add, a, axis, dtype, out)
 
 
-@native
+@collective(np.cumprod, np.ndarray.cumprod, alone=True)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return array_of(a).cumprod(axis, dtype, out)
+    return _scan(np.multiply, a, axis, dtype, out)
+
+
+def _scan(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    if not is_large(a) or (out is not None and place_of(a) is None):
+        return NotImplemented
+    if dtype is None:  # narrow integers become ``int``
+        dtype = np.cumsum(np.empty(1, a.dtype)).dtype
+    return into(out, scans.accumulate(ufunc, a, axis, dtype, None), "unsafe")
 
 
 on_data(

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..lazy import shaping
-from ..lazy.fallback import by_numpy, implementations
+from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
+from ..lazy.registry import registry
 from ..lazy.twins import is_subclass
-from .public import array_of, declare, native, on_data, publish
+from .public import array_of, declare, names, native, on_data, publish
 
 
 def _frozen(value: Any) -> Any:
@@ -55,7 +56,7 @@ def _viewing(name: str, original: Any = None) -> Any:
 
     if original is None:
         return declare(function, numpy_function, name)
-    implementations[original] = function
+    registry.enter(original, function)
     return function
 
 
@@ -156,7 +157,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> Any:
     return tuple([moved[k] for k in range(moved.shape[0])])
 
 
-moveaxis: Any = implementations[np.moveaxis]
+moveaxis: Any = names["moveaxis"]
 
 
 @native

@@ -11,7 +11,7 @@ from ..lazy import operators
 from ..lazy.calling import call, folded, method, takes_over
 from ..lazy.creation import asarray
 from ..lazy.elementwise import FAST_SCALARS, binary, unary
-from ..lazy.fallback import Given, by_numpy, implementations
+from ..lazy.fallback import Given, by_numpy
 from ..lazy.flat import flatiter
 from ..lazy.making import of_small
 from ..lazy.reductions import NOTHING, reduce
@@ -189,8 +189,7 @@ def _publish_ufuncs() -> None:
             if ours is None:
                 ours = made[id(original)] = ufunc(original)
             ufuncs[name] = ours
-            implementations[original] = ours
-            publish(name, ours, "native")
+            publish(name, ours, "native", original)
     publish("frompyfunc", frompyfunc, "native")
     publish("ufunc", np.ufunc, "same")
     operators.methods["reduce"] = _reduce_called

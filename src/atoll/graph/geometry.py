@@ -21,21 +21,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import policy
+from ..context.caches import Memo
 from ..errors import OutOfMemoryError
 from .interned import Interned
 
-SHORT = 4096
-"""Up to how many elements NumPy is done with a view before a loop of ours has begun."""
-MODEST = 30_000
-"""From how many elements on an array is recorded, unless another setting is made."""
 _RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
-_REMEMBERED = 1 << 16
-_REMEMBERED_VIEWS = 1 << 10
 _ENDLESS = 1 << 59
 """The length of an axis of which a slice says all that there is to say about it, in integers: a key made of
 these is not equal to that of ``1.0:5.0``, which is no slice, and for which there is NumPy's error."""
 _numbers = itertools.count()
-_forms: dict[Any, int] = {}
+_forms: Memo[Any, int] = Memo("geometries")
 _form_numbers = itertools.count(1 << 50)
 
 
@@ -115,7 +111,7 @@ class Geometry:
         self.ndim: int = shadow.ndim
         self.offset = offset
         self.base = self if base is None else base
-        self.short: bool = self.size <= SHORT or self.base.size < MODEST
+        self.short: bool = self.size <= policy.limits.short or self.base.size < policy.limits.small
         """Whether NumPy may be quicker than a loop of ours: few elements, or a part of what would count as small."""
         self.is_base = base is None
         """Whether this is all of its base, unchanged."""
@@ -126,7 +122,7 @@ class Geometry:
         self.number = next(_numbers)
         self.through: Any = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
-        self._memo: dict[Any, Geometry] = {}
+        self._memo: Memo[Any, Geometry] = Memo("views")
         self._axes: AxisReads | bool | None = False
         self.integers: tuple[int, ...] = (*self.shape, *self.strides, offset)
         """All that two geometries of one form differ in."""
@@ -145,9 +141,7 @@ class Geometry:
             tuple([(s > 0) - (s < 0) for s in self.strides]),
         )
         known = _forms.get(form)
-        if known is None and len(_forms) >= _REMEMBERED:
-            _forms.clear()  # numbers are not given twice
-        self.form: int = _forms.setdefault(form, next(_form_numbers)) if known is None else known
+        self.form: int = _forms.only(form, next(_form_numbers)) if known is None else known
 
     def __repr__(self) -> str:
         return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"
@@ -185,8 +179,6 @@ class Geometry:
         return found
 
     def _remember(self, key: object, shadow: np.ndarray[Any, Any]) -> Geometry:
-        if len(self._memo) >= _REMEMBERED_VIEWS:  # moving slices must not fill the memory
-            self._memo.clear()
         found = self._memo[key] = Geometry._intern(shadow, self.base)
         return found
 
@@ -248,7 +240,7 @@ class Geometry:
         made.overlapping = self.overlapping
         made.number = next(_numbers)
         made.through = None
-        made._memo = {}
+        made._memo = Memo("views")
         made._axes = False
         made.integers = (*self.integers[:-1], offset)
         made.address = self.address
@@ -447,8 +439,6 @@ def dense(
             step *= max(shape[axis], 1)
         shadow = np.ndarray(shape, dtype, _BUFFER, 0, tuple(strides))
     found = Geometry._intern(shadow, None, True)
-    if len(_bases) >= _REMEMBERED:
-        _bases.clear()
     _bases[key] = found
     return found
 
@@ -460,8 +450,8 @@ _USUAL = {
 }
 """Of two integers that are equal dtypes with classes of their own, the one that NumPy's results have: geometries are told
 apart by what their dtypes are equal to, and a number's class must not depend on which one came first."""
-_bases: dict[Any, Geometry] = {}
-Geometry._table = Interned(_REMEMBERED)
+_bases: Memo[Any, Geometry] = Memo("geometries")
+Geometry._table = Interned("geometries")
 
 
 def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Geometry:
@@ -572,13 +562,11 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
             order.insert(place, order.pop(i))
     slow_first = tuple(reversed(order))
     result = None if slow_first == tuple(range(ndim)) else slow_first
-    if len(_orders) >= _REMEMBERED:
-        _orders.clear()
     _orders[key] = result
     return result
 
 
-_orders: dict[Any, tuple[int, ...] | None] = {}
+_orders: Memo[Any, tuple[int, ...] | None] = Memo()
 
 
 def copied_order(view: Geometry) -> tuple[int, ...] | None:

@@ -14,18 +14,20 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from .. import policy
+
 Thing = TypeVar("Thing")
 
 
 class Interned(Generic[Thing]):
-    """A table of objects by keys; holds up to ``most`` of those that nobody else does."""
+    """A table of objects by keys; holds up to a limit of those that nobody else does."""
 
-    __slots__ = ("_known", "_lock", "_newest", "get", "most")
+    __slots__ = ("_known", "_limit", "_lock", "_newest", "get")
     get: Callable[[Any], Thing | None]
     """The living object of a key."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, limit: str) -> None:
+        self._limit = limit
         self._known: WeakValueDictionary[Any, Thing] = WeakValueDictionary()
         self._newest: list[Thing] = []
         self._lock = threading.RLock()
@@ -37,7 +39,7 @@ class Interned(Generic[Thing]):
             found = self.get(key)
             if found is None:
                 found = self._known[key] = made
-                if len(self._newest) >= self.most:
+                if len(self._newest) >= getattr(policy.limits, self._limit):
                     self._newest.clear()
                 self._newest.append(made)
             return found

@@ -32,12 +32,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..context.caches import Memo
 from ..context.divergence import opened
 from .geometry import Geometry, strided
 from .op import SOURCE, Op
 
 Scalar = Any
-_codes: dict[Any, int] = {}
+_codes: Memo[Any, int] = Memo("geometries")
 # beyond 1 << 40, and forms beyond 1 << 50, so that a key tells them from the numbers of its nodes
 _numbers = itertools.count(1 << 40)
 next_born = itertools.count().__next__
@@ -55,9 +56,7 @@ def coded(key: object) -> int:
     """A number for what identifies an operation: one number for equal keys, mostly."""
     found = _codes.get(key)
     if found is None:
-        if len(_codes) >= 1 << 16:
-            _codes.clear()
-        found = _codes.setdefault(key, next(_numbers))
+        found = _codes.only(key, next(_numbers))
     return found
 
 

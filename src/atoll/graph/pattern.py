@@ -20,11 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import policy
+from ..context.caches import Memo
 from .node import Node
-
-_OFTEN = 128
-"""How often a pattern is met before it is compiled, which takes as long as so many matches."""
-
 
 Match = tuple[list[Node], list[Any], tuple[bool, ...], list[Any]]
 """The nodes of a trace; the values of its leaves, and whether they are pinned; the numbers among the
@@ -83,7 +81,7 @@ class Pattern:
         """Where the leaves of the walk are among the nodes of the pattern."""
         self.order = [place[node] for node in order]
         """The same of its pending nodes."""
-        self.known: dict[Any, Any] = {}
+        self.known: Memo[Any, Any] = Memo("fits")
         self.fingerprint: int | None = None
         """What ranks tell such a trace by, once somebody has asked."""
 
@@ -92,7 +90,7 @@ class Pattern:
         if self.compiled is not None:
             return self.compiled(roots)
         self._count += 1
-        if self._count == _OFTEN:
+        if self._count == policy.limits.compiled_pattern:
             self.compiled = self._as_code()
         nodes = self._nodes(roots)
         if nodes is None:
@@ -157,18 +155,15 @@ class Pattern:
 class Patterns:
     """Patterns by what their roots look like; a few of each kind."""
 
-    __slots__ = ("_by_roots", "_count")
-    _MOST = 1024
+    __slots__ = ("_by_roots",)
     _TRIED = 4
 
     def __init__(self) -> None:
-        self._by_roots: dict[Any, list[Pattern]] = {}
-        self._count = 0
+        self._by_roots: Memo[Any, list[Pattern]] = Memo("plans")
 
     def clear(self) -> None:
         """Forget all."""
         self._by_roots.clear()
-        self._count = 0
 
     def find(self, roots: Sequence[Node]) -> tuple[Pattern, Match] | None:
         """The pattern of a trace, and how the trace matches it."""
@@ -194,13 +189,10 @@ class Patterns:
         """Remember a trace that was walked; ``None`` where a root stands twice."""
         if len(set(roots)) < len(roots):
             return None
-        if self._count >= self._MOST:
-            self.clear()
-        candidates = self._by_roots.setdefault(_looks(roots), [])
+        candidates = self._by_roots.only(_looks(roots), [])
         pattern = Pattern(roots, leaves, order)
         candidates.insert(0, pattern)
         del candidates[self._TRIED :]
-        self._count += 1
         return pattern
 
 

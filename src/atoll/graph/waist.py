@@ -25,12 +25,11 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import NamedTuple
 
+from .. import policy
 from ..context.call_sites import site_number, site_text
 from .node import Node, Site
 
 _born = attrgetter("born")
-_TRIES = 8
-"""How many lines are considered."""
 
 
 class Waist(NamedTuple):
@@ -69,7 +68,7 @@ def find_waist(nodes: Sequence[Node]) -> Waist | None:
     sizes = _sizes(readers, moment)
     loops = [line for line, numbers in turns.items() if len(numbers) > 1]
     loops.sort(key=lambda line: max([sizes[number] for number in turns[line]]))
-    for line in loops[:_TRIES]:
+    for line in loops[: policy.limits.pieces]:
         begin, end = turns[line][:2]
         after = _after(pending, readers, moment, begin, end, shared)
         start = pending[begin].site

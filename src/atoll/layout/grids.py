@@ -14,8 +14,9 @@ the factors to the axes in descending order of extent.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from math import prod
+
+from ..context.caches import remembered
 
 Grid = tuple[int, ...]
 
@@ -44,7 +45,7 @@ def factorisations(number: int, count: int) -> Iterator[Grid]:
             yield (factor, *rest)
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _divisors(number: int) -> Grid:
     small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
     return tuple(sorted({*small, *(number // d for d in small)}))
@@ -62,7 +63,7 @@ ALIKE = 15 / 16
 """From which part of the longest extent on another one counts as long."""
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def even_grid(shape: Grid, processes: int) -> Grid:
     """The grid that arrays of about this shape have in common.
 
@@ -75,7 +76,7 @@ def even_grid(shape: Grid, processes: int) -> Grid:
     return least if prod(map(min, chosen, shape)) < prod(map(min, least, shape)) else chosen
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def best_grid(shape: Grid, processes: int) -> Grid:
     """How to arrange at most ``processes`` along the axes of ``shape``."""
     extents = tuple(max(extent, 1) for extent in shape)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import index as as_integer
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
 from .arguments import read_grid, read_key, read_maps, read_ranks, read_shape
 from .axes import Axis, BlockAxis, Widths
@@ -585,13 +585,13 @@ class Slicing:
         return found
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _usual(shape: tuple[int, ...], processes: int) -> Layout:
     grid = even_grid(shape, processes) if prod(shape) > 1 else None
     return Layout(shape, grid=grid, size=processes)
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _everywhere(shape: tuple[int, ...], processes: int) -> Layout:
     return Layout(shape, "n" * len(shape), size=processes)
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .making import in_class, of_small, of_view
-from .spread import place_of
 from .twins import is_subclass
 from .views import Handle
 
@@ -24,7 +23,7 @@ KEPT = frozenset((
     "nanvar", "nanstd", "nanmin", "nanmax", "nanprod", "nanargmin", "nanargmax", "nancumsum", "nancumprod", "percentile",
     "quantile", "nanpercentile", "nanquantile", "unique", "setdiff1d", "require", "astype", "roll", "trim_zeros",
     "take_along_axis", "qr", "inv", "solve", "matrix_power", "cholesky", "multi_dot", "isposinf", "isneginf", "isreal",
-    "real_if_close", "cumulative_sum", "cumulative_prod", "meshgrid",
+    "real_if_close", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "meshgrid",
 ))  # fmt: skip
 """Arrays that these functions return are of the class of the first argument that has one."""
 NUMBERS = frozenset((
@@ -36,13 +35,13 @@ LOST = frozenset(("broadcast_to", "broadcast_arrays", "cov", "corrcoef", "trace"
 
 
 def class_giver(values: Iterable[Any]) -> Any:
-    """The first array of a user's class that lies on ranks, or ``None``."""
+    """The first array of a user's class, or ``None``."""
     for value in values:
         if type(value) in (list, tuple):
             found = class_giver(value)
             if found is not None:
                 return found
-        elif is_subclass(value) and place_of(value) is not None:
+        elif is_subclass(value):
             return value
     return None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..comm.world import World, current_world
 from ..context import statistics
+from ..context.caches import remembered
 from ..context.divergence import asking_for
 from ..execute.halo import exchange_halos
 from ..graph.geometry import dense
@@ -156,6 +156,6 @@ class Distributed(Handle):
         return to_distarray(self)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _replicated(shape: tuple[int, ...], size: int) -> Layout:
     return Layout.replicated(shape, size)

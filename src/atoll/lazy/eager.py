@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..context.caches import Memo
 from ..context.call_sites import Site, site_from
 from ..context.threads import turn
 from ..graph.geometry import Geometry
@@ -76,16 +77,13 @@ def at_call_in_place(
     return True
 
 
-_conversions: dict[Any, tuple[int, Geometry]] = {}
+_conversions: Memo[Any, tuple[int, Geometry]] = Memo()
 """By the array's geometry and what was asked for: the mark and the geometry of the conversion."""
-_CONVERSIONS_KEPT = 4096
 
 
 def remember_conversion(handle: Handle, dtype: Any, node: Node) -> None:
     """Note what ``astype`` of such an array was recorded as."""
     if type(dtype) is str or isinstance(dtype, (type, np.dtype)):
-        if len(_conversions) >= _CONVERSIONS_KEPT:
-            _conversions.clear()
         mark = node.mark or node.marked()
         _conversions[handle._geometry.number, dtype] = mark, node.geometry
 

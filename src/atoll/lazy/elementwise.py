@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
+from ..context.caches import Memo
 from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
@@ -26,7 +28,7 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
-from .views import LIGHT_LIMIT, Cell, Handle, cut, too_heavy
+from .views import Cell, Handle, cut, too_heavy
 
 FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for code in NATIVE]})
 """Classes of numbers that kernels take as they are."""
@@ -171,7 +173,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     elif now:
         del operands
         evaluate(nodes)
-    elif nodes[0].weight > LIGHT_LIMIT and too_heavy(nodes[0]):
+    elif nodes[0].weight > policy.limits.light and too_heavy(nodes[0]):
         del operands
         cut(nodes)
     if len(nodes) == 1:
@@ -295,7 +297,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
     What they know of pairs of geometries that were met before spares the common cases every
     question about dtypes, shapes and memory order.
     """
-    known = _known.setdefault(ufunc, {})
+    known = _known.setdefault(ufunc, Memo())
 
     def forward(self: Handle, other: Any) -> Any:
         small = self._np
@@ -393,7 +395,7 @@ class _Met(NamedTuple):
     """Brings a number to the dtype of the loop."""
 
 
-_known: dict[np.ufunc, dict[Any, _Met]] = {}
+_known: dict[np.ufunc, Memo[Any, _Met]] = {}
 
 
 def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
@@ -403,7 +405,7 @@ def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
 
 def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
     """``ufunc(x)`` of a large array, with the same memory as :func:`binary`."""
-    known = _known.setdefault(ufunc, {})
+    known = _known.setdefault(ufunc, Memo())
 
     def forward(self: Handle) -> Any:
         geometry = self._geometry
@@ -433,8 +435,6 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
         return
     if ufunc is np.power and node.geometry.dtype.kind in "iu":  # the next exponent may be negative
         return
-    if len(known) > 4096:
-        known.clear()
     loop: Loop = node.params[0]
     convert = None
     key: list[Any] = []
@@ -455,7 +455,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
 
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
     node = node_of(found[0], args, site_from(sys._getframe(2)))
-    if now or node.weight > LIGHT_LIMIT:
+    if now or node.weight > policy.limits.light:
         del args
         if now and node.weight < 0:
             Handle.captured(node)

@@ -14,17 +14,18 @@ without a walk (see ``graph.pattern``): all that is left to ask is what is alive
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import policy
 from ..backend.llvm.flags import report
 from ..backend.llvm.launch import KernelStep, supported
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
+from ..context.caches import Recent
 from ..context.call_sites import site_number, site_text
 from ..context.divergence import opened
 from ..context.threads import catch_up, turn
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from ..plan.template_traces import Sample, Twins
     from ..plan.templates import Family
 
-_PROGRAMS_KEPT = 1024
-_MOVED_KEPT = 256
-_FAMILIES_KEPT = 256
 make_launch: Any = KernelStep
 """Makes the steps that run launches; tests put something slower in its place."""
 
@@ -62,10 +60,10 @@ class _Programs(threading.local):
         if not turn.simulated and hasattr(self, "process"):
             self.__dict__.update(self.process)
             return
-        self.kept: OrderedDict[Any, Program] = OrderedDict()
-        self.moved: OrderedDict[Any, Program] = OrderedDict()
+        self.kept: Recent[Any, Program] = Recent("plans", "plans_dropped")
+        self.moved: Recent[Any, Program] = Recent("moved_plans", "plans_dropped")
         """Programs that were bound to slices, which may not come again."""
-        self.families: OrderedDict[Any, Family] = OrderedDict()
+        self.families: Recent[Any, Family] = Recent("moved_plans", "plans_dropped")
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
@@ -269,10 +267,6 @@ class _Fit(NamedTuple):
     """Those that NumPy would have computed at their calls in no more time; see ``ops.light``."""
 
 
-_FITS_KEPT = 64
-_LINES_KEPT = 4096
-
-
 def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
     """Which nodes of a trace a program of one process passes by: alive, computed, and not stored."""
     if program.communicator is not None:  # what is alive must not say what ranks compute together
@@ -316,7 +310,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     lines = _programs.again
     for node in found.order:
         if hasattr(node, "passed") and node.site is not None:
-            if len(lines) >= _LINES_KEPT:
+            if len(lines) >= policy.limits.memo:
                 lines.clear()
             lines.add(site_number(node.site))
     if not lines or _is_shared(found):
@@ -381,8 +375,6 @@ def _compute(pending: list[Node]) -> None:
     for place in passing:
         order[place].passed = True
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
-        if len(pattern.known) >= _FITS_KEPT:
-            pattern.known.clear()
         ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
         places = pattern.order
         pattern.known[form] = _Fit(
@@ -486,15 +478,15 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
         else:
             program = statistics.chosen(lambda: _extended(family, found, roots, sample))
         if program is not None:
-            _keep(_programs.moved, _MOVED_KEPT, found.key, program, "plans_dropped")
+            _programs.moved[found.key] = program
             return program
     program = make_program(found, roots, make_launch)
     statistics.add("plans_made")
-    _keep(_programs.kept, _PROGRAMS_KEPT, found.key, program, "plans_dropped")
+    _programs.kept[found.key] = program
     if family is None and moving:
         from ..plan.templates import Family
 
-        _keep(families, _FAMILIES_KEPT, structure, Family(_sample_of(leaves, order)))
+        families[structure] = Family(_sample_of(leaves, order))
     return program
 
 
@@ -513,15 +505,6 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
         places = []
     scattered = any(place is not None and not place.layout.is_block for place in places)
     return Sample(geometries_of(leaves, order), places, scattered)
-
-
-def _keep(kept: OrderedDict[Any, Any], most: int, key: Any, thing: Any, drops: str = "") -> None:
-    """Keep a thing, and forget the oldest if there are too many, which is counted under a name."""
-    if len(kept) >= most:
-        kept.popitem(last=False)
-        if drops:
-            statistics.add(drops)
-    kept[key] = thing
 
 
 def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
@@ -623,5 +606,5 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     if program is None:
         program = make_program(found, list(roots), make_launch)
         statistics.add("plans_made")
-        _keep(_programs.kept, _PROGRAMS_KEPT, key, program)
+        _programs.kept[key] = program
     return program, found

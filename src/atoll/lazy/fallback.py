@@ -12,13 +12,13 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
 from contextlib import ExitStack
-from functools import lru_cache
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ..comm.world import current_world
+from ..context.caches import remembered
 from ..context.call_sites import ROOT
 from ..context.warn import come_first
 from ..errors import FallbackWarning
@@ -180,7 +180,7 @@ def _lie_on_ranks(*given: Iterable[Any]) -> bool:
     return False
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _place_of_out(function: Callable[..., Any]) -> int:
     """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
     for one in (function, getattr(np, getattr(function, "__name__", ""), None)):
@@ -200,13 +200,18 @@ def by_numpy(
     *,
     writes: Collection[int | str] = (),
     name: str = "",
+    jointly: Callable[..., Any] | None = None,
+    alone: bool = False,
+    bare: bool = False,
 ) -> Any:
     """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
 
     ``writes`` has the places or names of the arguments that the function writes into; ``out``
     is always one, by name or by place. With an array that waits for its value the call waits, too.
+    ``jointly`` is what ranks compute together in its place where an array lies on several of them; with ``alone`` it is
+    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy. ``bare`` is for :func:`at_once`.
     """
-    result = at_once(function, args, options, reads=not writes)
+    result = at_once(function, args, options, bare=bare, reads=not writes)
     if result is not GENERAL:
         return result
     if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
@@ -215,19 +220,19 @@ def by_numpy(
             writes = (*writes, place)
     if Handle.any_deferred(args, options):
         return Handle.call_later(function, args, options, writes)
-    if current_world().size > 1 and _lie_on_ranks(args, options.values()):
-        for find in find_on_ranks:
-            ours = find(function)
-            if ours is not None:
-                _note(function, args, options)
-            result = NotImplemented if ours is None else ours(*args, **options)
-            if result is not NotImplemented:
-                giver = class_giver((*args, *options.values()))
-                if giver is None:
-                    return result
-                return in_class_of(giver, getattr(function, "__name__", ""), options, result)
+    on_ranks = current_world().size > 1 and _lie_on_ranks(args, options.values())
+    if on_ranks:
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
+        for find in find_on_ranks:
+            jointly = jointly or find(function)
+    if jointly is not None and (on_ranks or alone):
+        result = jointly(*args, **options)
+        if result is not NotImplemented:
+            giver = class_giver((*args, *options.values()))
+            if giver is None:
+                return result
+            return in_class_of(giver, getattr(function, "__name__", ""), options, result)
     come_first()
     # All values come before any memory is handed out: a program that computes one of them may store it
     # over an older version of another, which nothing pending refers to any more.
@@ -267,7 +272,5 @@ def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
             yield value.base
 
 
-implementations: dict[Any, Callable[..., Any]] = {}
-"""For each function of NumPy's, ours; filled by the room of functions."""
 find_on_ranks: list[Callable[[Any], Callable[..., Any] | None]] = []
 """Who knows what ranks do together in place of a function of NumPy's; the room of functions says so."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..collective import (
     Section,
     agree,
@@ -48,10 +49,6 @@ from .spread import in_step, place_of, world_of
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
-
-
-MODEST = 1 << 17
-"""Up to how many elements all of an array may be brought to both of two ranks, where many of them are picked."""
 
 
 @dataclass(slots=True)
@@ -283,7 +280,7 @@ def _fetched(found: Picked, world: World) -> Any:
     target = even_rows((length, *kept), world.size)
     if trailing_rows(source.layout, count):
         most = (
-            MODEST if world.size == 2 else config.small
+            policy.limits.brought if world.size == 2 else config.small
         )  # of which a rank has a large part anyway
         if source.layout.size <= min(most, 4 * length * prod(kept)):
             # sooner brought together than asked for element by element

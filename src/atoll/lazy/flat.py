@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from . import shaping
 from .elementwise import general
 from .fallback import Given, by_numpy
@@ -15,9 +16,6 @@ from .making import plain
 from .showing import shown
 from .spread import place_of
 from .views import Handle
-
-_AHEAD = 4096
-"""How many elements an iterator asks of other ranks at a time."""
 
 
 class flatiter:
@@ -82,7 +80,7 @@ class flatiter:
         if value is not cell.node or cell.pins or not start <= place < start + len(ahead):
             start, ahead = (
                 place,
-                self._handle()[place : place + (1 if cell.pins else _AHEAD)]._array(),
+                self._handle()[place : place + (1 if cell.pins else policy.limits.short)]._array(),
             )
             self._ahead = (cell.node, start, ahead)
         return ahead[place - start]

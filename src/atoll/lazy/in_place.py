@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..context.call_sites import site_from, user_site
 from ..context.threads import turn
 from ..graph.geometry import Geometry
@@ -22,7 +23,7 @@ from .elementwise import FAST_SCALARS, apply, assign, binary, known_of, operand_
 from .float_errors import free
 from .late import pieces
 from .making import is_at_hand, of_node, plain, present
-from .views import LIGHT_LIMIT, Handle, cut, too_heavy
+from .views import Handle, cut, too_heavy
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -104,7 +105,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
         return True
     node = node_of(found.form, (cell.node, value), site)
     del value
-    if node.weight > LIGHT_LIMIT and too_heavy(node):
+    if node.weight > policy.limits.light and too_heavy(node):
         cut((node,))
     cell.write(geometry, node, None, site)
     return True

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.in_step import bcast
 from ..context.call_sites import site_from, user_site
 from ..context.threads import turn
-from ..graph.geometry import MODEST, SHORT, Geometry
+from ..graph.geometry import Geometry
 from ..graph.node import new, view_of
 from ..ops.elementwise import is_native
 from ..ops.placement import crosses, placed_view
@@ -148,7 +149,7 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
         if not BASIC.issuperset(map(type, key if type(key) is tuple else (key,))):
             return False
         region, where = array[key], ...
-        if not (region.size <= SHORT or geometry.short):
+        if not (region.size <= policy.limits.short or geometry.short):
             return False
     with turn.lock:
         if cell.node.value is not there or not cell.is_unshared():
@@ -194,7 +195,11 @@ def _there(handle: Handle, key: Any) -> Any:
         return None
     for length in shape[axis:]:
         count *= length
-    return short if handle._geometry.base.size < MODEST or picked * count <= SHORT else None
+    return (
+        short
+        if handle._geometry.base.size < policy.limits.small or picked * count <= policy.limits.short
+        else None
+    )
 
 
 def _picked_there(handle: Handle, key: Any) -> Any:

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
+from ..context.caches import Memo
 from ..errors import LayoutError
-from ..graph.geometry import SHORT, Geometry, dense, kept_order, strided
+from ..graph.geometry import Geometry, dense, kept_order, strided
 from ..graph.node import Node, coded, new, source, view_of
 from ..layout import Layout
 from ..layout.transfer import region_key
@@ -19,9 +21,6 @@ from ..ops.placement import Place
 from .evaluate import evaluate
 from .late import pieces
 from .views import Cell, Handle, boxed, whole_of
-
-_BROADCAST = 1 << 16
-"""From how many elements on a result of small arrays is looked at again."""
 
 
 def is_small(shape: tuple[int, ...]) -> bool:
@@ -65,7 +64,9 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     if not is_at_hand(cell, geometry.size):
         return None
     if value is None:
-        if current_world().size == 1 and (geometry.size > SHORT or not cell.is_used_by_pieces()):
+        if current_world().size == 1 and (
+            geometry.size > policy.limits.short or not cell.is_used_by_pieces()
+        ):
             return None
         value = cell.settle()
     return view_of(value.array, geometry)
@@ -101,15 +102,13 @@ def default_place(
         return None
     found = _usual.get((shape, world))
     if found is None:
-        if len(_usual) > 1024:
-            _usual.clear()
         found = Place.of(Layout.default(shape, world.size), world)
         if found is not None:
             _usual[shape, world] = found
     return found
 
 
-_usual: dict[tuple[tuple[int, ...], Any], Place] = {}
+_usual: Memo[tuple[tuple[int, ...], Any], Place] = Memo()
 """Where new arrays lie, by their shape."""
 
 
@@ -218,7 +217,7 @@ def in_class(kind: type, result: Any, parent: Any) -> Any:
 def of_small(result: Any) -> Any:
     """What NumPy returned for small arrays, in our hands."""
     if type(result) is np.ndarray:
-        if result.size > _BROADCAST and result.base is None:
+        if result.size > policy.limits.small and result.base is None:
             return from_numpy(result)  # small arrays, broadcast against each other
         made = object.__new__(Handle.array_type)
         made._np = result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator as python_operator
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from .elementwise import FAST_SCALARS, binary, general, unary
 from .fallback import by_numpy
 from .making import of_small
 from .small import GENERAL, at_once
+from .spread import place_of
 from .views import Handle
 
 
@@ -55,8 +57,19 @@ class Operators(Handle):
     def __index__(self) -> int:
         return self._array().__index__()
 
-    def item(self, *args: Any) -> Any:
-        """An element as a Python number."""
+    def item(self: Any, *args: Any) -> Any:
+        """An element as a Python number; of an array on ranks its owner tells it to the others."""
+        if place_of(self) is not None and self.ndim:
+            where = args[0] if len(args) == 1 else args
+            if not isinstance(where, tuple):
+                place = index(where)
+                if not -self.size <= place < self.size:
+                    raise IndexError(f"index {place} is out of bounds for size {self.size}")
+                where = np.unravel_index(place % self.size, self.shape)
+            elif not where and self.size == 1:
+                where = (0,) * self.ndim
+            if len(where) == self.ndim:
+                return self[tuple([index(k) for k in where])].item()
         return self._array().item(*args)
 
     def tolist(self) -> Any:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.world import current_world
 from ..config import config
 from ..context.call_sites import user_site
@@ -29,21 +30,11 @@ from ..plan.exchange import gathered_box
 from ..plan.shares import intervals_of
 from . import making
 from .elementwise import FAST_SCALARS
-from .views import MOST_PIECES, Cell, Handle
+from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]
 
-PATIENCE = 4
-"""How many pieces of a value are asked for before any is brought."""
-SCATTERED = 8
-"""How many tiles are brought before all of a modest array is."""
-MOST = 1 << 17
-"""The elements of the largest tile."""
-MODEST = 1 << 18
-"""Up to how many elements a whole array is brought."""
-GROWTH = 8
-KEPT = 4
 _MASK = (1 << 64) - 1
 _NAMED = hash((0x7069, 0x6563))
 
@@ -90,10 +81,10 @@ class Tiles:
         size = prod([high - low for low, high in box])
         last = self.last
         if last is None or _goes_on(last, box):
-            self.budget = min(max(self.budget, size) * GROWTH, MOST)
+            self.budget = min(max(self.budget, size) * policy.limits.growth, policy.limits.brought)
         else:
-            self.budget = max(size, self.budget // GROWTH)
-        if self.brought > SCATTERED and view.base.size <= MODEST:
+            self.budget = max(size, self.budget // policy.limits.growth)
+        if self.brought > policy.limits.pieces and view.base.size <= policy.limits.brought:
             return tuple([(0, n) for n in shape])
         found = list(box)
         room = max(self.budget, size)
@@ -114,7 +105,7 @@ class Tiles:
         """The elements of a box, kept. Collective."""
         array = gathered_box(node, box)
         self.last = box
-        self.held = [(box, array), *self.held[: KEPT - 1]]
+        self.held = [(box, array), *self.held[: policy.limits.tiles - 1]]
         return array
 
 
@@ -195,7 +186,7 @@ def present(cell: Cell, view: Geometry) -> Array | None:
         if found is not None:
             return found
     tiles.asked += 1
-    if tiles.asked < PATIENCE:
+    if tiles.asked < policy.limits.patience:
         return None
     box = _box_of(view)
     if box is None:
@@ -216,20 +207,20 @@ def _settled(cell: Cell) -> bool:
             return False
         node = node.args[0]
     cell.pieces += 1
-    if cell.pieces < MOST_PIECES:
+    if cell.pieces < policy.limits.pieces:
         return False
     del node  # or the old version would be in somebody's hands, and be copied
     cell.settle()
     tiles = _tiles(cell)
     if tiles is not None:
-        tiles.asked = PATIENCE
+        tiles.asked = policy.limits.patience
     return True
 
 
 def whole(cell: Cell) -> Array | None:
     """All of a modest array, in hand on every rank, once index arrays have picked from it often; else ``None``."""
     shape = cell.geometry.shape
-    if cell.geometry.size > MODEST or config.small <= 1:
+    if cell.geometry.size > policy.limits.brought or config.small <= 1:
         return None
     tiles = _tiles(cell)
     if tiles is None:
@@ -237,7 +228,7 @@ def whole(cell: Cell) -> Array | None:
     found = tiles.all_of(shape)
     if found is None:
         tiles.asked += 1
-        if tiles.asked >= PATIENCE:
+        if tiles.asked >= policy.limits.patience:
             found = tiles.bring(cell.node, tuple([(0, n) for n in shape]))
     return found
 

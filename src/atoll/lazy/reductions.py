@@ -9,13 +9,14 @@ a dtype that NumPy would choose or that was asked for. ``initial`` joins the res
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from .. import policy
+from ..context.caches import Memo, remembered
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, mark_of, node_of
@@ -59,7 +60,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
     return _axes(axis, ndim)
 
 
-@lru_cache(4096)
+@remembered
 def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:
     if axis is None:
         return tuple(range(ndim))
@@ -69,7 +70,7 @@ def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | No
         return None
 
 
-@lru_cache(4096)
+@remembered
 def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dtype[Any] | None:
     """The dtype in which to fold, or ``None`` where NumPy has to say."""
     if ufunc is np.logical_and or ufunc is np.logical_or:
@@ -107,20 +108,21 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
     return Node(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
 
 
-_AT_ONCE = 1 << 22
-
-
 def _truths(handle: Any) -> Any:
     """The truth values of an array that are in memory, and so few that NumPy has looked at them
     before a plan is found; else ``None``."""
     geometry: Geometry = handle._geometry
-    if geometry.dtype != _BOOL or not 0 < geometry.size <= _AT_ONCE or not geometry.ndim:
+    if (
+        geometry.dtype != _BOOL
+        or not 0 < geometry.size <= policy.limits.truths
+        or not geometry.ndim
+    ):
         return None
     node = handle._cell.node
     return handle._array() if node.value is not None and node.place is None else None
 
 
-_folds: dict[Any, Form] = {}
+_folds: Memo[Any, Form] = Memo()
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
@@ -207,8 +209,6 @@ def reduce(
     node = folds.fold(FOLDS[ufunc], operand, form, axes, keepdims, site)
     # The code of a node that lies on ranks may say where.
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
-        if len(_folds) >= 4096:
-            _folds.clear()
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
         found = node.op, form, node.params, node.name, code, mark

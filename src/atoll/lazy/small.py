@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from .making import from_numpy, of_small, present
 from .views import Handle
 
 GENERAL = object()
 """What is answered where the call has to take the general way."""
 
-LONGEST = 32
-"""Up to how many numbers of a list are looked at."""
 
 ndarray = np.ndarray
 _scalars = {np.dtype(code).type for code in np.typecodes["All"]}
@@ -173,7 +172,9 @@ def _inside(value: Any, kind: type, owners: Owners, seen: list[Handle]) -> Any:
         return small
     if kind in PASSED:
         return value
-    if (kind is list or kind is tuple) and (len(value) <= LONGEST or type(value[0]) is own):
+    if (kind is list or kind is tuple) and (
+        len(value) <= policy.limits.numbers or type(value[0]) is own
+    ):
         if PASSED.issuperset(map(type, value)):
             return value
         made = []

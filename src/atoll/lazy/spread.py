@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.world import World, current_world
 from ..config import config
 from ..errors import WorldError
@@ -43,13 +44,6 @@ def world_of(values: Iterable[Any]) -> World | None:
             )
         found = place.world
     return None if not free() else found
-
-
-SHORT_LIST = 16
-"""Of lists of up to so many values each value is said, of longer ones a digest."""
-
-DECIDING = 1 << 18
-"""Up to how many elements an array that every rank has yet to compute is computed to be compared."""
 
 
 def in_step(world: World, name: str, *facts: Any) -> None:
@@ -89,7 +83,9 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
         words = f"{dtype_words(lies.dtype)} {lies.shape}"
         if place is not None or Handle.any_deferred((fact,), {}):
             return words
-        decides = lies.dtype.kind in "biu" and (lies.size <= DECIDING or fact._np is not None)
+        decides = lies.dtype.kind in "biu" and (
+            lies.size <= policy.limits.brought or fact._np is not None
+        )
         return words + _digest(fact._array()) if decides or debug else words
     if isinstance(fact, np.ndarray):
         words = f"{dtype_words(fact.dtype)} {fact.shape}"
@@ -104,7 +100,7 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
     if isinstance(fact, float | complex | np.inexact):
         return repr(fact) if debug else kind.__name__
     if isinstance(fact, list | tuple):
-        if len(fact) > SHORT_LIST:
+        if len(fact) > policy.limits.listed:
             plain = set(map(type, fact)) <= {int, bool}
             each = fact if plain else [_said(part, exact, debug) for part in fact]
             return f"{len(fact)} values #{zlib.crc32(repr(each).encode()):08x}"

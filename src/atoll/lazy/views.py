@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..comm.in_step import is_same
 from ..comm.world import World, current_world
 from ..context import statistics
@@ -35,19 +36,8 @@ from ..ops.fingerprint import of_text
 from ..plan.exchange import gather
 from .evaluate import evaluate, fingerprint_of
 
-WEIGHT_LIMIT = 600
-"""What is heavier is evaluated at once."""
-NEAR_LIMIT = windows.HEAVY
-"""What is heavier is evaluated where something was too heavy before."""
-LIGHT_LIMIT = 30
-"""What is heavier is evaluated at the waist of a loop whose turns make it too heavy all at once."""
 reference = weakref.ref
 _MASK = (1 << 64) - 1
-MOST_PIECES = 8
-
-
-MOST_CUTS = 1024
-"""How many lines are remembered."""
 
 
 class Cut(NamedTuple):
@@ -78,7 +68,7 @@ def _cuts_of(node: Node) -> dict[int, Cut]:
 
 
 def too_heavy(node: Node) -> bool:
-    """Whether a node above ``LIGHT_LIMIT`` shall be evaluated at once, or what it is made of.
+    """Whether a node above ``policy.limits.light`` operations shall be evaluated at once, or what it is made of.
 
     A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
     each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
@@ -94,26 +84,30 @@ def too_heavy(node: Node) -> bool:
         known = places.get(site_number(node.site))
         if known is not None and node.weight > known.limit:
             return True
-    if node.weight <= WEIGHT_LIMIT:
+    if node.weight <= policy.limits.pending:
         return False
     with turn.lock:
         _weigh_again(node)
-    return node.weight > WEIGHT_LIMIT
+    return node.weight > policy.limits.pending
 
 
 def _cut_here_again(node: Node, waist: Waist | None) -> None:
     """Remember where a loop was cut, or where that is better done the next time."""
     places = _cuts_of(node)
-    line, found = site_number(node.site), Cut(None, NEAR_LIMIT)
+    line, found = site_number(node.site), Cut(None, policy.limits.near)
     after = None if waist is None else site_number(waist.after)
     known = None if after is None else places.get(after)
-    if waist is not None and after is not None and (known is None or known.limit > LIGHT_LIMIT):
+    if (
+        waist is not None
+        and after is not None
+        and (known is None or known.limit > policy.limits.light)
+    ):
         line = after
-        limit = NEAR_LIMIT if known is None else LIGHT_LIMIT
+        limit = policy.limits.near if known is None else policy.limits.light
         found = Cut(site_number(waist.line), limit)
     elif node.site is None:
         return
-    if len(places) >= MOST_CUTS and line not in places:
+    if len(places) >= policy.limits.plans and line not in places:
         del places[next(iter(places))]  # the one that was added first; the same on all ranks
     places[line] = found
 
@@ -159,10 +153,10 @@ def _cut(nodes: Sequence[Node]) -> None:
             line = known.waist
             evaluate(statistics.chosen(lambda: in_hand(first, line)) or ())
             _weigh_again(first)
-        if first.weight <= NEAR_LIMIT:
+        if first.weight <= policy.limits.near:
             return
     home = first.place
-    heavy = first.weight > WEIGHT_LIMIT
+    heavy = first.weight > policy.limits.pending
     if home is None or home.world.size == 1:
         others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
         together = [*nodes, *[cell.node for cell in others]]
@@ -349,7 +343,7 @@ class Cell:
     def is_used_by_pieces(self) -> bool:
         """Whether short views have been recorded so often that it is better to compute, or copy, all of it."""
         self.pieces += 1
-        if self.pieces < MOST_PIECES:
+        if self.pieces < policy.limits.pieces:
             return False
         self.pieces = 0
         return True
@@ -440,7 +434,7 @@ class Cell:
                     del node
                     self.settle()
                     self.sites = {place}
-                    if type(value) is Node and value.weight > NEAR_LIMIT:
+                    if type(value) is Node and value.weight > policy.limits.near:
                         _weigh_again(value)
                 else:
                     sites.add(place)
@@ -455,7 +449,7 @@ class Cell:
             else:
                 self.node = update(self.node, region, value, mask, site)
             self.node.holders += 1
-            if self.node.weight > NEAR_LIMIT and too_heavy(self.node):
+            if self.node.weight > policy.limits.near and too_heavy(self.node):
                 cut((self.node,))
                 self.sites = None
 

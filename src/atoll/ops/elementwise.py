@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..context.caches import Memo
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
 from ..graph.node import Form, Node, Site, coded, mark_of, node_of
 from .table import CALL, CAST, FILL, READ, UPDATE
@@ -40,9 +41,9 @@ class Loop:
 
 
 Loops = tuple[Loop, ...]
-_loops: dict[Any, Loops] = {}
-_shapes: dict[Any, tuple[int, ...]] = {}
-_results: dict[Any, Geometry] = {}
+_loops: Memo[Any, Loops] = Memo()
+_shapes: Memo[Any, tuple[int, ...]] = Memo("geometries")
+_results: Memo[Any, Geometry] = Memo("geometries")
 NATIVE = "?bhilqBHILQefdFD"
 """The dtypes that kernels can hold."""
 
@@ -65,14 +66,11 @@ def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:
         found = _by_dtypes.get(same)
         if found is None:
             found = _by_dtypes[same] = tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
-        for memo in (_loops, _by_dtypes):  # structured dtypes are without number
-            if len(memo) > 65536:
-                memo.clear()
         _loops[key] = found
     return found
 
 
-_by_dtypes: dict[Any, Loops] = {}
+_by_dtypes: Memo[Any, Loops] = Memo()
 
 
 def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
@@ -86,8 +84,6 @@ def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
             raise ValueError(
                 f"operands could not be broadcast together with shapes {text} "
             ) from None
-        if len(_shapes) > 65536:
-            _shapes.clear()
         _shapes[shapes] = found
     return found
 
@@ -102,8 +98,6 @@ def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geo
     found = _results.get(key)
     if found is None:
         shape = broadcast_shape(tuple([g.shape for g in geometries]))
-        if len(_results) > 65536:
-            _results.clear()
         found = _results[key] = dense(shape, dtype, kept_order(shape, geometries))
     return found
 

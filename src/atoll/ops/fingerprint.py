@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from ..context.caches import remembered
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
@@ -33,7 +33,7 @@ def of_text(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def of_layout(layout: Layout) -> int:
     """The fingerprint of a layout: of its shape, its axes and who sits where."""
     return of_text(repr(layout._identity()))
@@ -160,5 +160,5 @@ def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
     return outlined(order, roots).of(order)
 
 
-dtype_words = lru_cache(256)(str)
+dtype_words = remembered(str)
 """A dtype in words, which NumPy finds anew at each asking."""

@@ -18,8 +18,10 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
+from .. import policy
 from ..comm.world import current_world
 from ..config import config
+from ..context.caches import Memo
 from ..context.call_sites import Site
 from ..graph.node import Node
 from .table import CAST
@@ -39,15 +41,7 @@ _ROUNDED = frozenset({"multiply", "divide", "absolute", "square", "sqrt"})
 """Of complex numbers these depend on how memory is laid out."""
 _CASTS = {"b": "?bhilqBHILQfd", "i": "?bhilqBHILQfd", "u": "?bhilqBHILQfd", "f": "?ilqfd"}
 """Which kinds are converted to which in a way that is settled wherever an element stands."""
-_NODES = 8
-_BYTES = 64
-"""How large a result may be: so many bytes for each element that is small, 1.9 MB if nothing is said."""
-_SPARED = 25
-"""How much memory a loop of several operations may spare and still be no gain: bytes for each element that is small."""
-_LINES = 1024
 _ENOUGH = 2
-_FIRST, _MOST = 64, 1024
-"""How often a line is not recorded before it is looked at again: at first, and at most."""
 
 
 class Line:
@@ -63,14 +57,14 @@ class Line:
         """How often it was recorded without credit since the last one."""
         self.left = 0
         """How often it is still left to NumPy."""
-        self.turns = _FIRST
+        self.turns = policy.limits.ignored[0]
 
     def recorded(self) -> None:
         """It was recorded: if it is not the first time without credit, all is lost."""
         self.pending += 1
-        if self.pending > _NODES:
+        if self.pending > policy.limits.pieces:
             self.pending = self.credit = 0
-            self.turns = _FIRST
+            self.turns = policy.limits.ignored[0]
 
     def credited(self) -> None:
         """What was recorded was no gain."""
@@ -81,10 +75,10 @@ class Line:
         self.credit += 1
         if self.credit >= _ENOUGH:
             self.left = self.turns
-            self.turns = min(2 * self.turns, _MOST)
+            self.turns = min(2 * self.turns, policy.limits.ignored[1])
 
 
-lines: dict[int | None, dict[tuple[int, int], Line]] = {}
+lines: Memo[int | None, Memo[tuple[int, int], Line]] = Memo()
 """By the mark of the operation, and then by the place in the program."""
 
 
@@ -112,14 +106,10 @@ def credit(nodes: Sequence[Node]) -> None:
             continue
         known = lines.get(mark)
         if known is None:
-            if len(lines) >= _LINES:
-                lines.clear()
-            known = lines[mark] = {}
+            known = lines[mark] = Memo()
         place = id(site[0]), site[1]
         line = known.get(place)
         if line is None:
-            if len(known) >= _LINES:
-                known.clear()
             line = known[place] = Line(site[0])
         line.credited()
 
@@ -137,15 +127,15 @@ def without_gain(order: Sequence[Node], kept: Sequence[int]) -> list[int]:
             if place in kept:
                 return []
             continue
-        if len(order) > _NODES or not _is_agreed(node):
+        if len(order) > policy.limits.pieces or not _is_agreed(node):
             return []
         calls.append(place)
         nbytes = node.geometry.size * node.geometry.dtype.itemsize
-        if nbytes > _BYTES * small or node.geometry.size < small:
+        if nbytes > policy.limits.light_bytes * small or node.geometry.size < small:
             return []
         if place not in kept:
             spared += 2 * nbytes
-    return calls if spared <= _SPARED * small else []
+    return calls if spared <= policy.limits.spared_bytes * small else []
 
 
 def _divides_by_number(node: Node) -> bool:

@@ -11,7 +11,9 @@ import itertools
 from math import prod
 from typing import Any
 
+from .. import policy
 from ..comm.world import World
+from ..context.caches import Memo
 from ..graph.geometry import Geometry, dense
 from ..graph.interned import Interned
 from ..graph.node import Node, coded
@@ -19,7 +21,7 @@ from ..layout import Layout
 from ..layout.axes import Axis, BlockAxis
 
 _numbers = itertools.count()
-_places: Interned[Place] = Interned(4096)
+_places: Interned[Place] = Interned("memo")
 
 
 class Place:
@@ -38,7 +40,7 @@ class Place:
         """Whether a fold over all axes gives every rank the value."""
         self.held_once = layout.copies == 1 and not any(axis.overlaps for axis in layout.axes)
         """Whether no two ranks hold the same element."""
-        self.read: dict[int, Place | None] = {}
+        self.read: Memo[int, Place | None] = Memo()
         """Where views that were read lie, by their numbers."""
         self.is_boxes = layout.is_block and not self.padded
         """Whether there are but blocks, without padding."""
@@ -91,15 +93,15 @@ class Place:
         return f"Place({self.layout!r})"
 
 
-_LOPSIDED = 1.75
-"""From how many even shares on one share is too large; two ranks have two of them at most."""
-
-
 def _is_lopsided(layout: Layout) -> bool:
     largest = _largest_share(layout)
-    if layout.copies > 1 or largest * layout.processes <= _LOPSIDED * prod(layout.shape):
+    if layout.copies > 1 or largest * layout.processes <= policy.limits.lopsided * prod(
+        layout.shape
+    ):
         return False
-    return largest > _LOPSIDED * _largest_share(Layout.default(layout.shape, layout.processes))
+    return largest > policy.limits.lopsided * _largest_share(
+        Layout.default(layout.shape, layout.processes)
+    )
 
 
 def _largest_share(layout: Layout) -> int:
@@ -121,16 +123,15 @@ def is_dense_share(leaf: Node) -> bool:
 def placed_view(place: Place, view: Geometry) -> Place | None:
     """The place of a view of an array that lies at ``place``."""
     key = (place.number, view.number)
-    if key in _views:
-        return _views[key]
+    found = _views.get(key, _views)
+    if found is not _views:
+        return found  # type: ignore[return-value]
     try:
         layout = (
             _layout_of_view(place.layout, view) if view.size else _layout_of_nothing(place, view)
         )
     except _NoRuleError:
         layout = _layout_of_reshape(place.layout, view)
-    if len(_views) > 16384:
-        _views.clear()
     found = _views[key] = Place.of(layout, place.world)
     return found
 
@@ -149,7 +150,7 @@ def _layout_of_reshape(layout: Layout, view: Geometry) -> Layout:
     return Layout.default(view.shape, size)
 
 
-_views: dict[tuple[int, int], Place | None] = {}
+_views: Memo[tuple[int, int], Place | None] = Memo("geometries")
 
 
 def is_permutation(view: Geometry) -> bool:
@@ -272,8 +273,6 @@ def crosses(view: Geometry) -> bool:
     """Whether a view is no choice along axes: a reshape, or a diagonal."""
     known = _crossing.get(view.number) if view.number >= 0 else None
     if known is None:
-        if len(_crossing) > 16384:
-            _crossing.clear()
         axes = view.axes
         used = [axis for _, steps in axes or () for axis, _ in steps]
         known = axes is None or len(used) > len(set(used)) or any(len(s) > 1 for _, s in axes)
@@ -282,7 +281,7 @@ def crosses(view: Geometry) -> bool:
     return known
 
 
-_crossing: dict[int, bool] = {}
+_crossing: Memo[int, bool] = Memo("geometries")
 
 
 def place_of(node: Node) -> Place | None:
@@ -297,8 +296,6 @@ def place_of_read(home: Place, view: Geometry) -> Place | None:
     found = placed_view(home, view)
     if found is not None and found.padded:
         found = without_padding(found)
-    if len(home.read) > 4096:
-        home.read.clear()
     home.read[view.number] = found
     return found
 
@@ -309,14 +306,13 @@ def place_of_broadcast(node: Node) -> Place | None:
     largest: Place = max(placed, key=lambda arg: arg.geometry.size).place
     shape = node.geometry.shape
     key = (largest.number, shape)
-    if key not in _broadcast:
-        if len(_broadcast) > 16384:
-            _broadcast.clear()
-        _broadcast[key] = Place.of(largest.layout.unpadded().broadcast(shape), largest.world)
-    return _broadcast[key]
+    lies: Any = _broadcast.get(key, _broadcast)
+    if lies is _broadcast:
+        lies = _broadcast[key] = Place.of(largest.layout.unpadded().broadcast(shape), largest.world)
+    return lies  # type: ignore[no-any-return]
 
 
-_broadcast: dict[tuple[int, tuple[int, ...]], Place | None] = {}
+_broadcast: Memo[tuple[int, tuple[int, ...]], Place | None] = Memo()
 
 
 def without_padding(place: Place) -> Place | None:

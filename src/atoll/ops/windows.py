@@ -20,19 +20,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, ClassVar
 
+from .. import policy
 from ..comm.world import World
+from ..context.caches import remembered
 from ..context.call_sites import Site, line_of
 from ..context.divergence import StepLog, opened
 from ..graph.node import Node
 from .placement import place_of
 
-line = lru_cache(4096)(line_of)
-
-HEAVY = 150
-"""What is heavier is better computed together with all else that is pending: it would soon be computed again."""
+line = remembered(line_of)
 
 
 class Window:
@@ -93,7 +91,9 @@ def taken(log: StepLog) -> list[Node]:
         return []
     nodes = [node for node in window.nodes if node.value is None]
     for node in nodes:
-        if node.weight > HEAVY:  # what it counts lies on ranks, so it is the same on all of them
+        if (
+            node.weight > policy.limits.near
+        ):  # what it counts lies on ranks, so it is the same on all of them
             lies = next(arg.place for arg in node.args if type(arg) is Node and arg.place)
             return Evaluation.with_others(lies.world, nodes)
     return nodes

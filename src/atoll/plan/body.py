@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..backend.llvm.spec import Instruction, Reduction
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation
@@ -30,9 +31,6 @@ from .shares import Intervals, intervals_of, local_geometry
 from .symbolic import Number, dense_shape
 
 Box = tuple[tuple[int, int], ...]
-
-
-_DEEP = 40
 
 
 class SplitBoxError(Exception):
@@ -407,7 +405,7 @@ class Body:
             return found
         known = self._values.get(key)
         if known is None:
-            if node.weight > _DEEP:
+            if node.weight > policy.limits.kernel_reads:
                 self._from_below(node, outer)
             known = self._values[key] = self._value(node, outer)
         return known

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import policy
 from ..graph.node import Node
 from .symbolic import dense_shape
-
-_DEEP = 40
 
 
 def unshaped(
@@ -78,7 +77,7 @@ def unshape_reductions(
             and not node.op.finds_position
             and len(node.params[0]) == node.args[0].geometry.ndim
         ):
-            if node.weight > _DEEP:
+            if node.weight > policy.limits.kernel_reads:
                 for below in order:  # operands first, so that no call goes deep
                     unshaped(below, memory, scalar_of)
             inner = unshaped(node.args[0], memory, scalar_of)

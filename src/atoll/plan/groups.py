@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from .. import policy
 from ..ops.placement import Place
 from . import reasons
 from .statements import Statement
-
-MAX_STATEMENTS = 12
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +72,6 @@ def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
         return reasons.OTHER_LAYOUT
     if not all(statement.reads[source] for source in needs):
         return reasons.OTHER_INDICES
-    if len(group.statements) >= MAX_STATEMENTS:
-        return reasons.FULL.format(statements=MAX_STATEMENTS)
+    if len(group.statements) >= policy.limits.kernel_statements:
+        return reasons.FULL.format(statements=policy.limits.kernel_statements)
     return ""

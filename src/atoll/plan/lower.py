@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..backend.llvm.block import rounds
 from ..backend.llvm.spec import Instruction, KernelSpec, Operand, Reduction
 from ..graph.geometry import Geometry
@@ -31,9 +32,6 @@ from .shares import intervals_of
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
 from .symbolic import function, greatest, least
-
-CHUNK_ELEMENTS = 1 << 15
-_LONGEST_RUN = 16
 
 
 def bodies_of(
@@ -340,7 +338,7 @@ def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
 
     Then the loop is left out, and a vector of elements is written as several vectors.
     """
-    if len(loops) < 2 or body.reductions or loops[-1].extent > _LONGEST_RUN:
+    if len(loops) < 2 or body.reductions or loops[-1].extent > policy.limits.unrolled:
         return 1
     inner, outer = loops[-1], loops[-2]
     if any(i.op == "index" and int(i.args[0].real) in inner.axes for i in body.instructions):
@@ -442,10 +440,10 @@ def _assemble(
     chunk = (
         extents[0]
         if shared
-        else greatest(1, least(extents[0], CHUNK_ELEMENTS // greatest(inner, 1)))
+        else greatest(1, least(extents[0], policy.limits.chunk // greatest(inner, 1)))
     )
     if _is_flat(body, loops):
-        chunk = CHUNK_ELEMENTS
+        chunk = policy.limits.chunk
         chunks = -(-prod(extents) // chunk)
     else:
         chunks = -(-extents[0] // chunk)

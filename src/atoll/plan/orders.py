@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 
+from .. import policy
 from ..backend.llvm.block import rounds
 from ..backend.llvm.levels import arguments, whole
 from ..backend.llvm.spec import Reduction
 from ..graph.geometry import Geometry
 from .body import Body
-from .split_reductions import ENOUGH, LONG
+from .split_reductions import FEWEST
 from .symbolic import Number
 
 Order = tuple[int, ...]
@@ -77,9 +78,9 @@ def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) ->
     for k in order:
         if k not in axes:
             outside *= extents[k]
-            if outside >= ENOUGH:
+            if outside >= policy.limits.pieces:
                 return -1
-        elif extents[k] >= LONG:
+        elif extents[k] >= FEWEST * policy.limits.slab_rows:
             return k
     return -1
 

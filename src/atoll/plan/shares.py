@@ -18,6 +18,7 @@ from itertools import product
 from typing import Any, NoReturn
 
 from ..comm.world import World
+from ..context.caches import Memo
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
@@ -211,9 +212,8 @@ def intervals_of(place: Any, rank: int) -> Intervals | None:
         loose: LooseLayout = place.layout
         return loose.box(rank) if loose.is_block else None
     key = (place.number, rank)
-    if key not in _intervals:
-        if len(_intervals) > 16384:
-            _intervals.clear()
+    known: Any = _intervals.get(key, _intervals)
+    if known is _intervals:
         found: list[tuple[int, int]] = []
         contiguous = True
         for part in place.layout.region(rank):
@@ -224,11 +224,11 @@ def intervals_of(place: Any, rank: int) -> Intervals | None:
             else:
                 contiguous = False
                 break
-        _intervals[key] = tuple(found) if contiguous else None
-    return _intervals[key]
+        known = _intervals[key] = tuple(found) if contiguous else None
+    return known  # type: ignore[no-any-return]
 
 
-_intervals: dict[tuple[int, int], Intervals | None] = {}
+_intervals: Memo[tuple[int, int], Intervals | None] = Memo()
 
 
 def common(one: Intervals, other: Intervals) -> Intervals | None:

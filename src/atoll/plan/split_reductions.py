@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..backend.llvm.spec import Instruction, KernelSpec, Operand, Reduction
 from ..graph.op import named
 from ..ops.table import code_of
@@ -26,15 +27,8 @@ from .body import Body, Memory, Registers
 from .launches import Launch, Loop
 from .symbolic import Number, dense_shape, function
 
-ENOUGH = 8
-"""How many chunks are enough without slabs."""
-_MOST = 64
-_FEWEST = 4
-_ROWS = 16
-LONG = _FEWEST * _ROWS
-"""The fewest rows that can be cut."""
-_RESULTS = 1 << 16
-_WORK = 1 << 16
+FEWEST = 4
+"""How many slabs are worth a second launch."""
 
 
 def slab_count(rows: int, results: int, work: int) -> int:
@@ -42,7 +36,9 @@ def slab_count(rows: int, results: int, work: int) -> int:
 
     If possible, they are equally long: what is left over is shared out to nobody.
     """
-    most = min(_MOST, rows // _ROWS, _RESULTS // max(results, 1), work // _WORK)
+    limits = policy.limits
+    least = limits.slab_work
+    most = min(limits.slabs, rows // limits.slab_rows, least // max(results, 1), work // least)
     for count in range(most, most // 2, -1):
         if rows % count == 0:
             return count
@@ -97,7 +93,7 @@ def cut_into_slabs(
     results = [_kept(loops, r) for r in cut]
     many = max([prod([one.extent for one in kept]) for kept in results])
     count = function(slab_count, loop.extent, many, prod([one.extent for one in loops]))
-    if count < _FEWEST:
+    if count < FEWEST:
         return None
     height = loop.extent // count
     left = loop.extent - count * height
@@ -127,7 +123,7 @@ def _place(loops: list[Loop], partial: list[Reduction]) -> int:
         if any(loop.axis in r.axes for r in partial):
             return place
         outside *= loop.extent
-        if outside >= ENOUGH:
+        if outside >= policy.limits.pieces:
             return -1
     return -1
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from .. import policy
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..ops.elementwise import is_native, parts_of
@@ -24,10 +25,6 @@ from .flattened import unshape_reductions
 from .hazards import reads_safely
 from .reasons import Chosen
 from .scattered import counts_locally
-
-MAX_OPERATIONS = 200
-MAX_STREAMS = 24
-_MOST_PIECES = 8
 
 
 @dataclass(slots=True)
@@ -140,7 +137,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                 mode = "base" if place == 0 else ("value", node.params[0].number)
                 if arg.op.is_update:
                     pieces = fresh.get(id(arg), 0)
-                    if place == 0 and 0 < pieces < _MOST_PIECES and _is_box(node):
+                    if place == 0 and 0 < pieces < policy.limits.pieces and _is_box(node):
                         fresh[id(node)] = pieces + 1
                     else:
                         stored.add(id(arg), reasons.ASSIGNED_ON)
@@ -209,10 +206,15 @@ def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -
                     heaviest = arg
             else:
                 leaves |= {hash((id(arg), node.params[0].number)) if node.op.is_view else id(arg)}
-        if heaviest is not None and (len(inside) > MAX_OPERATIONS or len(leaves) > MAX_STREAMS):
+        if heaviest is not None and (
+            len(inside) > policy.limits.kernel_operations
+            or len(leaves) > policy.limits.kernel_streams
+        ):
             stored.add(
                 id(heaviest),
-                reasons.GROWN.format(operations=MAX_OPERATIONS, streams=MAX_STREAMS),
+                reasons.GROWN.format(
+                    operations=policy.limits.kernel_operations, streams=policy.limits.kernel_streams
+                ),
             )
             inside, leaves = frozenset((id(node),)), frozenset((id(heaviest),))
             for arg in node.args:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
+from .. import policy
 from ..execute.program import Program
 from ..graph.geometry import Geometry
 from ..graph.node import Node
@@ -35,16 +36,13 @@ from .symbolic import Given, Number, Shape, Sheet, Unknown
 from .template_steps import Binding, LooseLaunch, LooseSteps, MovingStep
 from .template_traces import Sample, Skeleton, Twins
 
-MOST_TEMPLATES = 8
-"""How many templates a family keeps."""
-_PRICE = 8
-_CREDIT = 16 * _PRICE
-"""A template has to serve some traces to be worth its making: each one takes ``_PRICE`` from what
-a family has, each trace that is served gives one back."""
-
-
 PlanOf = Callable[[Twins, Any], Program]
 """Plans a trace, with a maker of steps for launches."""
+
+
+def _most_credit() -> int:
+    """What a family may have: making a template takes ``template_price`` of it, serving a trace gives one back."""
+    return 16 * policy.limits.template_price
 
 
 class Family:
@@ -55,7 +53,7 @@ class Family:
     def __init__(self, sample: Sample) -> None:
         self._samples = [sample]
         self._templates: list[Template] = []
-        self._credit = _CREDIT
+        self._credit = _most_credit()
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program for a trace, from the first template that fits."""
@@ -63,7 +61,7 @@ class Family:
         for place, template in enumerate(templates):
             program = template.bound(sample, order)
             if program is not None:
-                self._credit = min(self._credit + 1, _CREDIT)
+                self._credit = min(self._credit + 1, _most_credit())
                 if place:
                     templates.insert(0, templates.pop(place))
                 return program
@@ -79,13 +77,13 @@ class Family:
         step: type[MovingStep],
     ) -> Program | None:
         """The program for a trace, from a new template; ``None`` where there cannot be one."""
-        if self._credit < _PRICE:
+        if self._credit < policy.limits.template_price:
             return None
         self._samples = [*self._samples[-2:], sample]
         alike = [one for one in self._samples if one.is_like(sample)]
         if len(alike) < 2:  # it is not to be seen yet what moves
             return None
-        self._credit -= _PRICE
+        self._credit -= policy.limits.template_price
         skeleton = Skeleton(leaves, order, roots)
         template = None
         for tied in (False, True):
@@ -99,7 +97,7 @@ class Family:
                 return None
         if template is None:
             return None
-        self._templates = [template, *self._templates[: MOST_TEMPLATES - 1]]
+        self._templates = [template, *self._templates[: policy.limits.templates - 1]]
         return template.first
 
 

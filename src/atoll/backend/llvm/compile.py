@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...context import statistics
+from ...context.caches import Recent
 from ...context.threads import process_lock
 from . import cache
 from .kernel import Kernel
@@ -27,8 +27,6 @@ DRAFT_WORK = 1 << 25
 """Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
 LEAST_WORK = 1 << 15
 """What a call counts for at least."""
-KERNELS_KEPT = 1024
-"""How many kernels are known beside those that plans hold; the oldest are forgotten."""
 _QUICK, _BEST = 0, 3
 _SHELF = 32
 _DRAFT = "_draft"
@@ -67,7 +65,7 @@ class Compiler:
 
     def __init__(self, other: Machine | None = None) -> None:
         self._other = other
-        self._kernels: OrderedDict[KernelSpec | str, Kernel] = OrderedDict()
+        self._kernels: Recent[KernelSpec | str, Kernel] = Recent("kernels", "kernels_dropped")
         self._lock = process_lock
         self._newest: _Shelf | None = None
         self._functions: _Shelf | None = None
@@ -91,9 +89,6 @@ class Compiler:
                 if found is None:
                     draft = work <= DRAFT_WORK and self.machine.x86
                     found = self._make(spec, draft)
-                    if len(self._kernels) >= KERNELS_KEPT:
-                        self._kernels.popitem(last=False)
-                        statistics.add("kernels_dropped")
                     self._kernels[key] = found
         if found.draft and work > DRAFT_WORK:
             self.finish(found)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import policy
 from ...config import config
 from ...execute.arrays import allocate_array
 from ...graph.geometry import dense
@@ -27,8 +28,6 @@ Array = np.ndarray[Any, Any]
 CHUNK = 1 << 15
 _POSITIONS = np.dtype(np.int64)
 _TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "<2 x i64>"}
-_PARALLEL_FROM = 1 << 19
-"""The elements from which a second thread is of use."""
 
 _HEAD = """
 define void @NAME(ptr %block, i64 %first, i64 %last) {
@@ -284,7 +283,7 @@ def _function(what: str, size: int = 0) -> int:
 
 def _run(function: int, words: list[int], elements: int) -> None:
     block = np.array(words, np.int64)
-    threads = config.threads if elements >= _PARALLEL_FROM else 1
+    threads = config.threads if elements >= policy.limits.parallel else 1
     address: int = block.__array_interface__["data"][0]
     parallel_for(function, address, -(-elements // CHUNK), threads)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ... import policy
 from ...config import config
 from ...execute.parts import State, Step
 from ...execute.program import Combine
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .kernel import Kernel
     from .spec import KernelSpec
 
-_PARALLEL_FROM = 1 << 19  # elements times instructions below which one thread is quicker
 _LONG_ROW = 64
 _FOLDS = frozenset(
     {
@@ -173,7 +173,7 @@ class KernelStep:
             view[place] = numbers[number]
         if self.draft is not None:
             self._worked(self.draft)
-        if self.work < _PARALLEL_FROM or self.chunks == 1:
+        if self.work < policy.limits.parallel or self.chunks == 1:
             self.alone(self.pointer, 0, self.chunks)
         else:
             parallel_for(self.address, self.pointer, self.chunks, config.threads)
@@ -213,7 +213,7 @@ class KernelSteps:
             for step in steps
             for word, register, offset in step.patches
         ]
-        shares = [step.work >= _PARALLEL_FROM and step.chunks > 1 for step in steps]
+        shares = [step.work >= policy.limits.parallel and step.chunks > 1 for step in steps]
         table = [len(patches), len(steps)]
         for patch in patches:
             table += patch
@@ -309,7 +309,7 @@ def _work(launch: LaunchLike) -> int:
 
 def threads_of(launch: LaunchLike) -> int:
     """How many threads would run a launch now."""
-    threads = config.threads if _work(launch) >= _PARALLEL_FROM else 1
+    threads = config.threads if _work(launch) >= policy.limits.parallel else 1
     return min(threads, launch.chunks)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import policy
 from ...config import config
 from ...execute.arrays import allocate_array
 from ...graph.geometry import dense
@@ -36,7 +37,6 @@ OPERATIONS = ("add", "multiply", "maximum", "minimum")
 STRIP = 512
 _LINES = 4
 _ERRORS = ((OVERFLOW, "over"), (UNDERFLOW, "under"), (INVALID, "invalid"))
-_PARALLEL_FROM = 1 << 18
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -67,7 +67,7 @@ def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[
     source = array.__array_interface__["data"][0]
     block = np.array([0, source, made.address, outer, length, inner, strips], np.int64)
     codes = tuple([one.kind + str(one.itemsize) for one in (array.dtype, dtype)])
-    threads = config.threads if array.size >= _PARALLEL_FROM else 1
+    threads = config.threads if array.size >= policy.limits.parallel else 1
     function = _function(ufunc, *codes, inner > 1)
     parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
     return made, int(block[0])

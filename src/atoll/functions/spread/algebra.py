@@ -17,8 +17,9 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.sections import of_section, section_of
 from ...lazy.spread import world_of
+from ..blocks import arrays_of, call, into, world_among
 from .orthogonal import floats, of_each, singular_values, stack_of
-from .table import arrays_of, call, into, on_ranks, world_among
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
 

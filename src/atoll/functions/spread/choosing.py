@@ -11,7 +11,8 @@ from ...lazy import selecting, shaping
 from ...lazy.creation import asarray
 from ...lazy.spread import place_of
 from ...lazy.views import Handle
-from .table import arrays_of, by_blocks, call, into, on_ranks, world_among
+from ..blocks import arrays_of, by_blocks, call, into, world_among
+from .table import on_ranks
 
 
 @on_ranks(np.choose, np.ndarray.choose)

@@ -12,7 +12,8 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.fancy_indexing import small_or_spread
 from ...lazy.spread import place_of
-from .table import alike, arrays_of, call, line_of, on_ranks, total, world_among
+from ..blocks import alike, arrays_of, call, line_of, total, world_among
+from .table import on_ranks
 
 
 @on_ranks(np.bincount)

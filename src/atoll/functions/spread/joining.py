@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ... import policy
 from ...lazy import creation, shaping
 from ...lazy.creation import asarray
 from ...lazy.making import plain
 from ...lazy.spread import place_of
 from ...lazy.views import Handle
-from .table import arrays_of, call, into, on_ranks, world_among
+from ..blocks import arrays_of, call, into, world_among
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
-_MOST = 8
-"""Parts that are joined in one step."""
 
 
 @on_ranks(np.concatenate)
@@ -43,8 +43,11 @@ def concatenate(
         casting=casting,
     ).dtype
     parts = [part if part.dtype == kind else part.astype(kind) for part in parts]
-    while len(parts) > _MOST:
-        parts = [_joined(parts[k : k + _MOST], axis) for k in range(0, len(parts), _MOST)]
+    while len(parts) > policy.limits.pieces:
+        parts = [
+            _joined(parts[k : k + policy.limits.pieces], axis)
+            for k in range(0, len(parts), policy.limits.pieces)
+        ]
     return into(out, _joined(parts, axis))
 
 

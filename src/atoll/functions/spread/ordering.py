@@ -28,7 +28,8 @@ from ...lazy.fancy_indexing import numbered, small_or_spread
 from ...lazy.sections import section_of
 from ...lazy.spread import place_of, world_of
 from ...lazy.views import Handle
-from .table import arrays_of, by_blocks, call, line_of, on_ranks, small_or_there, world_among
+from ..blocks import arrays_of, by_blocks, call, line_of, small_or_there, world_among
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
 

@@ -34,8 +34,9 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.sections import of_section, result_layout, section_of
 from ...lazy.spread import world_of
+from ..blocks import arrays_of, call, every_rank, small_or_there, world_among
 from ..public import names
-from .table import Entry, arrays_of, call, every_rank, on_ranks, small_or_there, world_among
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
 _ANY = "fdFDbhilqBHILQ?"
@@ -93,7 +94,7 @@ def _as(kind: Any, parts: list[Any]) -> Any:
     return kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
 
 
-def _only_stacks(original: Callable[..., Any]) -> Entry:
+def _only_stacks(original: Callable[..., Any]) -> Callable[..., Any]:
     def entry(a: Any, *args: Any) -> Any:
         stack = stack_of(a)
         return NotImplemented if stack is None else of_each(original, *stack, *args)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...lazy.views import Handle
-from .table import call, into, on_ranks
+from ..blocks import call, into
+from .table import on_ranks
 
 
 def _with_out(name: str, place: int, casting: str = "same_kind") -> None:
@@ -31,7 +32,7 @@ def _with_out(name: str, place: int, casting: str = "same_kind") -> None:
 
 
 for _name, _place in (
-    ("take", 3), ("cumsum", 3), ("cumprod", 3), ("sum", 3), ("prod", 3), ("mean", 3), ("var", 3), ("max", 2),
+    ("sum", 3), ("prod", 3), ("mean", 3), ("var", 3), ("max", 2),
     ("min", 2), ("amax", 2), ("amin", 2), ("all", 2), ("any", 2), ("argmax", 2), ("argmin", 2), ("nansum", 3),
     ("nanprod", 3), ("nanmin", 2), ("nanmax", 2),
 ):  # fmt: skip
@@ -42,15 +43,3 @@ for _name, _place in (
 ):  # fmt: skip
     _with_out(_name, _place)
 _with_out("dot", 2, "no")
-
-
-@on_ranks(np.compress)
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    return (
-        NotImplemented if out is None else into(out, call("compress", condition, a, axis), "unsafe")
-    )
-
-
-@on_ranks(np.ndarray.compress)
-def compressed(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    return compress(condition, a, axis, out)

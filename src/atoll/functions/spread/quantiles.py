@@ -16,7 +16,8 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.making import plain
 from ...lazy.spread import in_step, world_of
-from .table import along, arrays_of, call, in_c_order, into, line_of, normal_axis, on_ranks
+from ..blocks import along, arrays_of, call, in_c_order, into, line_of, normal_axis
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,8 @@ import numpy as np
 from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.spread import place_of
-from .table import arrays_of, by_blocks, call, on_ranks, world_among
+from ..blocks import arrays_of, by_blocks, call, world_among
+from .table import on_ranks
 
 
 def _lines(one: Any, other: Any) -> tuple[Any, Any] | None:

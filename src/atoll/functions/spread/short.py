@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ...lazy.creation import asarray
 from ...lazy.elementwise import general
 from ...lazy.spread import world_of
 from ...ops.elementwise import is_native
-from .table import (
+from ..blocks import (
     along,
     arrays_of,
     by_blocks,
@@ -25,10 +24,10 @@ from .table import (
     into,
     line_of,
     normal_axis,
-    on_ranks,
     small_or_there,
     world_among,
 )
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
 NOTHING: Any = np._NoValue
@@ -450,20 +449,6 @@ def setfield(a: Any, val: Any, dtype: Any, offset: int = 0) -> Any:
         return field
     field[...] = val
     return None
-
-
-@on_ranks(np.ndarray.item)
-def item(a: Any, *args: Any) -> Any:
-    if len(args) == 1 and not isinstance(args[0], tuple):
-        place = index(args[0])
-        if not -a.size <= place < a.size:
-            raise IndexError(f"index {place} is out of bounds for size {a.size}")
-        args = np.unravel_index(place % a.size, a.shape)
-    elif len(args) == 1:
-        args = args[0]
-    if len(args) != a.ndim or a._np is not None:
-        return NotImplemented
-    return a[tuple([int(k) for k in args])].item()
 
 
 def vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:

@@ -1,6 +1,6 @@
 """Permutations and choices: an order is drawn, and elements are taken in it from their owners.
 
-NumPy shuffles whatever it is given in an order that depends on the length alone. Up to ``MOST``
+NumPy shuffles whatever it is given in an order that depends on the length alone. Up to ``known_order`` (see ``policy``)
 elements every rank draws that order, so that the values are NumPy's. A longer order is that of random words,
 one for each element, of which each rank draws its own; it is the same on any number of ranks, one
 included. The old functions always draw NumPy's order.
@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from ... import policy
 from ...comm.world import current_world
 from ...lazy import creation
 from ...lazy.creation import asarray
 from ...lazy.making import is_small
 from ...lazy.spread import in_step
 from ...lazy.views import Handle
-from .table import call, on_ranks
-
-MOST = 1 << 20
-"""Of how many elements every rank has the order."""
+from ..blocks import call
+from .table import on_ranks
 
 _Generator = np.random.Generator
 _State = np.random.RandomState
@@ -31,7 +30,7 @@ _State = np.random.RandomState
 
 def _order(generator: Any, length: int) -> Any:
     """The places of elements after a shuffle."""
-    if isinstance(generator, _Generator) and length > MOST:
+    if isinstance(generator, _Generator) and length > policy.limits.known_order:
         return call("argsort", generator.integers(0, 1 << 63, length), kind="stable")
     kind = _Generator if isinstance(generator, _Generator) else _State
     return asarray(kind.permutation(generator, length))
@@ -40,7 +39,10 @@ def _order(generator: Any, length: int) -> Any:
 def is_long(args: tuple[Any, ...]) -> bool:
     """Whether what is permuted is longer than an order that every rank has."""
     first = args[0] if args else 0
-    return max(getattr(first, "shape", None) or (first if isinstance(first, int) else 0,)) > MOST
+    return (
+        max(getattr(first, "shape", None) or (first if isinstance(first, int) else 0,))
+        > policy.limits.known_order
+    )
 
 
 def permutation(generator: Any, x: Any, axis: int = 0) -> Any:
@@ -94,7 +96,7 @@ def _cumulative(p: Any, length: int) -> Any:
     """The bounds of shares that are as wide as the probabilities."""
     if p.shape != (length,):
         raise ValueError("a and p must have same size")
-    if length <= MOST:
+    if length <= policy.limits.known_order:
         p = asarray(np.asarray(p, np.float64))
     if bool((p < 0).any()):
         raise ValueError("Probabilities are not non-negative")
@@ -111,7 +113,7 @@ def _different(generator: Any, length: int, shape: tuple[int, ...], shuffle: boo
         raise ValueError("Cannot take a larger sample than population when replace is False")
     if not isinstance(generator, _Generator):
         return asarray(_State.choice(generator, length, shape, False))
-    if length <= MOST or count <= min(length // 50, MOST):
+    if length <= policy.limits.known_order or count <= min(length // 50, policy.limits.known_order):
         return asarray(_Generator.choice(generator, length, shape, False, shuffle=shuffle))
     return call("reshape", _order(generator, length)[:count], shape)
 

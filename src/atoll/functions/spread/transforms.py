@@ -16,7 +16,8 @@ from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.making import is_small
 from ...lazy.spread import world_of
-from .table import along, call, into, normal_axis, on_ranks
+from ..blocks import along, call, into, normal_axis
+from .table import on_ranks
 
 Array = np.ndarray[Any, Any]
 fft: Any = np.fft

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ...context.caches import remembered
 from ...errors import BufferTypeError, ProtocolError
 from ...execute.halo import wrapped
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis
@@ -103,7 +103,7 @@ def is_legacy(version: str) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
+@remembered
 def description(layout: Layout, rank: int, legacy: bool) -> Description:
     """What ``rank`` says of a layout."""
     grid, orders = _grid(layout)
@@ -134,7 +134,7 @@ def description(layout: Layout, rank: int, legacy: bool) -> Description:
 # -- the grid ------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
+@remembered
 def _grid(layout: Layout) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """A row-major grid of all processes, and on each of its axes the layout's coordinates in order."""
     processes, own = layout.processes, layout.grid

@@ -1,0 +1,74 @@
+"""The two kinds of caches: :class:`Memo` forgets everything when it is full, :class:`Recent` its oldest entry.
+
+A cache may forget anything at any time, on each rank at another time: what it holds must follow from its key alone. Looking up
+is :meth:`dict.get`. A limit of ``policy`` bounds each cache, and ``atoll.stats()`` counts what is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from .. import policy
+from . import statistics
+
+Key = TypeVar("Key")
+Entry = TypeVar("Entry")
+Arguments = ParamSpec("Arguments")
+
+
+class Memo(dict[Key, Entry]):
+    """Facts that cost microseconds to work out again."""
+
+    __slots__ = ("_limit",)
+
+    def __init__(self, limit: str = "memo") -> None:
+        super().__init__()
+        self._limit = limit
+
+    def __setitem__(self, key: Key, entry: Entry) -> None:
+        if len(self) >= getattr(policy.limits, self._limit):
+            self.clear()
+            statistics.add("caches_full")
+        super().__setitem__(key, entry)
+
+    def only(self, key: Key, entry: Entry) -> Entry:
+        """The entry of a key: this one, or what another thread has put in meanwhile."""
+        if len(self) >= getattr(policy.limits, self._limit) and key not in self:
+            self.clear()
+            statistics.add("caches_full")
+        return super().setdefault(key, entry)
+
+
+class Recent(OrderedDict[Key, Entry]):
+    """What costs milliseconds to make: plans, kernels, types of messages. ``counted`` names the counter of what goes."""
+
+    def __init__(
+        self, limit: str, counted: str, ended: Callable[[Entry], object] | None = None
+    ) -> None:
+        super().__init__()
+        self._limit, self._counted, self._ended = limit, counted, ended
+
+    def __setitem__(self, key: Key, entry: Entry) -> None:
+        if key not in self and len(self) >= getattr(policy.limits, self._limit):
+            _, old = self.popitem(last=False)
+            statistics.add(self._counted)
+            if self._ended is not None:
+                self._ended(old)
+        super().__setitem__(key, entry)
+
+
+def remembered(function: Callable[Arguments, Entry]) -> Callable[Arguments, Entry]:
+    """A function of hashable arguments whose results are remembered."""
+    known: Memo[Any, Any] = Memo()
+
+    @wraps(function)
+    def look_up(*args: Any) -> Any:
+        found = known.get(args, known)
+        if found is known:
+            found = known[args] = function(*args)  # type: ignore[call-arg]
+        return found
+
+    return cast("Callable[Arguments, Entry]", look_up)

@@ -1,0 +1,203 @@
+"""What functions that ranks compute together are made of.
+
+There are three ways to write one:
+
+*compositions* of functions that are recorded or done by all ranks together;
+
+*blocks* (:func:`by_blocks`): NumPy's function on this rank's part of operands that lie alike, for what
+it does element by element;
+
+*lanes* (:func:`along`): NumPy's function along an axis, of which each rank has some lanes whole. Where
+there are fewer lanes than ranks, one lane after another is dealt out to all of them.
+
+What NumPy raises on one rank is raised on all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..collective import Section, even_line, even_rows, redistributed, reshaped
+from ..comm.in_step import allgather, bcast_object
+from ..comm.world import World
+from ..config import config
+from ..layout import Layout
+from ..lazy import shaping
+from ..lazy.creation import asarray
+from ..lazy.sections import of_section, result_layout, section_of
+from ..lazy.spread import world_of
+from ..lazy.views import Handle
+from ..ops.elementwise import is_native
+from .public import names
+
+Array = np.ndarray[Any, Any]
+LOCAL = 1 << 62
+"""As ``config.small``: whatever a user's function makes stays on this rank."""
+
+
+def in_c_order(handle: Any) -> None:
+    """The memory order of results that NumPy makes in C order, whatever they are made of."""
+
+
+def call(name: str, *args: Any, **options: Any) -> Any:
+    """A public function of ours, by name."""
+    return names[name](*args, **options)
+
+
+def arrays_of(*values: Any) -> list[Any] | None:
+    """The values as arrays; ``None`` if there is one of a dtype that cannot lie on ranks."""
+    made = [asarray(value) for value in values]
+    return made if all(is_native(one.dtype) for one in made) else None
+
+
+def given_in(values: Sequence[Any]) -> Iterator[Any]:
+    """Arguments, and what lists and tuples among them hold."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from given_in(value)
+        else:
+            yield value
+
+
+def world_among(*values: Any) -> World | None:
+    """The world of several ranks on which one of the values lies."""
+    return world_of([value for value in given_in(values) if isinstance(value, Handle)])
+
+
+def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
+    """``out`` with the result in it, or the result where there is no ``out``."""
+    if out is None or result is NotImplemented:
+        return result
+    if not hasattr(out, "dtype"):
+        return NotImplemented  # NumPy says what is wrong with it
+    made: Any = result if isinstance(result, Handle) else np.asarray(result)
+    if out.shape != made.shape:
+        raise ValueError(f"out: it has shape {out.shape}, the result has shape {made.shape}")
+    if not np.can_cast(made.dtype, out.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {made.dtype!r} to {out.dtype!r} according to the rule "
+            f"'{casting}'"
+        )
+    out[...] = made if isinstance(out, Handle) else np.asarray(made)
+    return out
+
+
+def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:
+    """What ``compute`` gives on this rank; an error of one rank is raised on all. Collective."""
+    result, error = None, None
+    try:
+        with config(small=LOCAL):
+            result = compute()
+    except Exception as found:
+        error = found
+    failed = allgather(world.communicator, np.array([error is not None]), what).reshape(-1)
+    if failed.any():
+        first = int(np.flatnonzero(failed)[0])
+        told = bcast_object(world.communicator, error, first, what)
+        raise error if error is not None else told
+    return result
+
+
+def alike(values: Sequence[Any], world: World) -> list[Section]:
+    """Sections of values broadcast to one shape, all lying as the first of that shape does."""
+    shape = np.broadcast_shapes(*[np.shape(value) for value in values])
+    sections: list[Section | None] = [None] * len(values)
+    layout: Layout | None = None
+    for number, value in enumerate(values):
+        if value.shape == shape:
+            section = section_of(value, world)
+            sections[number] = section
+            once = section.layout.copies == 1 and not section.layout.overlaps
+            if layout is None and once and not section.layout.is_replicated:
+                layout = section.layout
+    if layout is None:  # each element on one rank, so that what is counted counts once
+        layout = Layout(shape, "b" + "n" * (len(shape) - 1) if shape else "", size=world.size)
+    made = []
+    for value, found in zip(values, sections):
+        wide = section_of(shaping.broadcast_to(value, shape), world) if found is None else found
+        made.append(redistributed(wide, layout))
+    return made
+
+
+def by_blocks(
+    function: Callable[..., Any], values: Sequence[Any], world: World, *, agrees: bool = False
+) -> Any:
+    """``function`` of the values element by element, on this rank's blocks; an array, or several.
+
+    ``agrees`` where it may raise: then all ranks learn of it.
+    """
+    sections = alike(values, world)
+    blocks = [section.block for section in sections]
+    if agrees:
+        found = every_rank(world, lambda: function(*blocks), "whether a function raised")
+    else:
+        found = function(*blocks)
+    several = isinstance(found, tuple)
+    made = []
+    for block in found if several else (found,):
+        section = sections[0].with_block(np.asarray(block))
+        made.append(small_or_there(section, world))
+    return tuple(made) if several else made[0]
+
+
+def small_or_there(section: Section, world: World) -> Any:
+    """An array that lies as a section does; a small one lies everywhere."""
+    target = result_layout(section.shape, world)
+    return of_section(redistributed(section, target) if target.is_replicated else section, world)
+
+
+def lanes(handle: Any, axes: tuple[int, ...], world: World) -> Section:
+    """The lanes along some axes as rows, in even blocks of rows: (lanes, length)."""
+    kept = [k for k in range(handle.ndim) if k not in axes]
+    count = prod([handle.shape[k] for k in kept])
+    length = prod([handle.shape[k] for k in axes])
+    section = section_of(shaping.transpose(handle, (*kept, *axes)), world)
+    return reshaped(section, even_rows((count, length), world.size))
+
+
+def along(
+    handle: Any,
+    axes: tuple[int, ...],
+    world: World,
+    rows: Callable[[Array], Array],
+    line: Callable[[Any], Any],
+) -> Any:
+    """What NumPy makes of each lane along some axes, in the order of the other axes: (lanes, ...).
+
+    ``rows`` does it for an array of lanes; ``line`` for one lane that all ranks have in even
+    blocks, and gives an array that has the same shape for each.
+    """
+    kept = [k for k in range(handle.ndim) if k not in axes]
+    count = prod([handle.shape[k] for k in kept])
+    if count >= world.size:
+        section = lanes(handle, axes, world)
+        found = rows(section.block)
+        layout = even_rows((count, *found.shape[1:]), world.size)
+        return small_or_there(Section(found, layout, world.communicator), world)
+    turned = shaping.reshape(shaping.transpose(handle, (*kept, *axes)), (count, -1))
+    made = [asarray(line(turned[k])) for k in range(count)]
+    return call("stack", made)
+
+
+def line_of(value: Any, world: World) -> Section:
+    """The elements in C order, in even blocks."""
+    section = section_of(value, world)
+    return reshaped(section, even_line(section.layout.size, world.size))
+
+
+def total(array: Array, world: World, what: str) -> Array:
+    """The sum over all ranks of arrays of one shape, added in the order of the ranks. Collective."""
+    every = allgather(world.communicator, np.ascontiguousarray(array), what)
+    summed: Array = every.reshape(world.size, *array.shape).sum(0, dtype=array.dtype)
+    return summed
+
+
+def normal_axis(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that an argument ``axis`` names."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(np.lib.array_utils.normalize_axis_tuple(axis, ndim))

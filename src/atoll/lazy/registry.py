@@ -1,0 +1,41 @@
+"""The registry: every public name, and for each function and method of NumPy's the function that stands for it.
+
+The modules of ``functions/`` fill it when they are imported (by ``functions/public.py``); arrays ask it for
+their methods, and for what NumPy's dispatch hands to them. A function of NumPy's is entered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Registry:
+    """Public names, what computes each of them, and the functions by those of NumPy's that they stand for."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+        """Everything that is public, by name."""
+        self.kinds: dict[str, str] = {}
+        """By name: ``native``, ``data``, ``numpy`` (with a warning), or ``same`` (NumPy's own object)."""
+        self._functions: dict[Any, Callable[..., Any]] = {}
+
+    def publish(self, name: str, value: Any, kind: str, original: Any = None) -> None:
+        """Make ``value`` public under a name; ``original`` is NumPy's object of that name."""
+        self.names[name] = value
+        self.kinds[name] = kind
+        if original is not None:
+            self.enter(original, value)
+
+    def enter(self, original: Any, function: Callable[..., Any]) -> None:
+        """Let ``function`` stand for a function or method of NumPy's."""
+        entered = self._functions.setdefault(original, function)
+        if entered is not function:
+            raise ValueError(f"{original!r} has an implementation already: {entered!r}")
+
+    def find(self, original: Any) -> Callable[..., Any] | None:
+        """The function that stands for one of NumPy's; ``None`` where NumPy's is all there is."""
+        return self._functions.get(original)
+
+
+registry = Registry()

@@ -1,0 +1,132 @@
+"""The limits: the numbers that decide when to record, evaluate, store, share and forget.
+
+A limit decides how a value is computed, never which value: a program gives the same answers under any limits. All of
+them stand here, in one frozen value, in four units of cost: elements, bytes, operations and calls. The settings
+of users are in ``config``; sizes that a format, a message or a machine dictates stay where they are used.
+
+``benchmarks/limits.py`` measures the costs that the limits follow from, and prints each limit beside its measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """One complete set of limits."""
+
+    # elements: what the fixed cost of a plan, a thread or a message is worth
+    small: int = 30_000
+    """Arrays of fewer elements stay with NumPy by default (measured: ``plan``, the elements that NumPy adds meanwhile)."""
+    everywhere: int = 8
+    """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``)."""
+    short: int = 4096
+    """NumPy finishes a view of up to so many elements before a launch begins (``launch``)."""
+    brought: int = 1 << 18
+    """The elements that ranks bring together as a whole rather than piece by piece (``message``)."""
+    chunk: int = 1 << 15
+    """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls."""
+    unrolled: int = 16
+    """An inner loop of up to so many elements is unrolled into its outer loop (``chunk``)."""
+    parallel: int = 1 << 19
+    """Elements times instructions from which a second thread gains (``parallel``)."""
+    truths: int = 1 << 22
+    """NumPy looks at truth values in memory at once up to so many: it stops at the first (``truths``)."""
+    known_order: int = 1 << 20
+    """Every rank computes the order of a shuffle of up to so many elements (``shuffle``)."""
+
+    slabs: int = 64
+    """A long axis that is folded is cut into up to so many slabs (``parallel``)."""
+    slab_rows: int = 16
+    """A slab has at least so many rows."""
+    slab_work: int = 1 << 16
+    """A slab folds at least so many elements, and all slabs have together at most so many results (``parallel``)."""
+
+    # bytes: what copying costs beside a message
+    packed: int = 1 << 14
+    """A piece of a message of up to so many bytes is packed together with others (``copy``)."""
+    parcel: int = 1 << 16
+    """Messages of up to so many bytes to one neighbour keep their memory from step to step (``copy``)."""
+    joined: int = 1 << 22
+    """Pieces of up to so many bytes are copied together to be one message (``copy``)."""
+    light_bytes: int = 64
+    """NumPy may compute a result at its call up to so many bytes for each element of ``config.small`` (``plan``)."""
+    spared_bytes: int = 25
+    """A loop that spares fewer bytes of memory for each element of ``config.small`` is no gain (``plan``)."""
+
+    # operations: what compiling costs, and what computing again would
+    kernel_operations: int = 200
+    """A kernel has up to so many operations: compiling grows faster than their number (``kernel``)."""
+    kernel_streams: int = 24
+    """A kernel reads up to so many arrays: the processor follows that many streams (``streams``)."""
+    kernel_statements: int = 12
+    """A kernel stores up to so many results (``streams``)."""
+    kernel_reads: int = 40
+    """An operand heavier than this is expanded once in a kernel, not at each of its reads (``kernel``)."""
+    pending: int = 600
+    """A value with more pending operations behind it is evaluated (``kernel``: three of the largest kernels)."""
+    near: int = 150
+    """Where a loop was evaluated before, it is evaluated again from here on, to be cut at the same line (``kernel``)."""
+    light: int = 30
+    """The same where the loop has a line with little to store (``kernel``)."""
+
+    # calls: how often something happens before another way is taken
+    pieces: int = 8
+    """How many short pieces, parts or repetitions go together before the whole is taken (``plan``: calls that one costs)."""
+    patience: int = 4
+    """How many pieces of a value on ranks are asked for before more than asked for is brought (``message``)."""
+    growth: int = 8
+    """How much larger each further piece is (``message``)."""
+    listed: int = 16
+    """Lists of up to so many numbers are written out in the log of ranks, longer ones as a digest."""
+    numbers: int = 32
+    """Lists of up to so many numbers are looked at one by one (``list``)."""
+    ignored: tuple[int, int] = (64, 1024)
+    """How often a line is left to NumPy before it is recorded again: at first, and at most (``plan``)."""
+    compiled_pattern: int = 128
+    """A pattern that was met so often is compiled (``pattern``: matches that compiling costs)."""
+    template_price: int = 8
+    """How many traces a template must serve to be worth its planning (``template``)."""
+    lopsided: float = 1.75
+    """A result is rebalanced if a rank has more than so many even shares: two ranks have two at most."""
+
+    # entries: what caches hold
+    memo: int = 4096
+    """Facts about dtypes, shapes, layouts and lines."""
+    geometries: int = 1 << 16
+    """Geometries, of which a program that moves its slices makes many."""
+    views: int = 1024
+    """Views remembered for each base."""
+    plans: int = 1024
+    """Plans, and the patterns by which traces find them."""
+    moved_plans: int = 256
+    """Plans bound to slices that have moved, which may not come again, and templates by structure."""
+    templates: int = 8
+    """Templates of one structure."""
+    fits: int = 64
+    """What may be alive beside one pattern."""
+    kernels: int = 1024
+    """Compiled kernels, beside those that plans hold."""
+    datatypes: int = 512
+    """Derived datatypes of MPI."""
+    tiles: int = 4
+    """Boxes of one array on ranks that every rank keeps."""
+
+
+limits = Limits()
+"""The limits in force. Read them as ``policy.limits.name``, so that tests can replace all of them at once."""
+
+
+@contextmanager
+def limited(**changes: int | float) -> Iterator[Limits]:
+    """Other limits within this block, for the whole process: for tests."""
+    global limits
+    before = limits
+    limits = replace(before, **changes)  # type: ignore[arg-type]
+    try:
+        yield limits
+    finally:
+        limits = before
