@@ -28,7 +28,7 @@ from .lazy import (
 )
 from .lazy.calling import call
 from .lazy.distributed import Distributed
-from .lazy.elementwise import FAST_SCALARS, general
+from .lazy.elementwise import general
 from .lazy.fallback import by_numpy, user_frame
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
@@ -40,6 +40,7 @@ from .lazy.printing import text_of
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
 from .lazy.views import Handle
+from .ops.elementwise import FAST_SCALARS
 
 _Array = np.ndarray
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import selecting
+from ..lazy import selecting, taking
 from ..lazy.elementwise import assign, value_for
 from ..lazy.fallback import by_numpy
-from ..lazy.late import taking
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle

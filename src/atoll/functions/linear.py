@@ -9,7 +9,6 @@ import numpy as np
 from ..lazy import selecting, shaping
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
-from ..lazy.late import contraction, products
 from ..lazy.making import is_small, plain
 from ..lazy.small import GENERAL, at_once
 from ..lazy.views import Handle
@@ -41,6 +40,8 @@ def vdot(a: Any, b: Any, /) -> Any:
 
 @native
 def inner(a: Any, b: Any, /) -> Any:
+    from ..lazy import products
+
     if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == 1:  # type: ignore[attr-defined]
         return selecting.dot(a, b, None)
     result = products.inner(a, b)
@@ -49,12 +50,16 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @native
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    from ..lazy import products
+
     result = products.tensordot(a, b, plain(axes))
     return by_numpy(np.tensordot, (a, b, axes), {}) if result is NotImplemented else result
 
 
 @native
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+    from ..lazy import contraction
+
     result = NotImplemented
     if out is None and not options:
         result = contraction.einsum(operands)

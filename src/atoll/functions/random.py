@@ -12,7 +12,6 @@ import numpy as np
 from ..comm.in_step import bcast_object
 from ..comm.world import current_world
 from ..lazy.fallback import by_numpy
-from ..lazy.late import drawing
 from ..lazy.small import GENERAL, at_once
 from ..lazy.views import Handle
 from .namespaces import Namespace
@@ -63,6 +62,8 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
     def draw(self: Any, *args: Any, **options: Any) -> Any:
         if name in _IN_PLACE and args and _is_sequence(args[0]):
             return original(self, *args, **options)
+        from ..lazy import drawing
+
         result = drawing.drawn(self, name, original, args, options)
         if result is NotImplemented and name in _ORDERED and _may_be_long(args):
             shuffling = import_module(".spread.shuffling", __package__)
@@ -164,6 +165,8 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
         if name in ("rand", "randn") and args:
             sampler = "random_sample" if name == "rand" else "standard_normal"
             given, more = (), {"size": args}
+        from ..lazy import drawing
+
         result = drawing.drawn(state, sampler, getattr(type(state), sampler), given, more)
         if result is NotImplemented:
             result = at_once(public, args, options, bare=True)
@@ -174,13 +177,15 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
 
 
 def _own() -> dict[str, Any]:
+    from ..lazy.drawing import SIZE_AT
+
     if current_world().communicator.kind == "MPI":
         # NumPy's own generator, which the old functions draw from; simulated ranks share one
         np.random.seed((_shared_entropy() or 0) % (1 << 32))
     made = _Random()
     old = np.random.mtrand._rand
     functions = {
-        name: _drawing_old(old, name) for name in ("random", *drawing.SIZE_AT, "rand", "randn")
+        name: _drawing_old(old, name) for name in ("random", *SIZE_AT, "rand", "randn")
         if hasattr(old, name) and hasattr(np.random, name)
     }  # fmt: skip
     return {

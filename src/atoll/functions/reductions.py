@@ -11,7 +11,6 @@ from ..array import ndarray
 from ..lazy import reductions, selecting, shaping
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
-from ..lazy.late import scans
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
@@ -269,6 +268,8 @@ def _scan(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         return NotImplemented
     if dtype is None:  # narrow integers become ``int``
         dtype = np.cumsum(np.empty(1, a.dtype)).dtype
+    from ..lazy import scans
+
     return into(out, scans.accumulate(ufunc, a, axis, dtype, None), "unsafe")
 
 

@@ -10,13 +10,14 @@ from ..array import ndarray
 from ..lazy import operators
 from ..lazy.calling import call, folded, method, takes_over
 from ..lazy.creation import asarray
-from ..lazy.elementwise import FAST_SCALARS, binary, unary
+from ..lazy.elementwise import binary, unary
 from ..lazy.fallback import Given, by_numpy
 from ..lazy.flat import flatiter
 from ..lazy.making import of_small
 from ..lazy.reductions import NOTHING, reduce
 from ..lazy.small import GENERAL, at_once
 from ..lazy.views import Handle
+from ..ops.elementwise import FAST_SCALARS
 from .public import publish
 
 

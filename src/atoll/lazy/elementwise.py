@@ -20,7 +20,16 @@ from ..context.caches import Memo
 from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
-from ..ops.elementwise import NATIVE, Loop, call, cast, is_native, loops_of, read, result_geometry
+from ..ops.elementwise import (
+    FAST_SCALARS,
+    Loop,
+    call,
+    cast,
+    is_native,
+    loops_of,
+    read,
+    result_geometry,
+)
 from ..ops.light import lines
 from ..ops.table import CALL, WHERE
 from .eager import at_call
@@ -30,8 +39,6 @@ from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
 from .views import Cell, Handle, cut, too_heavy
 
-FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for code in NATIVE]})
-"""Classes of numbers that kernels take as they are."""
 _BOOL = np.dtype(np.bool_)
 
 

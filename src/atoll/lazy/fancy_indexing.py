@@ -37,12 +37,11 @@ from ..comm.world import World
 from ..config import config
 from ..graph.geometry import Geometry, kept_order, shape_text
 from ..layout import Layout
-from ..ops.elementwise import is_native
+from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.placement import crosses, placed_view
 from . import shaping
 from .along import chosen
 from .creation import asarray
-from .elementwise import FAST_SCALARS
 from .making import of_small, of_view
 from .sections import block_of, block_of_view, of_section, result_layout, section_of
 from .spread import in_step, place_of, world_of

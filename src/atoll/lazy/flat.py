@@ -11,7 +11,6 @@ from .. import policy
 from . import shaping
 from .elementwise import general
 from .fallback import Given, by_numpy
-from .late import taking
 from .making import plain
 from .showing import shown
 from .spread import place_of
@@ -113,6 +112,8 @@ class flatiter:
 
     def _put_on_ranks(self, key: Any, value: Any) -> bool:
         """Write to elements that lie on ranks; whether it was done."""
+        from . import taking
+
         if place_of(self.base) is None:
             return False
         if not (self.base._cell.writeable and self.base._geometry.writeable):

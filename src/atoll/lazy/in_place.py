@@ -17,11 +17,12 @@ from ..context.call_sites import site_from, user_site
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, node_of, view_of
+from ..ops.elementwise import FAST_SCALARS
 from ..ops.light import lines
+from . import pieces
 from .eager import at_call_in_place
-from .elementwise import FAST_SCALARS, apply, assign, binary, known_of, operand_of
+from .elementwise import apply, assign, binary, known_of, operand_of
 from .float_errors import free
-from .late import pieces
 from .making import is_at_hand, of_node, plain, present
 from .views import Handle, cut, too_heavy
 
@@ -56,7 +57,7 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     cell, geometry = target._cell, target._geometry
     node = cell.node
     if node.place is not None:
-        return bool(pieces.joined(ufunc, target, other))
+        return pieces.joined(ufunc, target, other)
     if node.value is None or not is_at_hand(cell, geometry.size):
         return False
     if not (cell.writeable and geometry.writeable):

@@ -15,14 +15,17 @@ from ..context.call_sites import site_from, user_site
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import new, view_of
-from ..ops.elementwise import is_native
+from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.placement import crosses, placed_view
-from .elementwise import FAST_SCALARS, assign
+from .elementwise import assign
 from .fallback import Given, by_numpy
 from .float_errors import free
-from .late import fancy_indexing, pieces
 from .making import is_at_hand, of_small, plain, present
 from .masks import compressed, put_masked
+from .pieces import put as put_piece
+from .pieces import put_picked
+from .tiles import in_hand, whole
+from .tiles import present as tile_of
 from .views import Cell, Handle
 
 BASIC = frozenset({int, slice, type(None), EllipsisType})
@@ -65,8 +68,7 @@ def get(handle: Handle, key: Any) -> Any:
             return of_small(small[short])
         if not _holds_handles(key):
             return of_small(small[key])
-        found = fancy_indexing.picked(handle, key)
-        return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
+        return _picked(handle, key)
     geometry = handle._geometry.met(key)
     if geometry is None:
         found = _element_there(handle, key)
@@ -79,9 +81,7 @@ def get(handle: Handle, key: Any) -> Any:
                 found = _picked_there(handle, key)
                 if found is None:
                     found = compressed(handle, key)
-                if found is None:
-                    found = fancy_indexing.picked(handle, key)
-                return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
+                return _picked(handle, key) if found is None else found
         else:
             geometry = handle._geometry.index(items)
             if geometry.ndim == 0 and Ellipsis not in items:
@@ -97,6 +97,14 @@ def get(handle: Handle, key: Any) -> Any:
     made._cell = cell
     made._geometry = geometry
     return made
+
+
+def _picked(handle: Handle, key: Any) -> Any:
+    """The elements that index arrays or masks choose."""
+    from . import fancy_indexing
+
+    found = fancy_indexing.picked(handle, key)
+    return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
 
 
 _INTEGERS = frozenset({int, np.int64, np.intp})
@@ -118,7 +126,7 @@ def _element_there(handle: Handle, key: Any) -> Any:
     if node.value is None:
         return None
     if node.place is not None:
-        return None if node.value.tiles is None else pieces.in_hand(node.value, key)
+        return None if node.value.tiles is None else in_hand(node.value, key)
     return node.value.array[key]
 
 
@@ -211,7 +219,7 @@ def _picked_there(handle: Handle, key: Any) -> Any:
     value = cell.node.value
     assert value is not None
     if cell.node.place is not None:
-        everything = pieces.whole(cell) if geometry.is_base else None
+        everything = whole(cell) if geometry.is_base else None
         return None if everything is None else of_small(everything[short])
     return of_small(view_of(value.array, geometry)[short])
 
@@ -229,7 +237,7 @@ def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
         return False
     cell = handle._cell
     if cell.node.place is not None:
-        return handle._geometry.is_base and bool(pieces.put_picked(cell, short, value))
+        return handle._geometry.is_base and put_picked(cell, short, value)
     with turn.lock:
         if not (cell.is_unshared() or cell.is_used_by_pieces()):
             return False
@@ -302,6 +310,8 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         if large and value._cell is cell and value._geometry.number == region.number:
             return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
         if cell.node.place is not None and crosses(region):
+            from . import fancy_indexing
+
             if fancy_indexing.put_across(cell, region, value):
                 return
         elif region.short and _put_now(cell, region, value):
@@ -341,7 +351,7 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
     What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
     """
     if cell.node.place is not None:
-        return bool(pieces.put(cell, region, value))
+        return put_piece(cell, region, value)
     array = type(value) is Handle.array_type
     if not (array or type(value) in FAST_SCALARS):
         return False
@@ -378,6 +388,8 @@ def _few(handle: Any, round_again: bool) -> Any:
 
 def _put_through(handle: Handle, key: Any, value: Any) -> bool:
     """Assign through masks and index arrays; whether it was done or recorded."""
+    from . import fancy_indexing
+
     place = handle._cell.node.place
     if place is not None and not place.layout.is_block:  # no loop runs over such shares
         return bool(fancy_indexing.put(handle, key, value))
@@ -391,7 +403,7 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     place = cell.node.place
     if place is None:
         return view_of(value.array, geometry)[()]
-    near = pieces.present(cell, geometry)
+    near = tile_of(cell, geometry)
     if near is not None:
         return near[()]
     axes = geometry.axes

@@ -19,7 +19,7 @@ from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from .evaluate import evaluate
-from .late import pieces
+from .tiles import present as tile_of
 from .views import Cell, Handle, boxed, whole_of
 
 
@@ -56,8 +56,7 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     cell = handle._cell
     node = cell.node
     if node.place is not None:
-        found: np.ndarray[Any, Any] | None = pieces.present(cell, geometry)
-        return found
+        return tile_of(cell, geometry)
     value = node.value
     if value is None and (node.weight < 0 or not geometry.ndim):
         return None

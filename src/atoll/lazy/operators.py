@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..ops.elementwise import FAST_SCALARS
 from .calling import call, takes_over
-from .elementwise import FAST_SCALARS, binary, general, unary
+from .elementwise import binary, general, unary
 from .fallback import by_numpy
 from .making import of_small
 from .small import GENERAL, at_once

@@ -32,7 +32,6 @@ from .elementwise import binary, general, operand_of
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
-from .late import scans, scattering
 from .making import from_numpy, of_node, of_small, plain, present
 from .spread import chosen_by, place_of, world_of
 from .views import Handle
@@ -350,6 +349,8 @@ def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     keepdims = bool(keepdims) if keepdims is not NOTHING else False
     world = world_of([handle])
     if world is not None and (axis is not None or not _in_blocks(handle)):
+        from . import scans
+
         return finished(handle, scans.position(name, handle, axis, keepdims, world), out)
     if out is None and axis is None and not keepdims:
         truths = _truths(handle)
@@ -376,6 +377,8 @@ def _accumulate(
     target = out[0] if isinstance(out, tuple) else out
     if target is not None and not isinstance(target, Handle):
         return NotImplemented
+    from . import scans
+
     result = scans.accumulate(ufunc, array, axis, dtype, None)
     return finished(array, result, target) if result is not NotImplemented else result
 
@@ -386,6 +389,8 @@ def _on_ranks(name: str) -> Callable[..., Any]:
             return NotImplemented
         if name == "reduceat" and ufunc not in FOLDS:  # parts are joined in any order
             return NotImplemented
+        from . import scattering
+
         return getattr(scattering, name)(ufunc, array, *args, **options)
 
     return method

@@ -18,7 +18,6 @@ from .elementwise import general, operand_of, together
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
-from .late import products
 from .making import from_numpy
 from .spread import chosen_by, place_of
 from .views import Handle
@@ -144,6 +143,8 @@ def dot(a: Any, b: Any, out: Any) -> Any:
     if out is None:
         result = reductions.product_sum(a, b)
         if result is NotImplemented:
+            from . import products
+
             result = products.dot(a, b)
         if result is not NotImplemented:
             return result
@@ -172,6 +173,8 @@ def resized(handle: Any, shape: Any, refcheck: Any = True) -> Any:
 
 
 def _matmul(a: Any, b: Any) -> Any:
+    from . import products
+
     return products.matmul(a, b)
 
 

@@ -46,6 +46,8 @@ _shapes: Memo[Any, tuple[int, ...]] = Memo("geometries")
 _results: Memo[Any, Geometry] = Memo("geometries")
 NATIVE = "?bhilqBHILQefdFD"
 """The dtypes that kernels can hold."""
+FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for code in NATIVE]})
+"""Classes of numbers that kernels take as they are."""
 
 
 def is_native(dtype: np.dtype[Any]) -> bool:
