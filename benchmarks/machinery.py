@@ -25,8 +25,8 @@ import numpy as np
 
 import atoll as anp
 from atoll.backend.llvm import cache, workers
+from atoll.backend.memory import Pool
 from atoll.config import config
-from atoll.execute.memory import Pool
 
 _NOTHING = "define void @nothing(ptr %argument, i64 %low, i64 %high) { ret void }"
 _MEBIBYTE = 1 << 20

@@ -53,6 +53,7 @@ class Settings:
     wait_report: float = 30.0
     wait_abort: float = 300.0
     debug: bool = False
+    backend: str = "llvm"
     mpi: str = "auto"
 
 
@@ -144,6 +145,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "wait_report": (_seconds, "a number of seconds > 0"),
     "wait_abort": (_seconds, "a number of seconds > 0"),
     "debug": (_flag, "true or false"),
+    "backend": (_choice("llvm", "numpy"), "'llvm' or 'numpy'"),
     "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
 }
 _NAMES = tuple(f.name for f in fields(Settings))

@@ -543,7 +543,7 @@ def one_line_for_problems() -> None:
     def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
         if kind.__name__ == "ConfigError":
             write_error(f"atoll: {error}\n")
-        elif isinstance(error, ModuleNotFoundError) and error.name in ("numpy", "llvmlite"):
+        elif isinstance(error, ModuleNotFoundError) and error.name == "numpy":
             write_error(f"atoll: {error.name} is not installed; pip install {error.name}\n")
         else:
             before(kind, error, frames)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from atoll.backend.llvm import Instruction, KernelSpec, Operand, Reduction, compile_kernel
+from atoll import backend
+from atoll.backend.numpy.launch import over
+from atoll.backend.numpy.nest import Nest, dtype_of
+from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction, is_flat, is_full
 
 
 def code(dtype):
@@ -93,19 +98,40 @@ class Loop:
             tuple(self.reductions),
         )
 
-    def run(self, chunk=None, threads=1, origins=None, steps=None, make=compile_kernel):
-        """Run; (flags, partials). ``make`` gives the kernel of a specification."""
+    def run(self, chunk=None, threads=1, origins=None, steps=None, make=None):
+        """Run; (flags, partials). ``make`` gives the compiled kernel of a specification."""
         ndim = len(self.shape)
-        return make(self.spec()).call(
-            self.shape,
-            chunk or max(1, self.shape[0]),
-            [array.ctypes.data for array in self.arrays],
-            self.strides,
-            self.numbers,
-            origins or [0] * ndim,
-            steps or [1] * ndim,
-            threads,
+        chunk = chunk or max(1, self.shape[0])
+        origins, steps = origins or [0] * ndim, steps or [1] * ndim
+        if make is None and backend.current().name == "numpy":
+            return self._run_by_numpy(chunk, origins, steps)
+        if make is None:
+            from atoll.backend.llvm.compile import compile_kernel as make
+        addresses = [array.ctypes.data for array in self.arrays]
+        kernel = make(self.spec())
+        return kernel.call(
+            self.shape, chunk, addresses, self.strides, self.numbers, origins, steps, threads
         )
+
+    def _run_by_numpy(self, chunk, origins, steps):
+        spec, views = self.spec(), []
+        for array, strides, operand in zip(self.arrays, self.strides, self.operands, strict=True):
+            shape = self.shape
+            if operand.run > 1:
+                shape, strides = (*shape, operand.run), (*strides, array.itemsize)
+            views.append(over(array, array.ctypes.data, shape, strides, array.dtype))
+        partials = []
+        chunks = -(-self.shape[0] // chunk)
+        for reduction in self.reductions:
+            if is_full(reduction, spec.ndim):
+                partials.append(np.empty(chunks, dtype_of(reduction.dtype)))
+                if reduction.position >= 0:
+                    partials.append(np.empty(chunks, np.int64))
+        if is_flat(spec):
+            chunk *= math.prod(self.shape[1:])
+        scalars = [np.asarray(n).astype(dtype_of(d)) for d, n in zip(self.scalars, self.numbers)]
+        flags = Nest(spec).run(self.shape, chunk, views, scalars, origins, steps, partials)
+        return flags, partials
 
 
 def same(a, b):

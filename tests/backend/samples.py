@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atoll.backend.llvm import DTYPES
+from atoll.backend.spec import DTYPES
 
 _FLOATS = [0, -0.0, 1, -1, 0.5, -0.5, 2, 3, np.inf, -np.inf, np.nan, 100, -100, 1e4, np.pi, 0.1]
 _FLOATS += [-0.7, 1.5, 2.5, 700, -745.2, 88.8, 1e-3, 300.7, -129.3, 4e9, 3e9, 2.0**31, 2.0**63]

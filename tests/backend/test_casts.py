@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from atoll.backend.llvm import DTYPES
+from atoll.backend.spec import DTYPES
 
 from .harness import Loop, same
 from .samples import ordinary, special

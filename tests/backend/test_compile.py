@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from atoll import policy
-from atoll.backend.llvm import Instruction, KernelSpec, Operand, Reduction, compile, compile_kernel
+from atoll.backend.llvm import compile
 from atoll.backend.llvm.block import Layout
-from atoll.backend.llvm.compile import Compiler, kernel_text
+from atoll.backend.llvm.compile import Compiler, compile_kernel, kernel_text
+from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction
 from atoll.config import config
 from atoll.context import statistics
 
@@ -99,11 +100,18 @@ def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
     assert "inttoptr" not in other.stdout
 
 
-def test_llvm_is_loaded_at_the_first_kernel():
+def test_llvm_is_loaded_with_the_first_array_that_is_not_small():
     script = """
         import sys
-        import atoll.backend.llvm
-        assert not any(name.startswith("llvmlite") for name in sys.modules)
+        import atoll
+
+        def is_loaded():
+            return any(name.startswith("llvmlite") for name in sys.modules)
+
+        assert atoll.ones(100).sum() == 100
+        assert not is_loaded()
+        assert atoll.ones(100000).sum() == 100000
+        assert is_loaded()
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 

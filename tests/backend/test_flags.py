@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atoll.backend.llvm import can_flag, compile_kernel, run_block, supported
+from atoll.backend.llvm.compile import compile_kernel
+from atoll.backend.llvm.kernel import run_block
+from atoll.backend.llvm.ufuncs import can_flag, supported
 
 from .harness import Loop, code
 from .samples import operands

@@ -15,10 +15,12 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from atoll.backend.llvm import DTYPES, machine, supported
+from atoll.backend.llvm import machine
 from atoll.backend.llvm.compile import Compiler, emit
 from atoll.backend.llvm.machine import Machine, vector_name
 from atoll.backend.llvm.nest import build
+from atoll.backend.llvm.ufuncs import supported
+from atoll.backend.spec import DTYPES
 from atoll.config import config
 
 from .harness import Loop, code, same

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atoll.backend.llvm import DTYPES
+from atoll.backend.spec import DTYPES
 
 from .harness import Loop, same
 from .samples import ordinary

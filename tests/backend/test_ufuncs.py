@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from atoll.backend.llvm import supported
+from atoll.backend.llvm.ufuncs import supported
 
 from .harness import Loop, code, same
 from .samples import NUMPY_CODES, operands

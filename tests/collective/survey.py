@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import atoll
+from atoll.backend.memory import pool
 from atoll.comm.in_step import allgather
 from atoll.context import statistics
-from atoll.execute.memory import pool
 
 from . import surface
 

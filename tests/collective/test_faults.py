@@ -14,9 +14,9 @@ import pytest
 
 import atoll
 from atoll import Cyclic, Layout, dataflow
+from atoll.backend import memory
 from atoll.comm.simulated import Simulation
 from atoll.errors import AtollError, CommunicationError
-from atoll.execute import arrays, memory
 
 pytestmark = pytest.mark.usefixtures("by_numpy")
 
@@ -170,7 +170,7 @@ def test_one_rank_alone_has_no_memory(name, monkeypatch):
             seen.append(atoll.world.rank)
             return attempt("sum")
 
-    monkeypatch.setattr(arrays, "_TINY", -1)
+    monkeypatch.setattr(memory, "_TINY", -1)
     monkeypatch.setattr(memory.Pool, "lend", some)
     for number in (1, 2, 3):
         counted[:] = 0, number

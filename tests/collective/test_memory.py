@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import atoll
+from atoll.backend.memory import pool
 from atoll.comm import simulated
 from atoll.config import config
 from atoll.context import statistics
-from atoll.execute.memory import pool
 from atoll.layout import Layout
 
 RANKS = 16

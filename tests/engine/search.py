@@ -20,9 +20,8 @@ import traceback
 
 import atoll
 from atoll.comm import simulated
-from atoll.lazy import evaluate
 
-from ..plan import proof, reference
+from ..plan import proof
 from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider
 from .text import replay
 
@@ -107,7 +106,7 @@ def main():
     least, most = among(sys.argv[2] if len(sys.argv) > 2 else "1")
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
-        evaluate.make_launch = reference.ReferenceLaunch
+        atoll.config.backend = "numpy"
     if "tight" in sys.argv:
         print(tight.tighten(start))
     if "forgetful" in sys.argv:

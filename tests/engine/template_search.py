@@ -12,11 +12,10 @@ import traceback
 
 import numpy
 
+import atoll
 from atoll.comm import simulated
 from atoll.comm.world import current_world
-from atoll.lazy import evaluate
 
-from ..plan import reference
 from . import layouts
 from .search import among
 from .test_templates import Loop
@@ -59,7 +58,7 @@ def main():
     """Search."""
     start, stop = map(int, sys.argv[1].split(":"))
     least, most = among(sys.argv[2] if len(sys.argv) > 2 else "2-8")
-    evaluate.make_launch = reference.ReferenceLaunch
+    atoll.config.backend = "numpy"
     wrong = moved = 0
     for seed in range(start, stop):
         ranks = random.Random(seed).randint(least, most)

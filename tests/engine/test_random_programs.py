@@ -1,6 +1,6 @@
 """Random programs: views of views, overlapping assignments, mixed dtypes, on one process and on ranks.
 
-Most run with NumPy as the executor of every loop (``tests/plan/reference.py``): what they test is
+Most run with NumPy as the executor of every loop (``backend/numpy``): what they test is
 recording, planning and messages, thousands of times. Some run with compiled kernels.
 """
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atoll
+from atoll.backend.memory import ALIGNMENT, Buffer, Pool, in_words, rounded
 from atoll.config import config
-from atoll.execute.memory import ALIGNMENT, Buffer, Pool, in_words, rounded
 
 from .counting import counted
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import atoll
+from atoll.backend import memory
+from atoll.backend.memory import Pool
 from atoll.config import config
 from atoll.errors import OutOfMemoryError
-from atoll.execute import memory
-from atoll.execute.memory import Pool
 
 from .counting import counted
 
@@ -92,7 +92,7 @@ def test_a_refusal_by_the_system_is_a_memory_error_and_everything_goes_on() -> N
         """
         import resource
         import numpy as np
-        from atoll.execute.memory import Pool
+        from atoll.backend.memory import Pool
 
         pool = Pool(limit=1 << 50)
         mine = pool.allocate(1 << 20).array(1 << 20, np.uint8)
@@ -261,7 +261,7 @@ def test_a_forked_child_has_a_pool_of_its_own() -> None:
         """
         import os
         import numpy as np
-        from atoll.execute.memory import pool
+        from atoll.backend.memory import pool
 
         mine = pool.allocate(1 << 20).array(1 << 20, np.uint8)
         mine.fill(1)
@@ -287,7 +287,7 @@ def test_arrays_that_outlive_the_interpreters_end_are_no_error() -> None:
         """
         import sys
         import numpy as np
-        from atoll.execute.memory import pool
+        from atoll.backend.memory import pool
 
         sys.kept = [pool.allocate(n).array(n, np.uint8) for n in (100, 1 << 20)]
         sys.kept.append(sys.kept)

@@ -7,7 +7,7 @@ import pytest
 
 import atoll
 from atoll import Layout
-from atoll.backend.llvm.launch import KernelStep, KernelSteps
+from atoll.backend.llvm.launch import CompiledStep, KernelSteps
 from atoll.comm.simulated import Simulation
 from atoll.config import config
 from atoll.execute.exchange import StartExchange
@@ -27,9 +27,9 @@ def computing_takes_time(monkeypatch):
 
         return run_in_time
 
-    one = timed(KernelStep.run, lambda step: [step.launch])
+    one = timed(CompiledStep.run, lambda step: [step.launch])
     several = timed(KernelSteps.run, lambda step: [each.launch for each in step.steps])
-    monkeypatch.setattr(KernelStep, "run", one)
+    monkeypatch.setattr(CompiledStep, "run", one)
     monkeypatch.setattr(KernelSteps, "run", several)
 
 

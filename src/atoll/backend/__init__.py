@@ -1,1 +1,43 @@
-"""Kernels and memory: one package per backend."""
+"""Kernels and memory: one package per backend, one backend per process.
+
+``config.backend`` names it. It is chosen when the first array that is not small is made: what a
+backend needs is not loaded before.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+
+from ..config import config
+from ..context.threads import process_lock
+from .base import Backend
+
+_chosen: Backend | None = None
+
+
+def current() -> Backend:
+    """The backend of this process."""
+    return _chosen or _choose()
+
+
+def _choose() -> Backend:
+    """Load the backend that the settings name, or the one that needs NumPy only."""
+    global _chosen
+    with process_lock:
+        if _chosen is None:
+            name = config.backend
+            try:
+                module = import_module(f".{name}", __name__)
+            except Exception as problem:
+                if name == "numpy":
+                    raise
+                warnings.warn(
+                    f"the backend {name!r} cannot be loaded ({type(problem).__name__}: {problem}), so NumPy "
+                    "computes everything, in one thread; install llvmlite, or set ATOLL_BACKEND=numpy",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                module = import_module(".numpy", __name__)
+            _chosen = module.backend
+        return _chosen

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import backend
 from ..comm.communicator import Communicator
-from ..execute.arrays import allocate_array
 from ..graph.geometry import dense
 from ..layout import Layout, Region
 
@@ -82,5 +82,5 @@ def replicated(array: Array, communicator: Communicator) -> Section:
 
 def empty(layout: Layout, dtype: np.dtype[Any], communicator: Communicator) -> Section:
     """New memory for this rank's block of an array that lies as ``layout`` says."""
-    block = allocate_array(dense(layout.local_shape(communicator.rank), dtype)).array
+    block = backend.current().allocate(dense(layout.local_shape(communicator.rank), dtype)).array
     return Section(block, layout, communicator)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import backend
 from ..comm.communicator import Communicator
-from ..execute.arrays import allocate_array
 from ..execute.parts import State
 from ..graph.geometry import Geometry
 from ..graph.node import Value
@@ -163,7 +163,7 @@ class FoldAcross:
         assert value is not None
         partial = (value.array.reshape(self.kept),)
         (made,) = folded(partial, self.plan, self.communicator, by_ufunc(self.ufunc))
-        result = allocate_array(self.geometry)
+        result = backend.current().allocate(self.geometry)
         result.array[...] = made.reshape(self.geometry.shape)
         state.registers[self.register] = result
 

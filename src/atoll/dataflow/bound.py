@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend.llvm.flags import report
+from ..backend.flags import report
 from ..context.caches import Memo
 from ..execute.parts import State
 from ..execute.program import Program
@@ -39,8 +39,8 @@ class Bound:
             given[source] if type(source) is int else source for source in sources
         ]
         results, flags = program.run(State(values, scalars))
-        for bits, launch in flags:
-            report(bits, launch.spec, launch.operations, {})
+        for bits, step in flags:
+            report(bits, step)
         return [results[place] for place in places]
 
     def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import policy
+from .. import backend, policy
 from ..comm.communicator import Communicator, Request
 from ..comm.in_step import Gathering, refused
 from ..context import statistics
@@ -27,7 +27,6 @@ from ..errors import CommunicationError
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
-from .arrays import allocate_array
 from .messages import Array, Message, PersistentExchange, Piece
 from .parts import State
 
@@ -180,7 +179,7 @@ class StartExchange:
         """Allocate, and post."""
         registers = state.registers
         for register, geometry in self.fresh:
-            registers[register] = allocate_array(geometry)
+            registers[register] = backend.current().allocate(geometry)
         if self.gathered:
             statistics.add("gathered", self.gathered)
         buffers, moved = self.persistent, 0
@@ -407,7 +406,7 @@ class Localise:
 
     def run(self, state: State) -> None:
         """Keep the share."""
-        value = allocate_array(self.geometry)
+        value = backend.current().allocate(self.geometry)
         value.array[self.inside] = _array(state, self.register)[self.key]
         state.registers[self.register] = value
 

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import policy
+from .. import backend, policy
 from ..comm.communicator import Communicator
 from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
 from ..graph.geometry import dense
 from ..graph.node import Value
-from .arrays import allocate_array
 
 Array = np.ndarray[Any, Any]
 Key = tuple[Any, ...]
@@ -116,7 +115,7 @@ class Message:
         if allocator is not None:
             return _given(allocator(self.nbytes), self.nbytes).view(dtype).reshape(shape)
         if dtype.kind in "biufc":
-            return allocate_array(dense(shape, dtype), self.what).array
+            return backend.current().allocate(dense(shape, dtype), self.what).array
         return np.empty(shape, dtype)
 
     def arrived(self, memory: Array, registers: list[Value | None]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import policy
+from .. import backend, policy
 from ..comm.communicator import Communicator
 from ..context import statistics
 from ..context.call_sites import site_text
@@ -22,7 +22,6 @@ from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Site, Value
 from ..ops.fingerprint import EXACT
-from .arrays import allocate_array
 from .parts import State, Step, joined
 
 
@@ -48,18 +47,19 @@ class Wanted:
 class Allocate:
     """A new buffer for a register, filled with ``initial`` unless that is ``None``."""
 
-    __slots__ = ("geometry", "initial", "register", "wanted")
+    __slots__ = ("allocate", "geometry", "initial", "register", "wanted")
 
     def __init__(
         self, register: int, geometry: Geometry, initial: Any = None, site: Site | None = None
     ) -> None:
+        self.allocate = backend.current().allocate
         self.register = register
         self.geometry = geometry
         self.initial = initial
         self.wanted = Wanted(geometry, site)
 
     def run(self, state: State) -> None:
-        value = allocate_array(self.geometry, self.wanted)
+        value = self.allocate(self.geometry, self.wanted)
         if self.initial is not None:
             value.array.fill(self.initial)
         state.registers[self.register] = value
@@ -96,7 +96,7 @@ class Copy:
         self.wanted = Wanted(geometry, site)
 
     def run(self, state: State) -> None:
-        value = allocate_array(self.geometry, self.wanted)
+        value = backend.current().allocate(self.geometry, self.wanted)
         source = state.registers[self.source]
         assert source is not None
         np.copyto(value.array, source.array)
@@ -277,7 +277,7 @@ class ByNumpy:
         if owned and result.flags.writeable:
             state.registers[self.register] = Value(result)
             return
-        value = allocate_array(geometry)
+        value = backend.current().allocate(geometry)
         np.copyto(value.array, result, casting="unsafe")
         state.registers[self.register] = value
 

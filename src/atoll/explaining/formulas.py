@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.llvm.spec import KernelSpec
+from ..backend.spec import KernelSpec
 from ..graph.geometry import Geometry
 from ..graph.words import key_text, scalar_text, slice_text
 from ..layout import IndexSet

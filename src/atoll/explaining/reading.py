@@ -8,9 +8,7 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from .. import policy
-from ..backend.llvm.compile import is_compiled
-from ..backend.llvm.launch import threads_of
+from .. import backend, policy
 from ..collective.steps import CountLocally, FoldAcross, ReadAcross
 from ..context.call_sites import site_text
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
@@ -282,10 +280,10 @@ class Reader:
             tuple([reduction.op for reduction in spec.reductions]),
             code_of(launch, [str(one) for one in accesses], targets, results, self.scalars),
             launch.chunks,
-            threads_of(launch),
+            backend.current().threads(launch),
             nbytes,
             events.under_way,
-            is_compiled(spec),
+            backend.current().is_ready(spec),
         )
 
     def _peak(self) -> int:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import backend
 from ..config import config
 from ..context.call_sites import user_site
-from ..execute.arrays import allocate_array
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..graph.op import SOURCE
@@ -165,10 +165,12 @@ def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
     node = Node(SOURCE, (), geometry)
     place = default_place(shape, layout)
     if place is None:
-        node.value = allocate_array(geometry)
+        node.value = backend.current().allocate(geometry)
     else:
         at_place(node, place)
-        node.value = allocate_array(dense(place.layout.padded_shape(place.world.rank), dtype))
+        node.value = backend.current().allocate(
+            dense(place.layout.padded_shape(place.world.rank), dtype)
+        )
     node.weight = 0
     return recorded(node)
 

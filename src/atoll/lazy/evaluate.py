@@ -19,9 +19,8 @@ from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import policy
-from ..backend.llvm.flags import report
-from ..backend.llvm.launch import KernelStep, supported
+from .. import backend, policy
+from ..backend.flags import report
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     from ..plan.build import LaunchMaker
     from ..plan.template_traces import Sample, Twins
     from ..plan.templates import Family
-
-make_launch: Any = KernelStep
-"""Makes the steps that run launches; tests put something slower in its place."""
 
 
 class _Programs(threading.local):
@@ -365,7 +361,7 @@ def _compute(pending: list[Node]) -> None:
         return
     leaves, order, program = found.leaves, found.order, found.program
     if program is not None and program.running:
-        program = make_program(found, pending, make_launch)
+        program = make_program(found, pending, backend.current().step)
     state = State([leaf.value for leaf in leaves], found.scalars, int(program is not None))
     if program is None:
         program = _new_program(found, pending)
@@ -439,8 +435,8 @@ def _run(
         nodes[place].settle(value)
     if flags:
         sites = _sites(program, [nodes[place] for place in order])
-        for bits, launch in flags:
-            report(bits, launch.spec, launch.operations, sites)
+        for bits, step in flags:
+            report(bits, step, sites)
 
 
 def _sites(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:
@@ -468,8 +464,7 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     structure = found.key[: found.structure]
     families = _programs.families
     family = families.get(structure)
-    moving = hasattr(make_launch, "moving")
-    if family is not None and moving:
+    if family is not None:
         sample = _sample_of(leaves, order)
         program = statistics.chosen(lambda: family.bound(sample, order))
         if program is not None:
@@ -480,10 +475,10 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
         if program is not None:
             _programs.moved[found.key] = program
             return program
-    program = make_program(found, roots, make_launch)
+    program = make_program(found, roots, backend.current().step)
     statistics.add("plans_made")
     _programs.kept[found.key] = program
-    if family is None and moving:
+    if family is None:
         from ..plan.templates import Family
 
         families[structure] = Family(_sample_of(leaves, order))
@@ -530,7 +525,9 @@ def _extended(family: Family, found: Found, roots: list[Node], sample: Sample) -
         trace = Found((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
         return make_program(trace, roots, make, settings, make is not LooseLaunch, regions)
 
-    program = family.extended(sample, found.leaves, found.order, roots, plan, make_launch)
+    program = family.extended(
+        sample, found.leaves, found.order, roots, plan, backend.current().step
+    )
     if program is not None:
         statistics.add("plans_made")
     return program
@@ -587,7 +584,7 @@ def make_program(
 def _kernels_can(node: Node) -> bool:
     from ..plan.statements import native_node
 
-    return native_node(node) and supported(node)
+    return native_node(node) and backend.current().supports(node)
 
 
 def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
@@ -604,7 +601,7 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     program = _programs.kept.get(key)
     found = Found(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
     if program is None:
-        program = make_program(found, list(roots), make_launch)
+        program = make_program(found, list(roots), backend.current().step)
         statistics.add("plans_made")
         _programs.kept[key] = program
     return program, found

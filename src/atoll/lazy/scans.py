@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import llvm
+from .. import backend
+from ..backend.flags import is_noticed
 from ..collective import accumulated, extreme_places, redistributed
 from ..comm.world import World
 from ..layout import Layout
@@ -44,7 +45,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
     world = world_of([handle])
     if out is not None or not is_native(handle.dtype) or not handle.size:
         return NotImplemented
-    if world is None and not _is_scanned_here(ufunc, handle):
+    if world is None and (handle._np is not None or Handle.any_deferred((handle,), {})):
         return NotImplemented
     if axis is None:
         handle, axis = shaping.ravel(handle), 0
@@ -62,20 +63,15 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
     return shaping.in_order(of_section(section, world), shaping.order_of(handle))
 
 
-def _is_scanned_here(ufunc: np.ufunc, handle: Any) -> bool:
-    """Whether loops of this process may have to do with a scan at all."""
-    large = handle._np is None and ufunc.__name__ in llvm.OPERATIONS
-    return large and not Handle.any_deferred((handle,), {})
-
-
 def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[Any]) -> Any:
     """A scan in this process, by loops; NumPy repeats it if there is something to warn of."""
-    if not llvm.can_scan(ufunc.__name__, kind):
+    name, kernels = ufunc.__name__, backend.current()
+    if not kernels.can_scan(name, kind, kind):
         return NotImplemented
     if kind == handle.dtype and kind.kind in "iu" and handle.ndim == 1:
         return NotImplemented  # exact sums of one line NumPy does as quickly
-    array = (handle if llvm.can_convert(handle.dtype, kind) else handle.astype(kind))._array()
+    array = (handle if kernels.can_scan(name, kind, handle.dtype) else handle.astype(kind))._array()
     if not array.flags.c_contiguous:
         return NotImplemented
-    made, flags = llvm.scanned(ufunc.__name__, array, axis, kind)
-    return NotImplemented if llvm.is_noticed(flags) else from_numpy(made.array)
+    made, flags = kernels.scanned(name, array, axis, kind)
+    return NotImplemented if is_noticed(flags) else from_numpy(made.array)

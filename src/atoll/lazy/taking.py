@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import llvm
+from .. import backend
 from ..collective import (
     Section,
     agree,
@@ -45,7 +45,7 @@ def _positions(handle: Any) -> Array | None:
     if Handle.any_deferred((handle,), {}):
         return None
     truth = handle if handle.dtype == np.bool_ else general(np.not_equal, handle, 0)
-    found: Array = llvm.true_positions(np.ascontiguousarray(truth._array()))
+    found: Array = backend.current().true_positions(np.ascontiguousarray(truth._array()))
     return found
 
 
@@ -56,7 +56,7 @@ def nonzero(handle: Any) -> Any:
         places = _positions(handle)
         if places is None:
             return NotImplemented
-        return tuple(map(from_numpy, llvm.indices_of(places, handle.shape)))
+        return tuple(map(from_numpy, backend.current().indices_of(places, handle.shape)))
     in_step(world, "nonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..backend.llvm.spec import Instruction, Reduction
+from ..backend.spec import Instruction, Reduction
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation
 from ..layout import IndexSet, Range

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.llvm.spec import KernelSpec
+from ..backend.spec import KernelSpec
 from ..graph.node import Operation
 from .body import Memory
 

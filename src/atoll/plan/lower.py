@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..backend.llvm.block import rounds
-from ..backend.llvm.spec import Instruction, KernelSpec, Operand, Reduction
+from ..backend.spec import Instruction, KernelSpec, Operand, Reduction, rounds
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..ops.maps import identity, through_view
@@ -327,7 +326,7 @@ def _launches(
 
 
 def _is_flat(body: Body, loops: list[Loop]) -> bool:
-    """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.backend.llvm.block.is_flat`."""
+    """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
     folds, ndim = body.reductions, len(body.box)
     whole = all(len(one.axes) == ndim for one in folds)
     return len(loops) > 1 and whole and any(rounds(one) for one in folds)

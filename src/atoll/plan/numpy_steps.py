@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
-from ..backend import llvm
+from .. import backend
 from ..collective.steps import CompressAcross, CountLocally, ReadAcross, is_readable
 from ..comm.world import World
 from ..execute.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
@@ -25,14 +23,9 @@ from .steps import Steps
 from .symbolic import dense_shape
 
 
-def _selected(a: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> Any:
-    """The elements where the mask is true; by a kernel of its own, where the arrays are contiguous."""
-    return llvm.selected(a, mask) if llvm.can_select(a, mask) else a[mask]
-
-
 def function_of(node: Node) -> Callable[..., Any]:
     """The function of arrays and scalars that computes a node."""
-    return _selected if node.op.selects else node.op.numpy(node)
+    return backend.current().selected if node.op.selects else node.op.numpy(node)
 
 
 class StepsByNumpy(Steps):

@@ -2,7 +2,7 @@
 
 A rounded sum or product shows in which order it was made. So that order follows from what is folded alone: the axes
 are taken as the value that is folded would lie in memory, the slowest first. A fold of all axes takes the
-elements as those of one row (:func:`~atoll.backend.llvm.block.is_flat`). Folds that want different loops
+elements as those of one row (:func:`~atoll.backend.spec.is_flat`). Folds that want different loops
 become nests of their own, which read what they need once more; other statements go with any of them. A fold of what the same nest
 stores stays there: outside it would meet other values.
 """
@@ -14,9 +14,7 @@ from copy import copy
 from dataclasses import replace
 
 from .. import policy
-from ..backend.llvm.block import rounds
-from ..backend.llvm.levels import arguments, whole
-from ..backend.llvm.spec import Reduction
+from ..backend.spec import Reduction, arguments, rounds, whole
 from ..graph.geometry import Geometry
 from .body import Body
 from .split_reductions import FEWEST

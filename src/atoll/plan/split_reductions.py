@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..backend.llvm.spec import Instruction, KernelSpec, Operand, Reduction
+from ..backend.spec import Instruction, KernelSpec, Operand, Reduction
 from ..graph.op import named
 from ..ops.table import code_of
 from .body import Body, Memory, Registers

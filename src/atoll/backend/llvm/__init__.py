@@ -1,82 +1,58 @@
-"""A part's work as fused loops: what a kernel computes, and machine code that does it.
+"""The backend of compiled loops: LLVM makes machine code of kernels, and threads share their chunks.
 
-What writes code is imported when the first kernel is made: a program that only ever holds
-small arrays never pays for it.
+Importing this package loads llvmlite, so it fails where llvmlite is missing or broken.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-if TYPE_CHECKING:
-    from .builder import DIVIDE, INVALID, NEGATIVE_POWER, OVERFLOW, UNDERFLOW
-    from .compile import compile_kernel, worked
-    from .kernel import Block, Kernel, run_block
-    from .spec import DTYPES, Instruction, KernelSpec, Operand, Reduction
-    from .ufuncs import can_flag, supported
+from typing import Any
 
-_LATER = {
-    "DIVIDE": "builder",
-    "INVALID": "builder",
-    "NEGATIVE_POWER": "builder",
-    "OVERFLOW": "builder",
-    "UNDERFLOW": "builder",
-    "compile_kernel": "compile",
-    "worked": "compile",
-    "Block": "kernel",
-    "Kernel": "kernel",
-    "run_block": "kernel",
-    "OPERATIONS": "scan",
-    "can_convert": "scan",
-    "can_scan": "scan",
-    "is_noticed": "scan",
-    "scanned": "scan",
-    "can_select": "compress",
-    "indices_of": "compress",
-    "selected": "compress",
-    "true_positions": "compress",
-    "DTYPES": "spec",
-    "Instruction": "spec",
-    "KernelSpec": "spec",
-    "Operand": "spec",
-    "Reduction": "spec",
-    "can_flag": "ufuncs",
-    "supported": "ufuncs",
-}
+import numpy as np
+
+from ...graph.node import Node, Value
+from ...ops.table import code_of
+from ..base import Array, Backend, Launch
+from ..spec import KernelSpec
+from . import compress, scan
+from .compile import is_compiled
+from .launch import CompiledStep, seeks, threads_of
+from .ufuncs import supported
 
 
-def __getattr__(name: str) -> Any:
-    home = _LATER.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
-    return value
+class Llvm(Backend):
+    """Kernels are compiled for this processor when they are first needed, and kept on disk."""
+
+    name = "llvm"
+    step = CompiledStep
+
+    def has_loop(self, loop: Any) -> bool:
+        return supported(loop.name, tuple(map(code_of, loop.inputs)), code_of(loop.output))
+
+    def seeks(self, node: Node) -> bool:
+        return seeks(node)
+
+    def threads(self, launch: Launch) -> int:
+        return threads_of(launch)
+
+    def is_ready(self, spec: KernelSpec) -> bool:
+        return is_compiled(spec)
+
+    def can_scan(self, ufunc: str, dtype: np.dtype[Any], source: np.dtype[Any]) -> bool:
+        return scan.can_scan(ufunc, dtype) and scan.can_convert(source, dtype)
+
+    def scanned(
+        self, ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]
+    ) -> tuple[Value, int]:
+        return scan.scanned(ufunc, array, axis, dtype)
+
+    def true_positions(self, mask: Array) -> Array:
+        return compress.true_positions(mask)
+
+    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+        return compress.indices_of(positions, shape)
+
+    def selected(self, data: Array, mask: Array) -> Any:
+        return compress.selected(data, mask) if compress.can_select(data, mask) else data[mask]
 
 
-__all__ = [
-    "DIVIDE",
-    "DTYPES",
-    "INVALID",
-    "NEGATIVE_POWER",
-    "OPERATIONS",
-    "OVERFLOW",
-    "UNDERFLOW",
-    "Block",
-    "Instruction",
-    "Kernel",
-    "KernelSpec",
-    "Operand",
-    "Reduction",
-    "can_convert",
-    "can_flag",
-    "can_scan",
-    "can_select",
-    "compile_kernel",
-    "indices_of",
-    "is_noticed",
-    "run_block",
-    "scanned",
-    "selected",
-    "supported",
-    "true_positions",
-    "worked",
-]
+backend = Llvm()

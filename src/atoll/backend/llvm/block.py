@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .spec import KernelSpec, Reduction
+from ..spec import KernelSpec, partial_dtypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +55,3 @@ class Layout:
             size=partials + len(dtypes),
             partial_dtypes=dtypes,
         )
-
-
-def is_full(reduction: Reduction, ndim: int) -> bool:
-    """Whether a reduction folds the whole nest, and so writes partials."""
-    return len(set(reduction.axes)) == ndim
-
-
-def is_flat(spec: KernelSpec) -> bool:
-    """Whether chunks count elements instead of indices of axis 0: where the order of folds of the whole nest can be seen,
-    it is that of one row of all elements, whatever axes the nest has."""
-    folds = spec.reductions
-    return (
-        spec.ndim > 1
-        and all(is_full(one, spec.ndim) for one in folds)
-        and any(rounds(one) for one in folds)
-    )
-
-
-def rounds(reduction: Reduction) -> bool:
-    """Whether the order of a fold can be seen in its result."""
-    return reduction.op in ("add", "multiply") and reduction.dtype[0] in "fc"
-
-
-def partial_dtypes(spec: KernelSpec) -> tuple[str, ...]:
-    """Dtypes of the arrays of partials: one for a full reduction, two if it has a position."""
-    dtypes: list[str] = []
-    for reduction in spec.reductions:
-        if is_full(reduction, spec.ndim):
-            dtypes.append(reduction.dtype)
-            if reduction.position >= 0:
-                dtypes.append("i8")
-    return tuple(dtypes)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..spec import Instruction, KernelSpec, Operand, whole
 from .block import Layout
 from .builder import Code, Function, Value
 from .fold import Fold
-from .levels import ELEMENT, NEST, ROW, Analysis, whole
+from .levels import ELEMENT, NEST, ROW, Analysis
 from .memory import Access, Place
-from .spec import Instruction, KernelSpec, Operand
 from .types import VALUE_TYPE
 from .ufuncs import perform
 

@@ -16,14 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..flags import OVERFLOW
 from .machine import Machine, vector_lanes, vector_name
 from .types import COMPONENT, KIND, VALUE_TYPE, itemsize, literal
-
-DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
-"""Bits of a flag word: NumPy's own numbers."""
-
-NEGATIVE_POWER = 16
-"""Bit of a flag word: an integer was raised to a negative integer power."""
 
 SETTLED = 32
 """Bit of a flag word, between the calls of one run: no further element can change a result."""

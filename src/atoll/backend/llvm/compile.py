@@ -12,16 +12,18 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite
+import llvmlite.binding as llvm
 import numpy as np
 
 from ...context import statistics
 from ...context.caches import Recent
 from ...context.threads import process_lock
+from ..spec import KernelSpec
 from . import cache
 from .kernel import Kernel
 from .machine import Machine, machine
 from .nest import build
-from .spec import KernelSpec
 
 DRAFT_WORK = 1 << 25
 """Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
@@ -38,16 +40,12 @@ class _Shelf:
     __slots__ = ("__weakref__", "_engine", "taken")
 
     def __init__(self, here: Machine) -> None:
-        import llvmlite.binding as llvm
-
         empty = llvm.parse_assembly(f'target triple = "{here.triple}"')
         self._engine = llvm.create_mcjit_compiler(empty, _target(here))
         self.taken = 0
 
     def add(self, name: str, code: bytes) -> int:
         """The address of ``name`` in an object file, which is taken into the process."""
-        import llvmlite.binding as llvm
-
         # The engine copies the sections; neither the object nor a module stays.
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
@@ -203,9 +201,6 @@ def _key(spec: KernelSpec) -> KernelSpec | str:
 @functools.cache
 def _versions() -> tuple[str, ...]:
     """What machine code depends on besides this package and the processor."""
-    import llvmlite
-    import llvmlite.binding as llvm
-
     # NumPy's release decides how complex products are rounded.
     return (llvmlite.__version__, str(llvm.llvm_version_info), np.__version__)
 
@@ -216,14 +211,10 @@ def emit(text: str, here: Machine, effort: int = _BEST) -> bytes:
     The text is vectorised already and has no redundancy worth a pass over it: what LLVM's
     code generator does on its own is enough.
     """
-    import llvmlite.binding as llvm
-
     return bytes(_target(here, effort).emit_object(llvm.parse_assembly(text)))
 
 
 def _target(here: Machine, effort: int = _BEST) -> Any:
-    import llvmlite.binding as llvm
-
     return llvm.Target.from_triple(here.triple).create_target_machine(
         cpu=here.cpu, features=here.features, opt=effort, jit=True
     )

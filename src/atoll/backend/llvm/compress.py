@@ -17,9 +17,9 @@ import numpy as np
 
 from ... import policy
 from ...config import config
-from ...execute.arrays import allocate_array
 from ...graph.geometry import dense
 from ...graph.node import Value
+from ..memory import allocate_array
 from .compile import compile_text
 from .workers import parallel_for
 

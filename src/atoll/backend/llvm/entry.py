@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .builder import DIVIDE, INVALID, OVERFLOW, UNDERFLOW, Function, Module
+from ..flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
+from .builder import Function, Module
 
 _X86 = {INVALID: 0, DIVIDE: 2, OVERFLOW: 3, UNDERFLOW: 4}
 _ARM = {INVALID: 0, DIVIDE: 1, OVERFLOW: 2, UNDERFLOW: 3}

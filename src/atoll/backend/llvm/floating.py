@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 
+from ..flags import INVALID, OVERFLOW
 from .arithmetic import (
     copysign,
     is_finite,
@@ -15,7 +16,7 @@ from .arithmetic import (
     pattern,
     sign_bit,
 )
-from .builder import INVALID, OVERFLOW, Code, Value, is_signed
+from .builder import Code, Value, is_signed
 from .scalar_lanes import one_by_one
 from .types import MANTISSA, SIGNED_BITS, VALUE_TYPE, bits, itemsize
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from copy import copy
 
+from ..spec import Reduction, rounds
 from .arithmetic import (
     cast,
     combine_position,
@@ -28,9 +29,7 @@ from .arithmetic import (
     minimum,
     multiply_complex,
 )
-from .block import rounds
 from .builder import Code, Function, Value
-from .spec import Reduction
 from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize, largest, smallest
 
 STEPS = 16

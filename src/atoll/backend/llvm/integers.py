@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..flags import DIVIDE, NEGATIVE_POWER, OVERFLOW
 from .arithmetic import cast
-from .builder import DIVIDE, NEGATIVE_POWER, OVERFLOW, Code, Value, is_signed
+from .builder import Code, Value, is_signed
 from .types import VALUE_TYPE, bits, itemsize, smallest
 
 _LONGEST_CHAIN = 64

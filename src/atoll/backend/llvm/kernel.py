@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...config import config
+from ..spec import KernelSpec, is_flat
 from . import workers
-from .block import Layout, is_flat
+from .block import Layout
 from .builder import SETTLED
-from .spec import KernelSpec
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 

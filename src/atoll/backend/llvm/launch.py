@@ -6,66 +6,25 @@ import ctypes
 from array import array
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ... import policy
 from ...config import config
-from ...execute.parts import State, Step
-from ...execute.program import Combine
-from ...graph.node import Node, Operation
-from ...ops.table import code_of
-from .. import llvm
+from ...graph.node import Node
+from ..base import KernelStep, Launch, Partials, Run, Template
+from .block import Layout
 from .builder import SETTLED
+from .compile import compile_kernel, worked
+from .kernel import Kernel
+from .ufuncs import can_flag
 from .workers import parallel_for, team
 
-if TYPE_CHECKING:
-    from .block import Layout
-    from .kernel import Kernel
-    from .spec import KernelSpec
-
 _LONG_ROW = 64
-_FOLDS = frozenset(
-    {
-        "add", "multiply", "minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or",
-        "bitwise_and", "bitwise_or", "bitwise_xor",
-    }
-)  # fmt: skip
 
 
-class Memory(Protocol):
-    """An operand: a register, an offset in bytes, strides by loop axis."""
-
-    register: int
-    offset: int
-    strides: tuple[int, ...]
-
-
-class LaunchLike(Protocol):
-    """What the planner says of one launch; see ``plan.launches.Launch``."""
-
-    spec: KernelSpec
-    extents: tuple[int, ...]
-    chunk: int
-    chunks: int
-    memories: Any
-    scalars: Any
-    origins: tuple[int, ...]
-    operations: list[Operation]
-
-
-class TemplateLike(Protocol):
-    """A program whose numbers depend on the slices that it is bound to; see ``plan.templates``."""
-
-    def result(self, numbers: Any) -> int:
-        """Where the numbers of a list or tuple will be among a binding's ``results``."""
-
-    def fold(self, one: Combine, binding: Any) -> Combine:
-        """The step of a binding that stands for one of the template's."""
-
-
-class KernelStep:
+class CompiledStep(KernelStep):
     """One kernel over one box."""
 
     __slots__ = (
@@ -76,16 +35,15 @@ class KernelStep:
         "chunks",
         "draft",
         "kernel",
-        "launch",
         "patches",
         "pointer",
         "scalars",
         "work",
     )
 
-    def __init__(self, launch: LaunchLike, parts: list[tuple[Combine, int]]) -> None:
+    def __init__(self, launch: Launch, parts: list[tuple[Partials, int]]) -> None:
         self.work = _work(launch)
-        kernel = llvm.compile_kernel(launch.spec, self.work)
+        kernel = compile_kernel(launch.spec, self.work)
         layout = kernel.layout
         words = words_of(launch, layout)
         slot = layout.partials
@@ -109,11 +67,11 @@ class KernelStep:
 
     def _worked(self, kernel: Kernel) -> None:
         """Note that a draft is about to work; take the finished kernel once there is one."""
-        if llvm.worked(kernel, self.work):
+        if worked(kernel, self.work):
             self._take(kernel)
 
     def _bind(
-        self, words: list[int], patches: Any, scalars: list[Any], folds: list[Combine]
+        self, words: list[int], patches: Any, scalars: list[Any], folds: list[Partials]
     ) -> None:
         block: Any = (ctypes.c_int64 * len(words))(*words)
         self.block = block
@@ -128,10 +86,10 @@ class KernelStep:
 
     @staticmethod
     def moving(
-        launch: LaunchLike, parts: list[tuple[Combine, Any]], template: TemplateLike
-    ) -> Callable[[Any], Step]:
+        launch: Launch, parts: list[tuple[Partials, Any]], template: Template
+    ) -> Callable[[Any], CompiledStep]:
         """How the step is made when the extents, strides and offsets of a launch are known."""
-        kernel = llvm.compile_kernel(launch.spec, 0)
+        kernel = compile_kernel(launch.spec, 0)
         layout = kernel.layout
         place = template.result(
             (
@@ -144,8 +102,8 @@ class KernelStep:
         scalars = _scalars_of(launch, layout)
         targets = [(layout.pointers + k, m.register) for k, m in enumerate(launch.memories)]
 
-        def make(binding: Any) -> KernelStep:
-            step = KernelStep.__new__(KernelStep)
+        def make(binding: Any) -> CompiledStep:
+            step = CompiledStep.__new__(CompiledStep)
             words, offsets, starts, (step.chunks, step.work) = binding.results[place]
             step.launch = launch
             step._take(kernel)
@@ -162,7 +120,7 @@ class KernelStep:
 
         return make
 
-    def run(self, state: State) -> None:
+    def run(self, state: Run) -> None:
         """Fill in the pointers and the numbers of this run, and go."""
         block = self.block
         registers = state.registers
@@ -182,10 +140,13 @@ class KernelStep:
         if flags:
             block[0] = 0
             if flags != SETTLED:
-                state.flags.append((flags, self.launch))
+                state.flags.append((flags, self))
+
+    def raised_by(self) -> Sequence[int]:
+        return can_flag(self.launch.spec)
 
     @staticmethod
-    def joined(steps: Sequence[KernelStep]) -> Step | None:
+    def joined(steps: Sequence[CompiledStep]) -> KernelSteps | None:
         """One step for several that come after each other, where there is one."""
         return KernelSteps(steps) if team().compiled else None
 
@@ -205,7 +166,7 @@ class KernelSteps:
         "steps",
     )
 
-    def __init__(self, steps: Sequence[KernelStep]) -> None:
+    def __init__(self, steps: Sequence[CompiledStep]) -> None:
         self.steps = tuple(steps)
         registers = sorted({register for step in steps for _, register, _ in step.patches})
         patches = [
@@ -217,7 +178,7 @@ class KernelSteps:
         table = [len(patches), len(steps)]
         for patch in patches:
             table += patch
-        self._drafts: list[tuple[KernelStep, int]] = []
+        self._drafts: list[tuple[CompiledStep, int]] = []
         """Steps whose kernels are drafts, and where in the table their addresses are."""
         for step, shared in zip(steps, shares, strict=True):
             if step.draft is not None:
@@ -245,7 +206,7 @@ class KernelSteps:
                 left.append((step, word))
         self._drafts = left
 
-    def run(self, state: State) -> None:
+    def run(self, state: Run) -> None:
         """Say where the registers are, and go."""
         if self._drafts:
             self._worked()
@@ -265,7 +226,7 @@ class KernelSteps:
                 if raised:
                     step.block[0] = 0
                     if raised != SETTLED:
-                        state.flags.append((raised, step.launch))
+                        state.flags.append((raised, step))
 
 
 def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
@@ -278,7 +239,7 @@ def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
     return np.frombuffer(block, dtype, 1, 8 * word), 0
 
 
-def words_of(launch: LaunchLike, layout: Layout) -> list[Any]:
+def words_of(launch: Launch, layout: Layout) -> list[Any]:
     """The argument block of a launch, but for pointers and for what is given at each run."""
     words: list[Any] = [0] * (layout.size + 1)
     words[layout.chunk] = launch.chunk
@@ -294,7 +255,7 @@ def words_of(launch: LaunchLike, layout: Layout) -> list[Any]:
     return words
 
 
-def _scalars_of(launch: LaunchLike, layout: Layout) -> list[tuple[int, int, np.dtype[Any]]]:
+def _scalars_of(launch: Launch, layout: Layout) -> list[tuple[int, int, np.dtype[Any]]]:
     """For each number that is given at a run: its word, which it is, and its dtype."""
     return [
         (layout.scalars + 2 * k, number, dtype)
@@ -303,36 +264,17 @@ def _scalars_of(launch: LaunchLike, layout: Layout) -> list[tuple[int, int, np.d
     ]
 
 
-def _work(launch: LaunchLike) -> int:
+def _work(launch: Launch) -> int:
     return prod(launch.extents) * len(launch.spec.body)
 
 
-def threads_of(launch: LaunchLike) -> int:
+def threads_of(launch: Launch) -> int:
     """How many threads would run a launch now."""
     threads = config.threads if _work(launch) >= policy.limits.parallel else 1
     return min(threads, launch.chunks)
 
 
-def supported(node: Node) -> bool:
-    """Whether kernels can compute a node whose dtypes they can hold."""
-    op = node.op
-    if op.is_ufunc:
-        loop = node.params[0]
-        return llvm.supported(loop.name, tuple(map(code_of, loop.inputs)), code_of(loop.output))
-    if op.finds_position:
-        return node.args[0].geometry.dtype.kind in "iuf" and _seeks(node)
-    if op.folds:
-        dtype = node.geometry.dtype
-        if op.name not in _FOLDS:
-            return False
-        if op.name in ("logical_and", "logical_or"):
-            return dtype.kind == "b"
-        if dtype.kind == "c":
-            return op.name in ("add", "multiply")
-    return not op.selects
-
-
-def _seeks(node: Node) -> bool:
+def seeks(node: Node) -> bool:
     """Whether loops are quicker than NumPy in finding positions: not in short rows along the memory."""
     axes, operand = node.params[0], node.args[0].geometry
     if len(axes) == operand.ndim:

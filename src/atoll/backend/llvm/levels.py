@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from .block import is_full, rounds
+from ..spec import KernelSpec, arguments, is_full, mask_of, rounds, whole, written_operands
 from .fold import accumulators
-from .overlap import written_operands
-from .spec import Instruction, KernelSpec
 from .types import COMPONENT, KIND, itemsize
 from .ufuncs import can_flag
 
@@ -18,24 +16,6 @@ _RUNS = 16
 _LONGEST_TAIL = 8
 _SMALL = 6
 _TWICE = 24
-
-
-def whole(number: int | float | complex) -> int:
-    """An argument of an instruction that is a number of something."""
-    return int(number.real)
-
-
-def arguments(instruction: Instruction) -> list[int]:
-    """The values that an instruction uses."""
-    if instruction.op in ("load", "scalar", "const", "index"):
-        return []
-    first = 1 if instruction.op == "store" else 0
-    return [whole(argument) for argument in instruction.args[first:]]
-
-
-def mask_of(store: Instruction) -> int:
-    """The mask of a store, or -1."""
-    return whole(store.args[2]) if len(store.args) == 3 else -1
 
 
 class Analysis:

@@ -7,6 +7,8 @@ import functools
 import sys
 from dataclasses import dataclass
 
+import llvmlite.binding as llvm
+
 from ...config import config
 
 
@@ -90,8 +92,6 @@ def machine() -> Machine:
 
 def machine_without(left_out: str) -> Machine:
     """The machine that this process runs on, less some of its features."""
-    import llvmlite.binding as llvm
-
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
@@ -104,7 +104,7 @@ def machine_without(left_out: str) -> Machine:
         vector_bytes, isa = 32, "d"
     else:
         vector_bytes, isa = 16, "b" if x86 else "n"
-    library = _load(llvm)
+    library = _load()
     functions = tuple(  # in an order that is the same in every process: kernels are kept by it
         vector_name(isa, name, size, arity)
         for name, arity in _VECTOR_FUNCTIONS
@@ -122,11 +122,11 @@ def machine_without(left_out: str) -> Machine:
     )
 
 
-def _load(llvm: object) -> str:
+def _load() -> str:
     """Make the mathematical libraries visible to compiled code; return their version."""
     for name in ("libm.so.6", "libmvec.so.1") if sys.platform == "linux" else ():
         try:
-            llvm.load_library_permanently(name)  # type: ignore[attr-defined]
+            llvm.load_library_permanently(name)
         except RuntimeError:
             continue
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..spec import Operand
 from .arithmetic import nonzero
 from .builder import Code, Value
-from .spec import Operand
 from .types import COMPONENT, MEMORY_TYPE, itemsize
 
 

@@ -25,18 +25,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .block import Layout, is_flat, is_full
+from ..flags import INVALID
+from ..spec import KernelSpec, Operand, conflicting_pairs, is_flat, is_full
+from .block import Layout
 from .body import Body, Row
-from .builder import INVALID, SETTLED, Function, Module
+from .builder import SETTLED, Function, Module
 from .entry import define_entry
 from .fold import Fold
 from .levels import Analysis
 from .machine import Machine
 from .memory import Access
-from .overlap import conflicting_pairs, define_overlap
+from .overlap import define_overlap
 from .rows import QUARTER, STREAMS, Rows
 from .simplify import simplified
-from .spec import KernelSpec, Operand
 from .types import itemsize
 from .ufuncs import flags_of
 

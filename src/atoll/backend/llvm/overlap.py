@@ -2,31 +2,8 @@
 
 from __future__ import annotations
 
-from .block import Layout, is_full
+from .block import Layout
 from .builder import Function, Module
-from .spec import KernelSpec
-
-
-def written_operands(spec: KernelSpec) -> set[int]:
-    """The numbers of the operands that a kernel writes."""
-    written = {k for k, operand in enumerate(spec.operands) if operand.access != "r"}
-    for reduction in spec.reductions:
-        if not is_full(reduction, spec.ndim):
-            written.add(reduction.operand)
-            if reduction.position >= 0:
-                written.add(reduction.operand + 1)
-    return written
-
-
-def conflicting_pairs(spec: KernelSpec) -> list[tuple[int, int]]:
-    """(written, other) operands of one alias group."""
-    written = written_operands(spec)
-    return [
-        (w, k)
-        for w in sorted(written)
-        for k, operand in enumerate(spec.operands)
-        if k != w and operand.alias == spec.operands[w].alias and not (k in written and k < w)
-    ]
 
 
 def define_overlap(module: Module, layout: Layout, largest: int) -> None:

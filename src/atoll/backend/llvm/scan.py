@@ -18,16 +18,17 @@ import numpy as np
 
 from ... import policy
 from ...config import config
-from ...execute.arrays import allocate_array
 from ...graph.geometry import dense
 from ...graph.node import Value as Memory
+from ..flags import INVALID, OVERFLOW, UNDERFLOW
+from ..memory import allocate_array
+from ..spec import Operand
 from .arithmetic import cast, maximum, minimum
-from .builder import INVALID, OVERFLOW, UNDERFLOW, Code, Function, Module, Value
+from .builder import Code, Function, Module, Value
 from .compile import compile_text
 from .entry import define_entry
 from .machine import machine
 from .memory import Access, Place
-from .spec import Operand
 from .types import KIND, itemsize
 from .workers import parallel_for
 
@@ -36,7 +37,6 @@ Array = np.ndarray[Any, Any]
 OPERATIONS = ("add", "multiply", "maximum", "minimum")
 STRIP = 512
 _LINES = 4
-_ERRORS = ((OVERFLOW, "over"), (UNDERFLOW, "under"), (INVALID, "invalid"))
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -71,12 +71,6 @@ def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[
     function = _function(ufunc, *codes, inner > 1)
     parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
     return made, int(block[0])
-
-
-def is_noticed(flags: int) -> bool:
-    """Whether anybody is to hear of any of these flags."""
-    modes: Any = np.geterr()
-    return any(flags & flag and modes[kind] != "ignore" for flag, kind in _ERRORS)
 
 
 @functools.cache

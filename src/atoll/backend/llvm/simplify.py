@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..spec import Instruction, KernelSpec
 from . import divisors
-from .spec import Instruction, KernelSpec
 
 _EDGES = {"less": "from", "greater_equal": "from", "less_equal": "above", "greater": "above"}
 

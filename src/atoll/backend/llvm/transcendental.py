@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from ..flags import DIVIDE, INVALID
 from .arithmetic import copysign, is_finite, is_inf, is_nan, pattern
-from .builder import DIVIDE, INVALID, Code, Value
+from .builder import Code, Value
 from .scalar_lanes import one_by_one
 from .types import MANTISSA
 

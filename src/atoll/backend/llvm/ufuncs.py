@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
+from ..spec import DTYPES, Instruction, KernelSpec
 from . import divisors, floating, integers, transcendental
 from .arithmetic import (
     cast,
@@ -29,9 +31,8 @@ from .arithmetic import (
     sign_bit,
     square_complex,
 )
-from .builder import DIVIDE, INVALID, OVERFLOW, UNDERFLOW, Code, Value
+from .builder import Code, Value
 from .probe import complex_product
-from .spec import DTYPES, Instruction, KernelSpec
 from .types import COMPONENT, KIND
 
 Emission = Callable[..., Value]

@@ -42,6 +42,9 @@ from collections.abc import Callable
 from time import perf_counter, sleep
 from typing import Any, Protocol
 
+import llvmlite
+import llvmlite.binding as llvm
+
 from ...comm import launcher
 from ...config import available_cores
 from ...context.threads import process_lock
@@ -125,9 +128,6 @@ class NativeTeam:
         )
 
     def _compile(self) -> None:
-        import llvmlite
-        import llvmlite.binding as llvm
-
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple()

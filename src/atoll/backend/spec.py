@@ -19,11 +19,18 @@ in native byte order (``'f8'``, ``'i4'``, ``'b1'``, ``'c16'``), see :data:`DTYPE
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 DTYPES = (
     "b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
 )  # fmt: skip
 """The dtypes that kernels handle; all others run as NumPy on the data."""
+
+_FOLDS = (
+    "add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and", "bitwise_or", "bitwise_xor",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,7 @@ class KernelSpec:
 
     Work is handed out by *chunks*: ``chunk`` indices of axis 0 (a run-time number) are done by
     one thread, in order; chunk ``c`` covers ``range(c*chunk, min((c+1)*chunk, extent[0]))``. Where rounded folds of
-    the whole nest are all that it folds, ``chunk`` counts elements of the nest instead (:func:`.block.is_flat`).
+    the whole nest are all that it folds, ``chunk`` counts elements of the nest instead (:func:`is_flat`).
     A full reduction writes one partial per chunk, so that the result does not depend on the
     number of threads. Within a chunk, sums use accumulators over blocks of a few hundred
     elements, added up pairwise. Partial reductions do not fold axis 0 unless there is one chunk.
@@ -119,3 +126,84 @@ class KernelSpec:
     scalars: tuple[str, ...] = ()
     body: tuple[Instruction, ...] = ()
     reductions: tuple[Reduction, ...] = field(default=())
+
+
+def is_full(reduction: Reduction, ndim: int) -> bool:
+    """Whether a reduction folds the whole nest, and so writes partials."""
+    return len(set(reduction.axes)) == ndim
+
+
+def is_flat(spec: KernelSpec) -> bool:
+    """Whether chunks count elements instead of indices of axis 0: where the order of folds of the whole nest can be seen,
+    it is that of one row of all elements, whatever axes the nest has."""
+    folds = spec.reductions
+    return (
+        spec.ndim > 1
+        and all(is_full(one, spec.ndim) for one in folds)
+        and any(rounds(one) for one in folds)
+    )
+
+
+def rounds(reduction: Reduction) -> bool:
+    """Whether the order of a fold can be seen in its result."""
+    return reduction.op in ("add", "multiply") and reduction.dtype[0] in "fc"
+
+
+def partial_dtypes(spec: KernelSpec) -> tuple[str, ...]:
+    """Dtypes of the arrays of partials: one for a full reduction, two if it has a position."""
+    dtypes: list[str] = []
+    for reduction in spec.reductions:
+        if is_full(reduction, spec.ndim):
+            dtypes.append(reduction.dtype)
+            if reduction.position >= 0:
+                dtypes.append("i8")
+    return tuple(dtypes)
+
+
+def whole(number: int | float | complex) -> int:
+    """An argument of an instruction that is a number of something."""
+    return int(number.real)
+
+
+def arguments(instruction: Instruction) -> list[int]:
+    """The values that an instruction uses."""
+    if instruction.op in ("load", "scalar", "const", "index"):
+        return []
+    first = 1 if instruction.op == "store" else 0
+    return [whole(argument) for argument in instruction.args[first:]]
+
+
+def mask_of(store: Instruction) -> int:
+    """The mask of a store, or -1."""
+    return whole(store.args[2]) if len(store.args) == 3 else -1
+
+
+def written_operands(spec: KernelSpec) -> set[int]:
+    """The numbers of the operands that a kernel writes."""
+    written = {k for k, operand in enumerate(spec.operands) if operand.access != "r"}
+    for reduction in spec.reductions:
+        if not is_full(reduction, spec.ndim):
+            written.add(reduction.operand)
+            if reduction.position >= 0:
+                written.add(reduction.operand + 1)
+    return written
+
+
+def conflicting_pairs(spec: KernelSpec) -> list[tuple[int, int]]:
+    """(written, other) operands of one alias group."""
+    written = written_operands(spec)
+    return [
+        (w, k)
+        for w in sorted(written)
+        for k, operand in enumerate(spec.operands)
+        if k != w and operand.alias == spec.operands[w].alias and not (k in written and k < w)
+    ]
+
+
+def can_fold(op: str, dtype: np.dtype[Any]) -> bool:
+    """Whether kernels fold by ``op`` to results of ``dtype``."""
+    if op in ("logical_and", "logical_or"):
+        return dtype.kind == "b"
+    if dtype.kind == "c":
+        return op in ("add", "multiply")
+    return op in _FOLDS

@@ -40,6 +40,8 @@ from ..config import Settings, config
 from ..context import statistics
 from ..context.caches import remembered
 from ..errors import OutOfMemoryError
+from ..graph.geometry import Geometry
+from ..graph.node import Value, new
 
 ALIGNMENT = 64
 """Every buffer begins at a multiple of this many bytes."""
@@ -352,3 +354,24 @@ atexit.register(pool._close)
 if hasattr(os, "register_at_fork"):
     hold, let_go = pool._lock.acquire, pool._lock.release
     os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
+
+
+_TINY = 1024  # below this many bytes NumPy's own allocator is quicker
+
+
+def allocate_array(geometry: Geometry, what: object = "") -> Value:
+    """Uninitialised memory, laid out as the geometry of a base says; ``what`` asked for it."""
+    dtype = geometry.dtype
+    nbytes = geometry.size * dtype.itemsize
+    if nbytes <= _TINY:
+        if geometry.c_contiguous:
+            return Value(np.empty(geometry.shape, dtype))
+        memory = np.empty(geometry.size, dtype)
+        return Value(np.ndarray(geometry.shape, dtype, memory, 0, geometry.strides))
+    value: Value = new(Value)
+    value.array, value._address = pool.lend(nbytes, what, geometry.shape, dtype, geometry.strides)
+    value.pinned = False
+    value.program = None
+    value.count = -1
+    value.tiles = None
+    return value

@@ -10,40 +10,42 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...context.warn import warn_at
-from ...graph.node import Operation, Site
-from .. import llvm
+from ..context.warn import warn_at
+from ..graph.node import Site
 
 if TYPE_CHECKING:
-    from .spec import KernelSpec
+    from .base import KernelStep
+
+DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
+"""Bits of a flag word: NumPy's own numbers."""
+
+NEGATIVE_POWER = 16
+"""Bit of a flag word: an integer was raised to a negative integer power."""
 
 _KINDS = (
-    (1, "divide", "divide by zero"),
-    (2, "over", "overflow"),
-    (4, "under", "underflow"),
-    (8, "invalid", "invalid value"),
+    (DIVIDE, "divide", "divide by zero"),
+    (OVERFLOW, "over", "overflow"),
+    (UNDERFLOW, "under", "underflow"),
+    (INVALID, "invalid", "invalid value"),
 )
 _SELDOM = {"add", "subtract", "multiply"}
 """Operations that raise a flag where another one has mostly raised it before."""
 
 
 def report(
-    bits: int,
-    spec: KernelSpec,
-    operations: Sequence[Operation],
-    sites: Mapping[Site | None, Site | None],
+    bits: int, step: KernelStep, sites: Mapping[Site | None, Site | None] | None = None
 ) -> None:
     """Warn, raise, call or print as ``np.errstate`` says, once for each flag.
 
     ``sites`` has the lines that recorded the trace, for each of those that its program was made for.
     """
     modes: Any = np.geterr()
-    able = llvm.can_flag(spec)
+    able, spec, sites = step.raised_by(), step.launch.spec, sites or {}
     for bit, kind, words in _KINDS:
         mode = modes[kind]
         if not bits & bit or mode == "ignore":
@@ -51,9 +53,15 @@ def report(
         names = [i.name or i.op for i, flags in zip(spec.body, able, strict=True) if flags & bit]
         likely = [name for name in names if name.partition(".")[0] not in _SELDOM]
         name = (likely or names or ["reduce"])[0]
-        operation = next((one for one in operations if one.name == name), None)
+        operation = next((one for one in step.launch.operations if one.name == name), None)
         site = None if operation is None else sites.get(operation.site, operation.site)
         _tell(mode, bit, f"{words} encountered in {name.partition('.')[0]}", site)
+
+
+def is_noticed(bits: int) -> bool:
+    """Whether ``np.errstate`` says that anything becomes of one of these flags."""
+    modes: Any = np.geterr()
+    return any(bits & bit and modes[kind] != "ignore" for bit, kind, _ in _KINDS)
 
 
 def _tell(mode: str, bit: int, message: str, site: Site | None) -> None:

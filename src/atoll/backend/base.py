@@ -1,0 +1,163 @@
+"""The interface of a backend: memory for arrays, and kernels that compute on it.
+
+Everything above this package allocates, computes and asks what can be computed through one
+:class:`Backend`, which :func:`atoll.backend.current` chooses once for the process. The planner
+describes the work in terms that no backend owns: a :class:`~.spec.KernelSpec` says what a loop
+nest computes, a :class:`Launch` over which box and which memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..graph.node import Node, Operation, Value
+from .memory import allocate_array
+from .spec import KernelSpec, can_fold
+
+Array = np.ndarray[Any, Any]
+
+
+class Memory(Protocol):
+    """An operand of a launch: a register, an offset in bytes, strides by loop axis."""
+
+    register: int
+    offset: int
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Launch(Protocol):
+    """One kernel over one box, as the planner describes it; see ``plan.launches.Launch``."""
+
+    spec: KernelSpec
+    extents: tuple[int, ...]
+    chunk: int
+    chunks: int
+    memories: Any
+    scalars: Any
+    origins: tuple[int, ...]
+    operations: list[Operation]
+
+
+class Partials(Protocol):
+    """Memory for one partial result of a full reduction per chunk, and for their positions."""
+
+    partials: Array
+    positions: Array | None
+
+    def addresses(self, start: int) -> list[int]:
+        """Where the partial results from number ``start`` on, and their positions, begin."""
+
+
+class Template(Protocol):
+    """A program whose numbers depend on the slices that it is bound to; see ``plan.templates``."""
+
+    def result(self, numbers: Any) -> int:
+        """Where the numbers of a list or tuple will be among a binding's ``results``."""
+
+    def fold(self, one: Any, binding: Any) -> Any:
+        """The :class:`Partials` of a binding that stand for those of the template."""
+
+
+class Run(Protocol):
+    """One run of a program; see ``execute.parts.State``."""
+
+    registers: list[Value | None]
+    scalars: Sequence[Any]
+    kernels: int
+    flags: list[tuple[int, Any]]
+    """Floating-point flags that came up, and the :class:`KernelStep` that raised them."""
+
+
+class KernelStep(ABC):
+    """A step of a program that runs one launch."""
+
+    __slots__ = ("launch",)
+    launch: Launch
+
+    @abstractmethod
+    def __init__(self, launch: Launch, parts: list[tuple[Any, int]]) -> None:
+        """``parts`` has, for each full reduction of the launch, its :class:`Partials` and the
+        number of the first one that the launch writes."""
+
+    @staticmethod
+    @abstractmethod
+    def moving(
+        launch: Launch, parts: list[tuple[Any, Any]], template: Template
+    ) -> Callable[[Any], Any]:
+        """How the step is made when the extents, strides and offsets of a launch are known."""
+
+    @staticmethod
+    def joined(steps: Sequence[Any]) -> Any:
+        """One step that does the work of several in a row, or ``None``."""
+        return None
+
+    @abstractmethod
+    def run(self, state: Any) -> None:
+        """Run the kernel on the registers of a :class:`Run`."""
+
+    @abstractmethod
+    def raised_by(self) -> Sequence[int]:
+        """For each instruction of the body, the floating-point flags that it can have raised."""
+
+
+class Backend(ABC):
+    """How one kind of machine holds arrays and computes with them."""
+
+    name: str
+    """What ``config.backend`` calls it."""
+    step: type[KernelStep]
+
+    allocate: Callable[..., Value] = staticmethod(allocate_array)
+    """``allocate(geometry, what="")`` is uninitialised memory, laid out as the geometry of a base says; ``what`` asked for it."""
+
+    def supports(self, node: Node) -> bool:
+        """Whether kernels can compute a node whose dtypes they can hold; NumPy computes all others."""
+        op = node.op
+        if op.is_ufunc:
+            return self.has_loop(node.params[0])
+        if op.finds_position:
+            return node.args[0].geometry.dtype.kind in "iuf" and self.seeks(node)
+        return can_fold(op.name, node.geometry.dtype) if op.folds else not op.selects
+
+    @abstractmethod
+    def has_loop(self, loop: Any) -> bool:
+        """Whether kernels can compute a ufunc's loop; see ``ops.elementwise.Loop``."""
+
+    def seeks(self, node: Node) -> bool:
+        """Whether kernels shall find the positions that a node asks for, and not NumPy."""
+        return True
+
+    @abstractmethod
+    def threads(self, launch: Launch) -> int:
+        """How many threads would run a launch now."""
+
+    @abstractmethod
+    def is_ready(self, spec: KernelSpec) -> bool:
+        """Whether a kernel can start without being compiled first."""
+
+    @abstractmethod
+    def can_scan(self, ufunc: str, dtype: np.dtype[Any], source: np.dtype[Any]) -> bool:
+        """Whether :meth:`scanned` accumulates elements of ``source`` in ``dtype``."""
+
+    @abstractmethod
+    def scanned(
+        self, ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]
+    ) -> tuple[Value, int]:
+        """``ufunc.accumulate`` of a contiguous array, and the floating-point flags that came up."""
+
+    @abstractmethod
+    def true_positions(self, mask: Array) -> Array:
+        """The flat positions at which a contiguous mask is true."""
+
+    @abstractmethod
+    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+        """An index array for each axis, from flat positions in C order."""
+
+    @abstractmethod
+    def selected(self, data: Array, mask: Array) -> Any:
+        """The elements of an array at which a mask of its shape is true, in C order."""

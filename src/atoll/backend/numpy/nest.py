@@ -1,0 +1,469 @@
+"""A loop nest run by NumPy: the instructions of a kernel, each on a block of elements at a time.
+
+The nest is done in blocks of some ten thousand elements, in order, so that what instructions pass on
+to each other stays in the cache. Each instruction is one call of NumPy on the whole block.
+
+Folds take NumPy's own order of additions. A rounded fold of the whole nest gathers the elements of a
+chunk and folds them as one row, so its bits depend on the chunk alone and not on the axes of the
+nest. The bits differ from those of other backends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...graph.op import named
+from ..base import Array
+from ..spec import (
+    Instruction,
+    KernelSpec,
+    Reduction,
+    arguments,
+    conflicting_pairs,
+    is_flat,
+    is_full,
+    mask_of,
+    rounds,
+    whole,
+    written_operands,
+)
+
+BLOCK = 1 << 14
+"""Elements of a block, where the extents allow."""
+_CLIP: Any = import_module("numpy._core.umath").clip  # np.clip itself is no ufunc
+_COMPARED: Any = 10_000
+"""How hard to look for elements that two operands share, before taking it that there are some."""
+
+Box = tuple[slice, ...]
+
+
+def dtype_of(code: str) -> np.dtype[Any]:
+    """NumPy's dtype for a code of :data:`~..spec.DTYPES`."""
+    return np.dtype("bool" if code == "b1" else code)
+
+
+def ufunc_of(name: str) -> Any:
+    """NumPy's ufunc of this name, or ``None``."""
+    return _CLIP if name == "clip" else getattr(np, name, None)
+
+
+class Nest:
+    """What one specification computes."""
+
+    def __init__(self, spec: KernelSpec) -> None:
+        self.spec = spec
+        self.raised = [0] * (len(spec.body) + 1)
+        """The floating-point flags that came up in each instruction, and after them those of folds."""
+        self._at = 0
+        self._dtypes = [dtype_of(one.dtype) if one.dtype else None for one in spec.body]
+        written = {spec.operands[k].alias for k in written_operands(spec)}
+        self._kept = [one.alias in written for one in spec.operands]
+        """Of which operands what is loaded must be copied, for it may be written over."""
+        self._mask, self._masked = _masked(spec)
+        self._order = _order(spec, self._mask)
+        self._work = [(n, self._instruction(n)) for n in self._order]
+
+    def note(self, _: str, flags: int) -> None:
+        """Remember flags that came up; NumPy calls it."""
+        self.raised[self._at] |= flags
+
+    def run(
+        self,
+        extents: Sequence[int],
+        chunk: int,
+        views: Sequence[Array],
+        scalars: Sequence[Any],
+        origins: Sequence[int],
+        steps: Sequence[int],
+        partials: Sequence[Array],
+        ordered: bool | None = None,
+    ) -> int:
+        """Compute over a box; the floating-point flags that came up.
+
+        ``views`` are the operands, of the shape of the box, ``partials`` have an element for each chunk.
+        """
+        self.raised = [0] * len(self.raised)
+        if ordered is None:
+            ordered = self.in_order(views)
+        full = _full_folds(self.spec, extents, chunk, partials)
+        with np.errstate(all="call", call=self.note):
+            for box in _boxes(extents, 1 if ordered else BLOCK):
+                self._block(box, views, scalars, origins, steps, full)
+            self._at = len(self.spec.body)
+            for fold in full:
+                fold.end()
+        flags = 0
+        for some in self.raised:
+            flags |= some
+        return flags
+
+    def in_order(self, views: Sequence[Array]) -> bool:
+        """Whether an element may be written that is read at another index: then each waits for the one before."""
+        for a, b in conflicting_pairs(self.spec):
+            one, two = views[a], views[b]
+            if _begin(one) == _begin(two) and one.strides == two.strides:
+                continue
+            try:
+                if np.shares_memory(one, two, max_work=_COMPARED):
+                    return True
+            except np.exceptions.TooHardError:
+                return True
+        return False
+
+    def _block(
+        self,
+        box: Box,
+        views: Sequence[Array],
+        scalars: Sequence[Any],
+        origins: Sequence[int],
+        steps: Sequence[int],
+        full: list[_Fold],
+    ) -> None:
+        """Compute a block."""
+        blocks = [view[box] for view in views]
+        shape = tuple([part.stop - part.start for part in box])
+        values: list[Any] = [None] * len(self.spec.body)
+        where = (box, shape, origins, steps, scalars, blocks)
+        for number, compute in self._work:
+            self._at = number
+            values[number] = compute(values, where)
+        self._at = len(values)
+        position = 0
+        for reduction in self.spec.reductions:
+            value = np.broadcast_to(values[reduction.value], shape)
+            places, mask = (
+                np.broadcast_to(values[n], shape) if n >= 0 else None
+                for n in (reduction.position, reduction.mask)
+            )
+            if is_full(reduction, self.spec.ndim):
+                full[position].take(value, places, mask)
+                position += 1
+            else:
+                _fold_into(reduction, value, places, mask, blocks)
+
+    def _instruction(self, number: int) -> Callable[[list[Any], Any], Any]:
+        """How an instruction is computed, from earlier values and from where the block is."""
+        one, dtype = self.spec.body[number], self._dtypes[number]
+        mask = self._mask if number in self._masked else -1
+        args = [whole(a) for a in one.args] if one.op != "const" else []
+        if one.op == "load":
+            kept, operand = self._kept[args[0]], args[0]
+            return lambda values, where: _load(where[5][operand], kept)
+        if one.op == "scalar":
+            return lambda values, where: where[4][args[0]]
+        if one.op == "const":
+            constant = np.asarray(one.args[0], dtype)
+            return lambda values, where: constant
+        if one.op == "index":
+            return lambda values, where: _line(args[0], where)
+        if one.op == "store":
+            return self._store(one)
+        if one.op == "call":
+            return _call(one, args, mask, dtype)
+        if one.op == "cast":
+            return lambda values, where: _cast(
+                values[args[0]], dtype, values[mask] if mask >= 0 else None
+            )
+        if one.op == "where":
+            return lambda values, where: np.where(*[values[a] for a in args])
+        if one.op == "real":
+            return lambda values, where: values[args[0]].real
+        if one.op == "imag":
+            return lambda values, where: values[args[0]].imag
+        if one.op == "complex":
+            return lambda values, where: _complex(values[args[0]], values[args[1]], dtype)
+        raise ValueError(f"kernels: there is no instruction {one.op!r}")
+
+    def _store(self, one: Instruction) -> Callable[[list[Any], Any], None]:
+        operand, value, mask = whole(one.args[0]), whole(one.args[1]), mask_of(one)
+        runs = self.spec.operands[operand].run > 1
+
+        def store(values: list[Any], where: Any) -> None:
+            target, new, wanted = where[5][operand], values[value], True
+            if mask >= 0:
+                wanted = values[mask][..., None] if runs and values[mask].ndim else values[mask]
+            np.copyto(target, new[..., None] if runs and new.ndim else new, where=wanted)
+
+        return store
+
+
+def _load(view: Array, kept: bool) -> Array:
+    """The elements of an operand, one of those that are the same, and side by side: the strides of
+    operands decide which loop NumPy runs, and so must not differ."""
+    if 0 in view.strides:
+        view = view[tuple([slice(0, 1) if not step else slice(None) for step in view.strides])]
+    return view.copy() if kept else np.ascontiguousarray(view)
+
+
+def _begin(view: Array) -> int:
+    begin: int = view.__array_interface__["data"][0]
+    return begin
+
+
+def _boxes(extents: Sequence[int], most: int) -> Iterator[Box]:
+    """The blocks of a box, in order: of so many elements at most, if rows are not longer."""
+    if 0 in extents:
+        return
+    axis = len(extents) - 1
+    while axis and prod(extents[axis:]) <= most:
+        axis -= 1
+    inner = prod(extents[axis + 1 :])
+    rows = max(1, most // inner)
+    rest = [slice(0, extent) for extent in extents[axis + 1 :]]
+    for outer in product(*map(range, extents[:axis])):
+        for start in range(0, extents[axis], rows):
+            part = slice(start, min(start + rows, extents[axis]))
+            yield (*[slice(k, k + 1) for k in outer], part, *rest)
+
+
+def _masked(spec: KernelSpec) -> tuple[int, set[int]]:
+    """The one mask of the stores that have one, or -1; and what is computed for these stores only.
+
+    NumPy raises no flags for elements that are not wanted.
+    """
+    stores = [one for one in spec.body if one.op == "store"]
+    masks = {mask_of(one) for one in stores} - {-1}
+    if len(masks) != 1:
+        return -1, set()
+    mask = masks.pop()
+    open_ = [whole(one.args[1]) for one in stores if mask_of(one) < 0]
+    folded = [n for r in spec.reductions for n in (r.value, r.position, r.mask) if n >= 0]
+    needed = _behind(spec, [mask, *open_, *folded])
+    wanted = _behind(spec, [whole(one.args[1]) for one in stores if mask_of(one) >= 0])
+    return mask, wanted - needed
+
+
+def _behind(spec: KernelSpec, values: list[int]) -> set[int]:
+    """All values that these are computed from, and they themselves."""
+    found, left = set(values), list(values)
+    while left:
+        for argument in arguments(spec.body[left.pop()]):
+            if argument not in found:
+                found.add(argument)
+                left.append(argument)
+    return found
+
+
+def _order(spec: KernelSpec, mask: int) -> list[int]:
+    """The instructions in order, but the mask of stores before all: it is asked for what they need."""
+    numbers = range(len(spec.body))
+    early = sorted(_behind(spec, [mask])) if mask >= 0 else []
+    aliases: set[int] = set()
+    for n in numbers:
+        one = spec.body[n]
+        if one.op == "store":
+            aliases.add(spec.operands[whole(one.args[0])].alias)
+        elif n in early and one.op == "load" and spec.operands[whole(one.args[0])].alias in aliases:
+            return list(numbers)
+    return [*early, *[n for n in numbers if n not in set(early)]]
+
+
+def _line(axis: int, where: Any) -> Array:
+    """The indices along an axis, to be broadcast over a block."""
+    box, shape, origins, steps = where[:4]
+    line: Array = origins[axis] + steps[axis] * np.arange(
+        box[axis].start, box[axis].stop, dtype=np.int64
+    )
+    return line.reshape([-1 if k == axis else 1 for k in range(len(shape))])
+
+
+def _cast(value: Array, dtype: Any, mask: Array | None) -> Array:
+    if value.dtype.kind == "c" and dtype.kind not in "cb":
+        value = value.real
+    if mask is None:
+        return value.astype(dtype)
+    found = np.empty(np.broadcast_shapes(value.shape, mask.shape), dtype)
+    np.copyto(found, value, casting="unsafe", where=mask)
+    return found
+
+
+def _complex(real: Array, imag: Array, dtype: Any) -> Array:
+    found = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imag)), dtype)
+    found.real, found.imag = real, imag
+    return found
+
+
+def _call(
+    one: Instruction, args: list[int], mask: int, dtype: Any
+) -> Callable[[list[Any], Any], Any]:
+    """A ufunc on values, or one output of it."""
+    name, _, output = one.name.partition(".")
+    function = ufunc_of(name)
+    which = int(output or 0)
+
+    def call(values: list[Any], where: Any) -> Any:
+        inputs = [values[a] for a in args]
+        if mask < 0:
+            found = function(*inputs)
+        else:
+            wanted = values[mask]
+            shape = np.broadcast_shapes(wanted.shape, *[value.shape for value in inputs])
+            outs = tuple([np.empty(shape, d) for d in _outputs(function, inputs, dtype)])
+            found = function(*inputs, out=outs if len(outs) > 1 else outs[0], where=wanted)
+        return np.asarray(found[which] if output else found)
+
+    return call
+
+
+def _outputs(function: Any, inputs: list[Array], dtype: Any) -> tuple[Any, ...]:
+    """The dtypes of what a ufunc gives."""
+    if function.nout == 1:
+        return (dtype,)
+    kinds = (*[value.dtype for value in inputs], *[None] * function.nout)
+    return tuple(function.resolve_dtypes(kinds)[function.nin :])
+
+
+def _identity(op: str, dtype: np.dtype[Any]) -> Any:
+    """What changes nothing in a fold."""
+    if op == "add" and dtype.kind in "fc":  # nor the sign of a zero
+        return dtype.type(-0.0 if dtype.kind == "f" else complex(-0.0, -0.0))
+    entry: Any = named(op)
+    return entry.identity(dtype)
+
+
+def _full_folds(
+    spec: KernelSpec, extents: Sequence[int], chunk: int, partials: Sequence[Array]
+) -> list[_Fold]:
+    """The folds of the whole nest, with where each writes."""
+    left = iter(partials)
+    if not is_flat(spec):
+        chunk *= prod(extents[1:])
+    return [
+        _Fold(one, chunk, next(left), next(left) if one.position >= 0 else None)
+        for one in spec.reductions
+        if is_full(one, spec.ndim)
+    ]
+
+
+class _Fold:
+    """A fold of the whole nest: a result for each chunk of its elements, taken in order."""
+
+    def __init__(
+        self, reduction: Reduction, chunk: int, partials: Array, positions: Array | None
+    ) -> None:
+        self.op, self.dtype, self.chunk = reduction.op, dtype_of(reduction.dtype), chunk
+        self.partials, self.positions = partials, positions
+        partials[:] = self.identity = _identity(self.op, self.dtype)
+        if positions is not None:
+            positions[:] = np.iinfo(positions.dtype).max
+        self.rounds = rounds(reduction)
+        self.rows: list[Array] = []
+        """The elements of a chunk that is not complete, where the order of a fold can be seen."""
+        self.length = self.done = 0
+
+    def take(self, value: Array, positions: Array | None, mask: Array | None) -> None:
+        """Fold the elements of one more block."""
+        if mask is not None and positions is None:
+            value, mask = np.where(mask, value, self.identity.astype(value.dtype)), None
+        rows = [None if one is None else one.reshape(-1) for one in (value, positions, mask)]
+        for start, stop in self._cuts(value.size):
+            part, places, wanted = (None if one is None else one[start:stop] for one in rows)
+            assert part is not None
+            self.length += stop - start
+            if places is not None:
+                self._compare(part, places, wanted)
+            elif self.rounds:
+                self.rows.append(part if part.base is None else part.copy())
+            else:
+                ufunc, old = getattr(np, self.op), self.partials[self.done]
+                self.partials[self.done] = ufunc(old, ufunc.reduce(part, dtype=self.dtype))
+            if self.length == self.chunk:
+                self.end()
+
+    def _cuts(self, size: int) -> Iterator[tuple[int, int]]:
+        """So many further elements, chunk by chunk."""
+        start = 0
+        while start < size:
+            stop = min(size, start + self.chunk - self.length)
+            yield start, stop
+            start = stop
+
+    def _compare(self, part: Array, places: Array, wanted: Array | None) -> None:
+        if wanted is not None:
+            part, places = part[wanted], places[wanted]
+        if part.size:
+            assert self.positions is not None
+            here = slice(self.done, self.done + 1)
+            new = _best(self.op, part[None], places[None])
+            old = self.partials[here], self.positions[here]
+            self.partials[here], self.positions[here] = _better(self.op, old, new)
+
+    def end(self) -> None:
+        """The chunk is complete: go on to the next."""
+        if self.rows:
+            row = self.rows[0] if len(self.rows) == 1 else np.concatenate(self.rows)
+            fold = getattr(np, self.op).reduce
+            self.partials[self.done] = fold(row, dtype=self.dtype, initial=self.identity)
+        self.done += self.length > 0
+        self.rows, self.length = [], 0
+
+
+def _fold_into(
+    reduction: Reduction,
+    value: Array,
+    positions: Array | None,
+    mask: Array | None,
+    blocks: list[Array],
+) -> None:
+    """Fold a block along some axes into an operand, or into an operand of elements and one of positions."""
+    op, axes, dtype = reduction.op, reduction.axes, dtype_of(reduction.dtype)
+    corner = tuple(slice(0, 1) if k in axes else slice(None) for k in range(value.ndim))
+    target = blocks[reduction.operand][corner]
+    if mask is not None:
+        value = np.where(mask, value, _identity(op, value.dtype))
+    if positions is None:
+        ufunc = getattr(np, op)
+        part = ufunc.reduce(
+            _folded_last(ufunc, value, axes, dtype), axis=axes, keepdims=True, dtype=dtype
+        )
+        target[...] = ufunc(target, part)
+        return
+    if mask is not None:
+        positions = np.where(mask, positions, np.iinfo(positions.dtype).max)
+    places = blocks[reduction.operand + 1][corner]
+    new = _best(op, _lines(value, axes), _lines(positions, axes))
+    old = target.reshape(-1), places.reshape(-1)
+    for one, found in zip((target, places), _better(op, old, new), strict=True):
+        one[...] = found.reshape(one.shape)
+
+
+def _folded_last(
+    ufunc: np.ufunc, value: Array, axes: tuple[int, ...], dtype: np.dtype[Any]
+) -> Array:
+    """A block with the innermost of the folded axes folded, as one row each."""
+    first = value.ndim
+    while first - 1 in axes:
+        first -= 1
+    if value.ndim - first < 2:
+        return value
+    rows: Array = ufunc.reduce(value.reshape(*value.shape[:first], -1), axis=-1, dtype=dtype)
+    return rows.reshape(*rows.shape, *[1] * (value.ndim - first))
+
+
+def _lines(array: Array, axes: tuple[int, ...]) -> Array:
+    """A row for each result of a fold along some axes."""
+    kept = [k for k in range(array.ndim) if k not in axes]
+    moved = array.transpose(*kept, *axes)
+    return moved.reshape(prod(moved.shape[: len(kept)]), -1)
+
+
+def _best(op: str, values: Array, positions: Array) -> tuple[Array, Array]:
+    """The extreme of each row, and the smallest of its positions. A NaN is more extreme than any number."""
+    ufunc = np.minimum if op == "argmin" else np.maximum
+    best = ufunc.reduce(values, axis=1)
+    hit = values == best[:, None]
+    if values.dtype.kind == "f":
+        hit |= np.isnan(values) & np.isnan(best)[:, None]
+    return best, np.where(hit, positions, np.iinfo(positions.dtype).max).min(axis=1)
+
+
+def _better(op: str, old: tuple[Array, Array], new: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Of two elements and their positions the more extreme one; of equal ones the first."""
+    values = np.stack([old[0], new[0].astype(old[0].dtype)], 1)
+    return _best(op, values, np.stack([old[1], new[1].astype(old[1].dtype)], 1))
