@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.node import Node, Value
+from ...graph.node import Value
 from ..base import Array, Backend, Launch
 from ..spec import KernelSpec
 from .launch import NumpyStep
