@@ -15,6 +15,7 @@ ROOMS = (
         "plan",
         "backend",
         "backend/llvm",
+        "backend/numpy",
         "collective",
         "execute",
         "ops",
