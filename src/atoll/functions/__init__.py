@@ -14,6 +14,8 @@ from . import indexing as indexing
 from . import joining as joining
 from . import grids as grids
 from . import reductions as reductions
+from . import counting as counting
+from . import sets as sets
 from . import linear as linear
 from . import logic as logic
 from . import elementary as elementary

@@ -27,6 +27,7 @@ from ..comm.world import World
 from ..config import config
 from ..layout import Layout
 from ..lazy import shaping
+from ..lazy.calling import into as into
 from ..lazy.creation import asarray
 from ..lazy.sections import of_section, result_layout, section_of
 from ..lazy.spread import world_of
@@ -66,24 +67,6 @@ def given_in(values: Sequence[Any]) -> Iterator[Any]:
 def world_among(*values: Any) -> World | None:
     """The world of several ranks on which one of the values lies."""
     return world_of([value for value in given_in(values) if isinstance(value, Handle)])
-
-
-def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
-    """``out`` with the result in it, or the result where there is no ``out``."""
-    if out is None or result is NotImplemented:
-        return result
-    if not hasattr(out, "dtype"):
-        return NotImplemented  # NumPy says what is wrong with it
-    made: Any = result if isinstance(result, Handle) else np.asarray(result)
-    if out.shape != made.shape:
-        raise ValueError(f"out: it has shape {out.shape}, the result has shape {made.shape}")
-    if not np.can_cast(made.dtype, out.dtype, casting):
-        raise TypeError(
-            f"Cannot cast array data from {made.dtype!r} to {out.dtype!r} according to the rule "
-            f"'{casting}'"
-        )
-    out[...] = made if isinstance(out, Handle) else np.asarray(made)
-    return out
 
 
 def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:

@@ -7,21 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import selecting
+from ..lazy import selecting, shaping
+from ..lazy.calling import call
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
-from .public import array_of, is_large, names, native, on_data
+from .blocks import arrays_of, by_blocks, world_among
+from .public import array_of, collective, is_large, names, native, on_data
 
 
 @native
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
-    a = array_of(a)
-    if not is_large(a) or prepend is not NOTHING or append is not NOTHING or n < 1 or a.ndim == 0:
+    if not any(map(is_large, (a, prepend, append))) or n < 1 or np.ndim(a) == 0:
         return by_numpy(np.diff, (a, n, axis, prepend, append), {})
+    a = array_of(a)
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     before = (slice(None),) * axis
+    parts = []
+    for part in (prepend, a, append):
+        if part is NOTHING:
+            continue
+        part = array_of(part)
+        if not part.ndim:
+            part = shaping.broadcast_to(part, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
+        parts.append(part)
+    if len(parts) > 1:
+        a = names["concatenate"](parts, axis)
     subtract = np.not_equal if a.dtype == np.bool_ else np.subtract
     for _ in range(index(n)):
         a = general(subtract, a[(*before, slice(1, None))], a[(*before, slice(None, -1))])
@@ -30,24 +42,66 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    if to_end is None and to_begin is None and is_large(ary) and ary.dtype.kind != "b":
-        # on ranks, two shifted views of another shape would each be made from lists of places
-        return diff(ary.ravel() if place_of(ary) is None else ary.flatten())
-    return by_numpy(np.ediff1d, (ary, to_end, to_begin), {})
+    if not is_large(ary) or ary.dtype.kind == "b":
+        return by_numpy(np.ediff1d, (ary, to_end, to_begin), {})
+    # on ranks, two shifted views of another shape would each be made from lists of places
+    line = diff(ary.ravel() if place_of(ary) is None else ary.flatten())
+    parts = [line]
+    for border, name in ((to_begin, "to_begin"), (to_end, "to_end")):
+        if border is None:
+            continue
+        border = array_of(border)
+        if not np.can_cast(border.dtype, ary.dtype, "same_kind"):
+            raise TypeError(
+                f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
+            )
+        border = shaping.ravel(border).astype(ary.dtype)
+        parts.insert(0 if name == "to_begin" else len(parts), border)
+    return line if len(parts) == 1 else names["concatenate"](parts)
 
 
 @native
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    y = array_of(y)
-    if not is_large(y) or (x is not None and np.ndim(x) != 1) or not y.ndim:
+    if not (is_large(y) or is_large(x)) or not np.ndim(y):
         return by_numpy(np.trapezoid, (y, x, dx, axis), {})
+    y = array_of(y)
     axis = np.lib.array_utils.normalize_axis_index(axis, y.ndim)
     width: Any = dx
     if x is not None:
-        width = diff(array_of(x)).reshape(tuple(-1 if k == axis else 1 for k in range(y.ndim)))
+        x = array_of(x)
+        width = diff(x, axis=axis if x.ndim > 1 else -1)
+        if x.ndim == 1:
+            width = width.reshape(tuple(-1 if k == axis else 1 for k in range(y.ndim)))
     before = (slice(None),) * axis
     pairs = general(np.add, y[(*before, slice(1, None))], y[(*before, slice(None, -1))])
     return (width * pairs / 2.0).sum(axis)
+
+
+@collective(np.unwrap, order=shaping.order_of)
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+    p = array_of(p)
+    if p.dtype.char not in "fd" or not p.ndim:
+        return NotImplemented
+    axis = np.lib.array_utils.normalize_axis_index(axis, p.ndim)
+    steps = diff(p, axis=axis)
+    low, high = -period / 2, period / 2
+    turned = names["mod"](steps - low, period) + low
+    turned = selecting.where((turned == low) & (steps > 0), high, turned)
+    change = turned - steps
+    limit = period / 2 if discont is None else discont
+    change = selecting.where(abs(steps) < limit, 0.0, change)
+    made = p.copy()
+    rest = (slice(None),) * axis + (slice(1, None),)
+    made[rest] = p[rest] + names["cumsum"](change, axis)
+    return made
+
+
+@collective(np.i0)
+def i0(x: Any) -> Any:
+    arrays, world = arrays_of(x), world_among(x)
+    if arrays is None or world is None or arrays[0].dtype.kind == "c":
+        return NotImplemented
+    return by_blocks(np.i0, arrays, world)
 
 
 @native
@@ -70,20 +124,38 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 @native
 def fix(x: Any, out: Any = None) -> Any:
-    if out is None and is_large(x) and x.dtype.kind == "f":
-        return general(np.trunc, x)
-    return by_numpy(np.fix, (x,), {} if out is None else {"out": out})
+    outs = {} if out is None else {"out": out}
+    if is_large(x) and x.dtype.kind == "f":
+        return call(np.trunc, (x,), outs)
+    return by_numpy(np.fix, (x,), outs)
 
 
 @native
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:
-    simple = is_large(x) and x.dtype.char in "fd" and x.ndim and copy
-    if not simple or not all(v is None or np.isscalar(v) for v in (nan, posinf, neginf)):
+    instead = (nan, posinf, neginf)
+    known = is_large(x) and x.ndim and x.dtype.char not in "e"
+    if not known or not all(v is None or np.isscalar(v) for v in instead):
         return by_numpy(
             np.nan_to_num, (x, copy, nan, posinf, neginf), {}, writes=() if copy else (0,)
         )
+    if x.dtype.kind == "f":
+        made = _numbers(x, *instead)
+        if copy:
+            return made
+        x[...] = made
+        return x
+    if copy:
+        x = shaping.copied(x, "K")
+    if x.dtype.kind == "c":
+        for part in (x.real, x.imag):
+            part[...] = _numbers(part, *instead)
+    return x
+
+
+def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    """The elements, with numbers in the place of NaN and of infinities."""
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
@@ -92,5 +164,7 @@ def nan_to_num(
     return selecting.where(general(np.isnan, x), x.dtype.type(nan), result)
 
 
-on_data("interp", "i0", "unwrap")
+on_data(
+    "interp",
+)
 __all__ = ["names"]

@@ -141,7 +141,7 @@ def place(arr: Any, mask: Any, vals: Any) -> Any:
 
 on_data(
     "choose", "lexsort", "sort", "argsort", "unique", "searchsorted", "partition", "argpartition", "sort_complex", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "union1d", "intersect1d", "setdiff1d", "setxor1d", "isin",
+    "unique_counts", "unique_inverse", "unique_values",
     "unravel_index", "ravel_multi_index", "piecewise", "apply_along_axis", "apply_over_axes", "packbits",
     "unpackbits",
 )  # fmt: skip

@@ -10,6 +10,7 @@ from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
 from ..lazy.views import Handle
+from .blocks import arrays_of
 from .public import array_of, declare, is_large, look_like, native, on_data, publish
 
 _DOUBLE = np.dtype(np.float64)
@@ -17,13 +18,17 @@ _DOUBLE = np.dtype(np.float64)
 
 @native
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    if not (is_large(a) or is_large(b)) or not (
-        np.isscalar(plain(rtol)) and np.isscalar(plain(atol))
+    numbers = (int, float, complex)
+    given = [v if isinstance(v, numbers) else array_of(v) for v in (a, b, rtol, atol)]
+    if not any(map(is_large, given)) or any(
+        getattr(v, "dtype", _DOUBLE).kind not in "fciub" for v in given
     ):
         return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
-    x, y = [v if isinstance(v, (int, float, complex)) else array_of(v) for v in (a, b)]
-    if any(getattr(v, "dtype", _DOUBLE).kind not in "fc" for v in (x, y)):
-        return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
+    x, y, rtol, atol = given
+    if not isinstance(y, numbers):
+        y = y.astype(np.result_type(y.dtype, 1.0), copy=False)
+    elif isinstance(y, int):
+        y = float(y)
     # by operators, so that Python's numbers stay as weak as they are
     near = abs(x - y) <= atol + rtol * abs(y)
     result = near & general(np.isfinite, y) | (x == y)
@@ -40,14 +45,28 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 @native
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    if equal_nan or not (is_large(a1) and is_large(a2)):
+    arrays = arrays_of(a1, a2) if is_large(a1) or is_large(a2) else None
+    if arrays is None:
         return bool(by_numpy(np.array_equal, (a1, a2, equal_nan), {}))
-    return a1.shape == a2.shape and bool((a1 == a2).all())
+    x, y = arrays
+    if x.shape != y.shape:
+        return False
+    same = x == y
+    if equal_nan:
+        same = same | ((x != x) & (y != y))
+    return bool(same.all())
 
 
 @native
 def array_equiv(a1: Any, a2: Any) -> bool:
-    return bool(by_numpy(np.array_equiv, (a1, a2), {}))
+    arrays = arrays_of(a1, a2) if is_large(a1) or is_large(a2) else None
+    if arrays is None:
+        return bool(by_numpy(np.array_equiv, (a1, a2), {}))
+    try:
+        np.broadcast_shapes(arrays[0].shape, arrays[1].shape)
+    except ValueError:
+        return False
+    return bool((arrays[0] == arrays[1]).all())
 
 
 def _dtyped(value: Any) -> Any:
@@ -143,4 +162,15 @@ def iscomplex(x: Any) -> Any:
     return general(np.not_equal, x.imag, 0)
 
 
-on_data("common_type", "min_scalar_type", "real_if_close", "mintypecode")
+@native
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    if not is_large(a):
+        return by_numpy(np.real_if_close, (a, tol), {})
+    if a.dtype.kind != "c":
+        return a
+    if tol > 1:
+        tol = np.finfo(a.dtype.type).eps * tol
+    return a.real if bool((abs(a.imag) < tol).all()) else a
+
+
+on_data("common_type", "min_scalar_type", "mintypecode")

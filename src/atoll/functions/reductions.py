@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..lazy import reductions, selecting, shaping
+from ..lazy import creation, reductions, selecting, shaping
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from .blocks import into
-from .public import array_of, collective, declare, is_large, native, on_data
+from .public import array_of, collective, declare, is_large, names, native, on_data
 
 
 def _by_method(name: str, method: str = "") -> Callable[..., Any]:
@@ -103,9 +103,9 @@ def _nan_fold(name: str, ufunc: np.ufunc, identity: Any) -> None:
         initial: Any = NOTHING, where: Any = NOTHING,
     ) -> Any:  # fmt: skip
         a = array_of(a)
-        if is_large(a) and out is None:
+        if is_large(a):
             result = reductions.reduce(
-                ufunc, _without_nan(a, identity), axis, dtype, None, keepdims, initial, where
+                ufunc, _without_nan(a, identity), axis, dtype, out, keepdims, initial, where
             )
             if result is not NotImplemented:
                 return result
@@ -131,16 +131,12 @@ def _nan_extreme(name: str, ufunc: np.ufunc) -> None:
     ) -> Any:  # fmt: skip
         a = array_of(a)
         options = {"keepdims": keepdims, "initial": initial, "where": where}
-        if (
-            is_large(a)
-            and out is None
-            and a.dtype.kind in "iuf"
-            and initial is NOTHING
-            and where is NOTHING
-        ):
+        if is_large(a) and a.dtype.kind in "iuf" and initial is NOTHING and where is NOTHING:
             result = reductions.reduce(ufunc, a, axis, None, None, keepdims)
             if result is not NotImplemented and not bool(general(np.isnan, result).any()):
-                return result
+                result = reductions.finished(a, result, out)
+                if result is not NotImplemented:
+                    return result
         return by_numpy(original, (a, axis, out), options)
 
     declare(function, original, name)
@@ -166,60 +162,82 @@ def nanmean(
     where: Any = NOTHING,
 ) -> Any:
     a = array_of(a)
-    simple = out is None and dtype is None and where is NOTHING
-    if is_large(a) and a.ndim and a.dtype.char in "fd" and simple:
+    if is_large(a) and a.ndim and a.dtype.char in "fd" and dtype is None and where is NOTHING:
         count = _nan_count(a, axis, keepdims)
         if count is not NotImplemented and bool((count > 0).all()):
             total = reductions.reduce(np.add, _without_nan(a, 0), axis, None, None, keepdims)
-            return general(np.true_divide, total, count).astype(a.dtype)
+            result = general(np.true_divide, total, count).astype(a.dtype)
+            result = reductions.finished(a, result, out, "same_kind")
+            if result is not NotImplemented:
+                return result
     return by_numpy(np.nanmean, (a, axis, dtype, out), {"keepdims": keepdims, "where": where})
 
 
-@native
-def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NOTHING, *,
-    where: Any = NOTHING, mean: Any = NOTHING, correction: Any = NOTHING,
-) -> Any:  # fmt: skip
-    a = array_of(a)
-    simple = (
-        out is None
-        and dtype is None
-        and where is NOTHING
-        and mean is NOTHING
-        and correction is NOTHING
+def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
+    """The variance of what is no NaN; ``NotImplemented`` where NumPy has to say something."""
+    if not (is_large(a) and a.ndim and a.dtype.char in "fd" and isinstance(ddof, int)):
+        return NotImplemented
+    count = _nan_count(a, axis, True)
+    if count is NotImplemented or not bool((count > ddof).all()):
+        return NotImplemented
+    center = nanmean(a, axis, keepdims=True)
+    distance = selecting.where(
+        general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center)
     )
-    if is_large(a) and a.ndim and a.dtype.char in "fd" and simple and isinstance(ddof, int):
-        count = _nan_count(a, axis, True)
-        if count is not NotImplemented and bool((count > ddof).all()):
-            center = nanmean(a, axis, keepdims=True)
-            distance = selecting.where(
-                general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center)
-            )
-            squares = general(np.square, distance)
-            total = reductions.reduce(np.add, squares, axis, None, None, True)
-            result = general(np.true_divide, total, general(np.subtract, count, ddof)).astype(
-                a.dtype
-            )
-            if keepdims is not NOTHING and keepdims:
+    squares = general(np.square, distance)
+    total = reductions.reduce(np.add, squares, axis, None, None, True)
+    result = general(np.true_divide, total, general(np.subtract, count, ddof)).astype(a.dtype)
+    if keepdims is not NOTHING and keepdims:
+        return result
+    axes = reductions.axes_of(axis, a.ndim)
+    kept = tuple(n for k, n in enumerate(a.shape) if k not in (axes or ()))
+    return shaping.reshape(result, kept) if kept else reductions.reduce(np.add, result)
+
+
+def _nan_spread(name: str, *, root: bool) -> None:
+    original = getattr(np, name)
+
+    def function(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NOTHING, *,
+        where: Any = NOTHING, mean: Any = NOTHING, correction: Any = NOTHING,
+    ) -> Any:  # fmt: skip
+        a = array_of(a)
+        if dtype is None and where is mean is correction is NOTHING:
+            result = _nan_variance(a, axis, ddof, keepdims)
+            if result is not NotImplemented:
+                result = general(np.sqrt, result) if root else result
+                result = reductions.finished(a, result, out, "same_kind")
+            if result is not NotImplemented:
                 return result
-            axes = reductions.axes_of(axis, a.ndim)
-            kept = tuple(n for k, n in enumerate(a.shape) if k not in (axes or ()))
-            return shaping.reshape(result, kept) if kept else reductions.reduce(np.add, result)
-    return by_numpy(
-        np.nanvar, (a, axis, dtype, out, ddof),
-        {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction},
-    )  # fmt: skip
+        return by_numpy(
+            original, (a, axis, dtype, out, ddof),
+            {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction},
+        )  # fmt: skip
+
+    declare(function, original, name)
 
 
-@native
-def nanstd(a: Any, *args: Any, **options: Any) -> Any:
-    if len(args) > 2 or "out" in options:
-        return by_numpy(np.nanstd, (a, *args), options)
-    return (
-        general(np.sqrt, nanvar(a, *args, **options))
-        if is_large(a)
-        else by_numpy(np.nanstd, (a, *args), options)
-    )
+_nan_spread("nanvar", root=False)
+_nan_spread("nanstd", root=True)
+
+
+def _nan_position(name: str, position: str, instead: float) -> None:
+    def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
+        a = array_of(a)
+        if a.dtype.kind not in "f" or not (axis is None or isinstance(axis, int)):
+            return NotImplemented
+        missing = general(np.isnan, a)
+        if bool(missing.all() if axis is None else missing.all(axis).any()):
+            raise ValueError("All-NaN slice encountered")
+        filled = selecting.where(missing, a.dtype.type(instead), a)
+        kept = keepdims is not NOTHING and bool(keepdims)
+        return into(out, getattr(filled, position)(axis, keepdims=kept))
+
+    collective(getattr(np, name))(function)
+
+
+_nan_position("nanargmin", "argmin", np.inf)
+_nan_position("nanargmax", "argmax", -np.inf)
 
 
 @native
@@ -232,25 +250,47 @@ def average(
     keepdims: Any = NOTHING,
 ) -> Any:
     a = array_of(a)
-    if weights is None and not returned and is_large(a) and a.size:
-        if axis is not None and type(axis) is not int:
-            axis = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, argname="axis")
-        return a.mean(axis, keepdims=False if keepdims is NOTHING else keepdims)
-    simple = is_large(a) and weights is not None and not returned and a.dtype.kind == "f"
-    if simple:
-        weights = array_of(weights)
-        if weights.shape == a.shape and weights.dtype.kind in "iuf":
-            scale = reductions.reduce(np.add, weights, axis, None, None, keepdims)
-            total = reductions.reduce(
-                np.add, general(np.multiply, a, weights), axis, None, None, keepdims
-            )
-            if (
-                scale is not NotImplemented
-                and total is not NotImplemented
-                and bool((scale != 0).all())
-            ):
-                return general(np.true_divide, total, scale)
-    return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})
+    if not (is_large(a) or is_large(weights)) or not a.size or a.dtype.kind not in "fciub":
+        return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})
+    if axis is not None and type(axis) is not int:
+        axis = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, argname="axis")
+    kept = keepdims is not NOTHING and bool(keepdims)
+    if weights is None:
+        mean = a.mean(axis, keepdims=kept)
+        if not returned:
+            return mean
+        return mean, _counts(mean, a.size / max(np.size(mean), 1))
+    weights = array_of(weights)
+    kinds = [a.dtype, weights.dtype, *([np.dtype("f8")] if a.dtype.kind in "iub" else [])]
+    kind = np.result_type(*kinds)
+    if weights.shape != a.shape:
+        weights = _along_axes(weights, axis, a)
+    a, weights = a.astype(kind, copy=False), weights.astype(kind, copy=False)
+    scale = weights.sum(axis, keepdims=kept)
+    if bool((scale == 0).any()):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    mean = general(np.true_divide, general(np.multiply, a, weights).sum(axis, keepdims=kept), scale)
+    return (mean, scale) if returned else mean
+
+
+def _counts(mean: Any, count: float) -> Any:
+    """How many elements each mean is of."""
+    scale = mean.dtype.type(count)
+    return creation.filled(mean.shape, scale, mean.dtype, "C") if mean.shape else scale
+
+
+def _along_axes(weights: Any, axis: Any, a: Any) -> Any:
+    """Weights of axes of an array, for each of its elements."""
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+    if weights.shape != tuple([a.shape[k] for k in axes]):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
+    weights = shaping.transpose(weights, tuple(np.argsort(axes).tolist()))
+    shape = tuple([n if k in axes else 1 for k, n in enumerate(a.shape)])
+    return shaping.broadcast_to(shaping.reshape(weights, shape), a.shape)
 
 
 @collective(np.cumsum, np.ndarray.cumsum, alone=True)
@@ -273,9 +313,46 @@ def _scan(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     return into(out, scans.accumulate(ufunc, a, axis, dtype, None), "unsafe")
 
 
+def _without_nan_scanned(name: str, ufunc: np.ufunc, identity: int) -> None:
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        if not is_large(a) or (out is not None and place_of(a) is None):
+            return NotImplemented
+        return into(out, _scan(ufunc, _without_nan(a, identity), axis, dtype, None))
+
+    collective(getattr(np, name), alone=True)(function)
+
+
+_without_nan_scanned("nancumsum", np.add, 0)
+_without_nan_scanned("nancumprod", np.multiply, 1)
+
+
+def _cumulative(name: str, ufunc: np.ufunc, first: int) -> None:
+    def function(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:  # fmt: skip
+        if (
+            not is_large(x)
+            or (out is not None and place_of(x) is None)
+            or (axis is None and x.ndim > 1)
+        ):
+            return NotImplemented
+        axis = 0 if axis is None else np.lib.array_utils.normalize_axis_index(axis, x.ndim)
+        made = _scan(ufunc, x, axis, dtype, None)
+        if include_initial and made is not NotImplemented:
+            shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+            start = creation.filled(shape, made.dtype.type(first), made.dtype, "C")
+            made = names["concatenate"]((start, made), axis)
+        return into(out, made, "unsafe")
+
+    collective(getattr(np, name), alone=True)(function)
+
+
+_cumulative("cumulative_sum", np.add, 0)
+_cumulative("cumulative_prod", np.multiply, 1)
+
+
 on_data(
-    "cumulative_sum", "cumulative_prod", "nancumsum", "nancumprod", "nanargmin", "nanargmax",
     "nanmedian", "nanpercentile", "nanquantile",
-    "median", "percentile", "quantile", "bincount", "histogram", "histogram2d", "histogramdd",
-    "histogram_bin_edges", "digitize",
+    "median", "percentile", "quantile",
+    "digitize",
 )  # fmt: skip

@@ -164,6 +164,26 @@ def assigned_to(out: Any, result: Any, mask: Any = None) -> Any:
     return out
 
 
+def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
+    """``out`` with the result in it, or the result where there is no ``out``."""
+    if out is None or result is NotImplemented:
+        return result
+    if type(out) is tuple and len(out) == 1:
+        out = out[0]
+    if not hasattr(out, "dtype"):
+        return NotImplemented  # NumPy says what is wrong with it
+    made: Any = result if isinstance(result, Handle) else np.asarray(result)
+    if out.shape != made.shape:
+        raise ValueError(f"out: it has shape {out.shape}, the result has shape {made.shape}")
+    if not np.can_cast(made.dtype, out.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {made.dtype!r} to {out.dtype!r} according to the rule "
+            f"'{casting}'"
+        )
+    out[...] = made if isinstance(out, Handle) else np.asarray(made)
+    return out
+
+
 def pins_of(*values: Any) -> bool:
     """Whether any of these lies in memory that others see."""
     return any(isinstance(v, Handle) and v._np is None and v._cell.pins for v in values)
@@ -256,6 +276,7 @@ __all__ = [
     "assigned_to",
     "call",
     "folded",
+    "into",
     "is_public",
     "method",
     "overrides",

@@ -26,7 +26,7 @@ from ..ops.elementwise import cast, is_native, read
 from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
-from .calling import assigned_to, folded, methods, pins_of
+from .calling import assigned_to, folded, into, methods, pins_of
 from .creation import recorded
 from .elementwise import binary, general, operand_of
 from .evaluate import evaluate
@@ -234,8 +234,8 @@ def _held_once(operand: Node, axes: tuple[int, ...]) -> Node:
     return held
 
 
-def finished(handle: Any, result: Any, out: Any) -> Any:
-    """The result in the class of the operand, or written into ``out``."""
+def finished(handle: Any, result: Any, out: Any, casting: str = "unsafe") -> Any:
+    """The result in the class of the operand, or written into ``out``; NumPy converts, but on ranks."""
     if out is None or out is NOTHING:
         return shaping.like(handle, result)
     if type(out) is tuple and len(out) == 1:
@@ -243,7 +243,7 @@ def finished(handle: Any, result: Any, out: Any) -> Any:
     target: Any = out
     if isinstance(out, Handle) and (target.dtype, target.shape) == (result.dtype, result.shape):
         return assigned_to(target, result)
-    return NotImplemented
+    return NotImplemented if place_of(handle) is None or out is ... else into(out, result, casting)
 
 
 def _count(handle: Any, axes: tuple[int, ...]) -> int:
@@ -333,7 +333,7 @@ def deviation(*args: Any) -> Any:
     result = squared(*args[:3], None, *args[4:])
     if result is NotImplemented:
         return NotImplemented
-    return finished(handle, general(np.sqrt, result), out)
+    return finished(handle, general(np.sqrt, result), out, "same_kind")
 
 
 def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
@@ -409,7 +409,7 @@ def span(handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         return NotImplemented
     smallest = reduce(np.minimum, handle, axis, None, None, full or keepdims)
     result = general(np.subtract, largest, smallest)
-    return finished(handle, result[(0,) * result.ndim] if full else result, out)
+    return finished(handle, result[(0,) * result.ndim] if full else result, out, "same_kind")
 
 
 def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:

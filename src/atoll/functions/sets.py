@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...lazy import shaping
-from ...lazy.creation import asarray
-from ...lazy.spread import place_of
-from ..blocks import arrays_of, by_blocks, call, world_among
-from .table import on_ranks
+from ..lazy import shaping
+from ..lazy.creation import asarray
+from ..lazy.spread import place_of
+from .blocks import arrays_of, by_blocks, call, world_among
+from .public import collective
 
 
 def _lines(one: Any, other: Any) -> tuple[Any, Any] | None:
@@ -20,13 +20,13 @@ def _lines(one: Any, other: Any) -> tuple[Any, Any] | None:
     return shaping.ravel(arrays[0]), shaping.ravel(arrays[1])
 
 
-@on_ranks(np.union1d)
+@collective(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
     found = _lines(ar1, ar2)
     return NotImplemented if found is None else call("unique", call("concatenate", found))
 
 
-@on_ranks(np.intersect1d)
+@collective(np.intersect1d)
 def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
@@ -53,7 +53,7 @@ def intersect1d(
     return line[:-1][twice], mine, theirs
 
 
-@on_ranks(np.setxor1d)
+@collective(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     found = _lines(ar1, ar2)
     if found is None:
@@ -66,7 +66,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     return line[differs[1:] & differs[:-1]]
 
 
-@on_ranks(np.isin)
+@collective(np.isin)
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
     kind: Any = None,
@@ -91,7 +91,7 @@ def isin(
     return ~found if invert else found
 
 
-@on_ranks(np.setdiff1d)
+@collective(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     found = _lines(ar1, ar2)
     if found is None:

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ...collective import even_line, store
-from ...collective.section import empty
-from ...lazy import shaping
-from ...lazy.creation import asarray
-from ...lazy.fancy_indexing import small_or_spread
-from ...lazy.spread import place_of
-from ..blocks import alike, arrays_of, call, line_of, total, world_among
-from .table import on_ranks
+from ..collective import even_line, store
+from ..collective.section import empty
+from ..lazy import shaping
+from ..lazy.creation import asarray
+from ..lazy.fancy_indexing import small_or_spread
+from ..lazy.spread import place_of
+from .blocks import alike, arrays_of, call, line_of, total, world_among
+from .public import collective
 
 
-@on_ranks(np.bincount)
+@collective(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     given = arrays_of(x) if weights is None else arrays_of(x, weights)
     world = world_among(x, weights)
@@ -105,7 +105,7 @@ def _bins(a: Any, bins: Any, range: Any, weights: Any) -> Any:
     return edges
 
 
-@on_ranks(np.histogram_bin_edges)
+@collective(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     a = shaping.ravel(asarray(a))
     found = _bins(a, bins, range, weights) if arrays_of(a) is not None else NotImplemented
@@ -117,7 +117,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return asarray(np.histogram_bin_edges(np.array([low, high], a.dtype), found, (low, high)))
 
 
-@on_ranks(np.histogram)
+@collective(np.histogram)
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
@@ -143,7 +143,7 @@ def histogram(
     return asarray(counts), asarray(edges)
 
 
-@on_ranks(np.histogramdd)
+@collective(np.histogramdd)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
@@ -177,7 +177,7 @@ def histogramdd(
     return asarray(counts), tuple([asarray(edge) for edge in edges])
 
 
-@on_ranks(np.histogram2d)
+@collective(np.histogram2d)
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
