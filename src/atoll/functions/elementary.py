@@ -9,6 +9,7 @@ import numpy as np
 
 from ..lazy import selecting, shaping
 from ..lazy.calling import call
+from ..lazy.creation import asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
@@ -79,7 +80,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 @collective(np.unwrap, order=shaping.order_of)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
-    p = array_of(p)
+    p = asarray(p)
     if p.dtype.char not in "fd" or not p.ndim:
         return NotImplemented
     axis = np.lib.array_utils.normalize_axis_index(axis, p.ndim)

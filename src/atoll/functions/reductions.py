@@ -9,6 +9,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..lazy import creation, reductions, selecting, shaping
+from ..lazy.creation import asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
@@ -223,7 +224,7 @@ _nan_spread("nanstd", root=True)
 
 def _nan_position(name: str, position: str, instead: float) -> None:
     def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
-        a = array_of(a)
+        a = asarray(a)
         if a.dtype.kind not in "f" or not (axis is None or isinstance(axis, int)):
             return NotImplemented
         missing = general(np.isnan, a)

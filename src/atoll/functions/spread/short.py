@@ -10,7 +10,7 @@ import numpy as np
 from ...collective import Section, fetch_flat, redistributed, uneven_line
 from ...comm.in_step import allgather
 from ...graph.geometry import kept_order
-from ...lazy import selecting, shaping
+from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.elementwise import general
 from ...lazy.spread import world_of
@@ -21,9 +21,7 @@ from ..blocks import (
     by_blocks,
     call,
     every_rank,
-    into,
     line_of,
-    normal_axis,
     small_or_there,
     world_among,
 )
