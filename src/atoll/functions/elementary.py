@@ -43,7 +43,8 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    if not is_large(ary) or ary.dtype.kind == "b":
+    borders = to_end is not None or to_begin is not None
+    if not is_large(ary) or ary.dtype.kind == "b" or (borders and place_of(ary) is None):
         return by_numpy(np.ediff1d, (ary, to_end, to_begin), {})
     # on ranks, two shifted views of another shape would each be made from lists of places
     line = diff(ary.ravel() if place_of(ary) is None else ary.flatten())
