@@ -9,7 +9,16 @@ from pathlib import Path
 PAGE = Path(__file__).with_suffix(".md")
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "atoll"
 ROOMS = (
-    *(".", "cli", "dataflow", "functions", "functions/spread", "explaining", "lazy"),
+    *(
+        ".",
+        "cli",
+        "dataflow",
+        "functions",
+        "functions/linalg",
+        "functions/spread",
+        "explaining",
+        "lazy",
+    ),
     *("interchange", "interchange/distarray", "interchange/partitioned", "interchange/dask"),
     *(
         "plan",

@@ -16,12 +16,15 @@ from . import grids as grids
 from . import reductions as reductions
 from . import counting as counting
 from . import sets as sets
-from . import linear as linear
 from . import logic as logic
 from . import elementary as elementary
 from . import calculus as calculus
 from . import floating as floating
+from . import sorting as sorting
+from . import statistics as statistics
+from . import products as products
 from . import linalg as linalg
+from . import fft as fft
 from . import random as random
 
 # isort: on

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from ..lazy.creation import asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.shaping import in_order, order_of
 from . import creation, joining, shaping
-from .public import array_of, is_large, names, native
+from .blocks import call
+from .public import array_of, collective, is_large, names, native
 
 
 @native
@@ -170,3 +173,27 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if c.dtype.kind == "c":
         return clip(c.real, -1, 1) + 1j * clip(c.imag, -1, 1)
     return clip(c, -1, 1)
+
+
+@collective(np.polyfit)
+def polyfit(
+    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
+    x, y = asarray(x), asarray(y)
+    if full or cov or not isinstance(deg, (int, np.integer)) or deg < 0 or x.ndim != 1:
+        return NotImplemented
+    if y.ndim not in (1, 2) or len(x) != len(y) or not x.size or x.dtype.kind == "c":
+        return NotImplemented
+    x, y = x + 0.0, y + 0.0
+    rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
+    left = call("vander", x, int(deg) + 1)
+    if w is not None:
+        w = asarray(w) + 0.0
+        left = left * call("reshape", w, (-1, 1))
+        y = y * (w if y.ndim == 1 else call("reshape", w, (-1, 1)))
+    scale = np.asarray(call("sqrt", (left * left).sum(0)))
+    fit, _, rank, _ = names["linalg"].lstsq(left / scale, y, rcond)
+    fit = np.asarray(fit)
+    if rank != deg + 1:
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+    return asarray((fit.T / scale).T)

@@ -15,7 +15,7 @@ from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from .blocks import arrays_of, by_blocks, world_among
-from .public import array_of, collective, is_large, names, native, on_data
+from .public import array_of, collective, is_large, names, native
 
 
 @native
@@ -166,7 +166,4 @@ def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return selecting.where(general(np.isnan, x), x.dtype.type(nan), result)
 
 
-on_data(
-    "interp",
-)
 __all__ = ["names"]

@@ -43,7 +43,7 @@ TRIVIAL = (
     "format_float_scientific", "genfromtxt", "get_include", "get_printoptions", "getbufsize", "geterr",
     "geterrcall", "info", "isdtype", "issubdtype", "iterable", "load", "loadtxt", "nested_iters", "printoptions",
     "promote_types", "set_printoptions", "setbufsize",
-    "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint",
+    "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyint",
     "polymul", "polysub", "roots", "bmat", "asmatrix",
     "in1d", "trapz",  # of NumPy before 2.4
 )  # fmt: skip
@@ -83,7 +83,7 @@ def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
     publish("vectorize", vectorize, "data")
-    for name in ("fft", "char", "strings", "rec", "lib", "emath"):
+    for name in ("char", "strings", "rec", "lib", "emath"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
     for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):
         Namespace(name, nothing_of_its_own)

@@ -12,7 +12,7 @@ from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from .blocks import into
+from .blocks import arrays_of, by_blocks, into, world_among
 from .public import array_of, collective, is_large, native, on_data
 
 
@@ -139,10 +139,30 @@ def place(arr: Any, mask: Any, vals: Any) -> Any:
     return None if taking.place(arr, array_of(mask), array_of(vals)) else NotImplemented
 
 
+@collective(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
+    listed = list(multi_index)
+    arrays, world = arrays_of(*listed), world_among(listed)
+    if arrays is None or world is None:
+        return NotImplemented
+    shape = tuple(int(n) for n in dims)
+    return by_blocks(
+        lambda *parts: np.ravel_multi_index(parts, shape, mode, order), arrays, world, agrees=True
+    )
+
+
+@collective(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    arrays, world = arrays_of(indices), world_among(indices)
+    if arrays is None or world is None or isinstance(shape, Handle):
+        return NotImplemented
+    return by_blocks(
+        lambda part: tuple(np.unravel_index(part, shape, order)), arrays, world, agrees=True
+    )
+
+
 on_data(
-    "choose", "lexsort", "sort", "argsort", "unique", "searchsorted", "partition", "argpartition", "sort_complex", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values",
-    "unravel_index", "ravel_multi_index", "piecewise", "apply_along_axis", "apply_over_axes", "packbits",
+    "choose", "piecewise", "apply_along_axis", "apply_over_axes", "packbits",
     "unpackbits",
 )  # fmt: skip
 on_data("putmask", "fill_diagonal", writes=(0, "a", "arr"))

@@ -36,6 +36,7 @@ class Namespace(ModuleType):
         self._own = own
         self._numpy: ModuleType | None = None
         sys.modules[self.__name__] = self
+        registry.late[f"numpy.{name}"] = self._load
 
     def _load(self) -> ModuleType:
         original = self._numpy

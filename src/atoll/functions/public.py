@@ -186,7 +186,9 @@ def collective(
         declared = []
         for original in originals:
             name = original.__name__
-            standing = numpy_function(original, name, writes=writes, jointly=jointly, alone=alone)
+            module = (getattr(original, "__module__", None) or "").partition(".")[2]
+            path = f"{module}.{name}" if module else name
+            standing = numpy_function(original, path, writes=writes, jointly=jointly, alone=alone)
             declared.append(standing)
             if getattr(np, name, None) is original:
                 publish(name, standing, "native" if alone else "data", original)

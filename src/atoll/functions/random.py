@@ -1,44 +1,148 @@
-"""``atoll.random``: NumPy's generators, whose results are arrays of ours."""
+"""``atoll.random``: NumPy's generators, whose results are arrays of ours; permutations and choices on ranks.
+
+NumPy shuffles whatever it is given in an order that depends on the length alone. Up to ``known_order``
+elements (see ``policy``) every rank draws that order, so that the values are NumPy's. A longer order is that of random words,
+one for each element, of which each rank draws its own; it is the same on any number of ranks, one
+included. The old functions always draw NumPy's order. In either order, elements are taken from their owners.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.in_step import bcast_object
 from ..comm.world import current_world
+from ..lazy import creation
+from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
+from ..lazy.making import is_small
 from ..lazy.small import GENERAL, at_once
+from ..lazy.spread import in_step
 from ..lazy.views import Handle
+from .blocks import call
 from .namespaces import Namespace
-from .public import is_large, look_like, publish
+from .public import collective, is_large, look_like, publish
 
 _IN_PLACE = {"shuffle"}
-_ORDERED = {"permutation", "shuffle", "choice"}
 _SEEDED = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 
 
-def _may_be_long(args: tuple[Any, ...]) -> bool:
-    """Whether what is permuted may be too long for every rank to have all of its order."""
-    first = args[0] if args else None
-    return isinstance(first, (int, np.integer)) or is_large(first)
+def _order(generator: Any, length: int) -> Any:
+    """The places of elements after a shuffle."""
+    if isinstance(generator, np.random.Generator) and length > policy.limits.known_order:
+        return call("argsort", generator.integers(0, 1 << 63, length), kind="stable")
+    kind: Any = np.random.Generator
+    if not isinstance(generator, kind):
+        kind = np.random.RandomState
+    return asarray(kind.permutation(generator, length))
+
+
+def _permutation(generator: Any, x: Any, axis: int = 0) -> Any:
+    if isinstance(x, (int, np.integer)):
+        return _order(generator, int(x))
+    x = asarray(x)
+    if not x.ndim:
+        return NotImplemented
+    axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
+    return x[(*(slice(None),) * axis, _order(generator, x.shape[axis]))]
+
+
+def _shuffled(generator: Any, x: Any, axis: int = 0) -> Any:
+    if not isinstance(x, Handle):
+        return NotImplemented
+    target: Any = x
+    target[...] = _permutation(generator, x, axis)
+    return None
+
+
+def _choice(
+    generator: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0,
+    shuffle: bool = True,
+) -> Any:  # fmt: skip
+    number = isinstance(a, (int, np.integer))
+    a = a if number else asarray(a)
+    length = int(a) if number else a.shape[axis] if a.ndim else 0
+    if not length:
+        return NotImplemented
+    shape = () if size is None else creation.shape_of(size)
+    new = isinstance(generator, np.random.Generator)
+    wanted = None if size is None else shape
+    if replace and p is None:
+        draw = generator.integers if new else generator.randint
+        places = draw(0, length, wanted)
+    elif replace:
+        bounds = _cumulative(asarray(p), length)
+        drawn = generator.random(wanted) if new else generator.random_sample(wanted)
+        places = call("searchsorted", bounds, drawn, "right")
+    elif p is None:
+        places = _different(generator, length, shape, shuffle)
+    else:
+        return NotImplemented
+    if size is None:
+        place = int(places)
+        return place if number else a[(slice(None),) * axis + (place,)]
+    return places if number else call("take", a, places, axis)
+
+
+def _cumulative(p: Any, length: int) -> Any:
+    """The bounds of shares that are as wide as the probabilities."""
+    if p.shape != (length,):
+        raise ValueError("a and p must have same size")
+    if length <= policy.limits.known_order:
+        p = asarray(np.asarray(p, np.float64))
+    if bool((p < 0).any()):
+        raise ValueError("Probabilities are not non-negative")
+    if abs(float(p.sum()) - 1.0) > 1e-8:
+        raise ValueError("Probabilities do not sum to 1")
+    bounds = call("cumsum", p.astype(np.float64))
+    return bounds / bounds[-1]
+
+
+def _different(generator: Any, length: int, shape: tuple[int, ...], shuffle: bool) -> Any:
+    """Places of which none is drawn twice."""
+    count = prod(shape)
+    if count > length:
+        raise ValueError("Cannot take a larger sample than population when replace is False")
+    if not isinstance(generator, np.random.Generator):
+        return asarray(np.random.RandomState.choice(generator, length, shape, False))
+    if length <= policy.limits.known_order or count <= min(length // 50, policy.limits.known_order):
+        return asarray(np.random.Generator.choice(generator, length, shape, False, shuffle=shuffle))
+    return call("reshape", _order(generator, length)[:count], shape)
+
+
+_ORDERED: dict[str, Callable[..., Any]] = {
+    "permutation": _permutation,
+    "shuffle": _shuffled,
+    "choice": _choice,
+}
+
+
+def _ordered(generator: Any, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A permutation or a choice on ranks, or one too long for NumPy's order; else ``NotImplemented``."""
+    first: Any = args[0] if args else options.get("a", options.get("x"))
+    if isinstance(first, (int, np.integer)) and not is_small((int(first),)):
+        length = int(first)
+    elif is_large(first):
+        length = max(first.shape, default=0)
+    else:
+        return NotImplemented
+    world = current_world()
+    if world.size == 1 and (name == "choice" or length <= policy.limits.known_order):
+        return NotImplemented
+    if world.size > 1:
+        in_step(world, name, generator, *args, *([options] if options else []))
+    return _ORDERED[name](generator, *args, **options)
 
 
 def _is_sequence(value: Any) -> bool:
     """Whether a value is no array: its elements change places as they are, whatever they are."""
     return not isinstance(value, (Handle, np.ndarray))
-
-
-def _shuffle(x: Any) -> None:
-    """``numpy.random.shuffle``."""
-    if _is_sequence(x):
-        np.random.shuffle(x)
-    else:
-        by_numpy(np.random.shuffle, (x,), {}, writes=(0,))
 
 
 def _numpy_generator(generator: Any) -> Any:
@@ -65,9 +169,8 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
         from ..lazy import drawing
 
         result = drawing.drawn(self, name, original, args, options)
-        if result is NotImplemented and name in _ORDERED and _may_be_long(args):
-            shuffling = import_module(".spread.shuffling", __package__)
-            result = shuffling.ordered(self, name, args, options)
+        if result is NotImplemented and name in _ORDERED:
+            result = _ordered(self, name, args, options)
         if result is not NotImplemented:
             return result
         drawer = _numpy_generator(self) if shared else self
@@ -176,6 +279,25 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
     return draw
 
 
+def _ordering_old(name: str) -> Callable[..., Any]:
+    """One of those that change an order, which is drawn from NumPy's own generator."""
+    original = getattr(np.random, name)
+
+    @collective(original, writes=(0,) if name in _IN_PLACE else ())
+    def ordered(*args: Any, **options: Any) -> Any:
+        generator = np.random.mtrand._rand
+        in_step(current_world(), name, generator)
+        return _ORDERED[name](generator, *args, **options)
+
+    def draw(*args: Any, **options: Any) -> Any:
+        if name in _IN_PLACE and args and _is_sequence(args[0]):
+            return original(*args, **options)
+        return ordered(*args, **options)
+
+    look_like(original, draw, f"random.{name}")
+    return draw
+
+
 def _own() -> dict[str, Any]:
     from ..lazy.drawing import SIZE_AT
 
@@ -190,8 +312,8 @@ def _own() -> dict[str, Any]:
     }  # fmt: skip
     return {
         **functions,
+        **{name: _ordering_old(name) for name in _ORDERED},
         **{name: _with_our_seeds(getattr(np.random, name)) for name in _SEEDED},
-        "shuffle": _shuffle,
         "Generator": made.generator,
         "RandomState": made.state,
         "default_rng": made.default_rng,

@@ -16,7 +16,7 @@ from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from .blocks import into
-from .public import array_of, collective, declare, is_large, names, native, on_data
+from .public import array_of, collective, declare, is_large, names, native
 
 
 def _by_method(name: str, method: str = "") -> Callable[..., Any]:
@@ -350,10 +350,3 @@ def _cumulative(name: str, ufunc: np.ufunc, first: int) -> None:
 
 _cumulative("cumulative_sum", np.add, 0)
 _cumulative("cumulative_prod", np.multiply, 1)
-
-
-on_data(
-    "nanmedian", "nanpercentile", "nanquantile",
-    "median", "percentile", "quantile",
-    "digitize",
-)  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from ..context.call_sites import user_site
 from ..ops.elementwise import is_native
 from . import shaping
-from .elementwise import apply, assign, operand_of
+from .elementwise import apply, assign, operand_of, together
 from .fallback import by_numpy
 from .flat import flatiter
 from .in_place import check_casts
@@ -75,7 +75,7 @@ def _by_numpy(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any])
     outs = out if isinstance(out, tuple) else (out,)
     if any(isinstance(o, flatiter) for o in outs):
         return _into_flat(ufunc, inputs, options, outs)
-    return by_numpy(ufunc, inputs, options)
+    return by_numpy(ufunc, inputs, options, jointly=together.get(ufunc))
 
 
 def _into_flat(

@@ -18,6 +18,8 @@ class Registry:
         """Everything that is public, by name."""
         self.kinds: dict[str, str] = {}
         """By name: ``native``, ``data``, ``numpy`` (with a warning), or ``same`` (NumPy's own object)."""
+        self.late: dict[str, Callable[[], Any]] = {}
+        """What enters the functions of a module of NumPy's that is imported at its first use, by its name."""
         self._functions: dict[Any, Callable[..., Any]] = {}
 
     def publish(self, name: str, value: Any, kind: str, original: Any = None) -> None:
@@ -35,7 +37,11 @@ class Registry:
 
     def find(self, original: Any) -> Callable[..., Any] | None:
         """The function that stands for one of NumPy's; ``None`` where NumPy's is all there is."""
-        return self._functions.get(original)
+        found = self._functions.get(original)
+        if found is None and getattr(original, "__module__", None) in self.late:
+            self.late.pop(original.__module__)()
+            found = self._functions.get(original)
+        return found
 
 
 registry = Registry()

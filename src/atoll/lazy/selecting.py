@@ -172,10 +172,10 @@ def resized(handle: Any, shape: Any, refcheck: Any = True) -> Any:
     return from_numpy(made)
 
 
-def _matmul(a: Any, b: Any) -> Any:
+def _matmul(a: Any, b: Any, **options: Any) -> Any:
     from . import products
 
-    return products.matmul(a, b)
+    return NotImplemented if options else products.matmul(a, b)
 
 
 together[np.matmul] = _matmul

@@ -1,4 +1,4 @@
-"""What follows from sorting: searching, partitions, several keys, interpolation, different elements."""
+"""Sorting, and what follows from it: searching, partitions, several keys, interpolation, different elements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...collective import (
+from ..collective import (
     Section,
     compressed,
     even_line,
@@ -19,47 +19,41 @@ from ...collective import (
     starts,
     store,
 )
-from ...collective.section import empty
-from ...comm.world import World
-from ...layout import Layout
-from ...lazy import ordering, shaping
-from ...lazy.creation import asarray
-from ...lazy.fancy_indexing import numbered, small_or_spread
-from ...lazy.sections import section_of
-from ...lazy.spread import place_of, world_of
-from ...lazy.views import Handle
-from ..blocks import arrays_of, by_blocks, call, line_of, small_or_there, world_among
-from .table import on_ranks
+from ..collective.section import empty
+from ..comm.world import World
+from ..layout import Layout
+from ..lazy import ordering, shaping
+from ..lazy.creation import asarray
+from ..lazy.fancy_indexing import numbered, small_or_spread
+from ..lazy.sections import section_of
+from ..lazy.spread import place_of, world_of
+from .blocks import arrays_of, by_blocks, call, line_of, small_or_there, world_among
+from .public import collective
 
 Array = np.ndarray[Any, Any]
 
 
-@on_ranks(np.sort)
+@collective(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     return ordering.sort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
 
 
-@on_ranks(np.ndarray.sort)
-def sort_in_place(
-    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
-) -> Any:
+@collective(np.ndarray.sort, writes=(0,))
+def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
     if axis is None or not (a._cell.writeable and a._geometry.writeable):
         return NotImplemented
-    made = sort(a, axis, kind, order, stable=stable)
-    if made is not NotImplemented:
-        a[...] = made
-        return None
-    return made
+    a[...] = call("sort", a, axis, *args, **options)
+    return None
 
 
-@on_ranks(np.argsort, np.ndarray.argsort)
+@collective(np.argsort, np.ndarray.argsort)
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
     return ordering.argsort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
 
 
-@on_ranks(np.searchsorted, np.ndarray.searchsorted)
+@collective(np.searchsorted, np.ndarray.searchsorted)
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     arrays, world = arrays_of(a, v), world_among(a, v, sorter)
     if arrays is None or world is None or side not in ("left", "right"):
@@ -76,20 +70,21 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         if not values.ndim and place_of(values) is None:
             return np.searchsorted(line, np.asarray(values), side)
         return by_blocks(lambda block: np.searchsorted(line, block, side), [values], world)
-    return _found(sequence, values, side, world)
-
-
-def _found(sequence: Any, values: Any, side: Any, world: World) -> Any:
-    section = section_of(values, world)
-    if section.layout.is_replicated and values.ndim:
-        section = redistributed(section, Layout.default(values.shape, world.size))
-    block = section.block
-    found = places_in(line_of(sequence, world), np.ascontiguousarray(block).reshape(-1), side)
-    found = found.reshape(block.shape)
+    section = _shared(values, world)
+    sought = np.ascontiguousarray(section.block).reshape(-1)
+    found = places_in(line_of(sequence, world), sought, side).reshape(section.block.shape)
     return small_or_there(section.with_block(found), world) if values.ndim else found[()]
 
 
-@on_ranks(np.digitize)
+def _shared(values: Any, world: World) -> Section:
+    """What each rank looks up: its own elements, or its part of what all have."""
+    section = section_of(values, world)
+    if section.layout.is_replicated and values.ndim:
+        return redistributed(section, Layout.default(values.shape, world.size))
+    return section
+
+
+@collective(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     arrays = arrays_of(x, bins)
     if arrays is None:
@@ -105,7 +100,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return bins.size - call("searchsorted", bins[::-1], x, side)
 
 
-@on_ranks(np.interp)
+@collective(np.interp)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
@@ -120,9 +115,7 @@ def interp(
         return by_blocks(lambda block: np.interp(block, at, of, left, right), [x], world)
     kind = np.complex128 if fp.dtype.kind == "c" else np.float64
     at, of = line_of(xp.astype(np.float64), world), line_of(fp.astype(kind), world)
-    section = section_of(x.astype(np.float64), world)
-    if section.layout.is_replicated and x.ndim:
-        section = redistributed(section, Layout.default(x.shape, world.size))
+    section = _shared(x.astype(np.float64), world)
     made = np.empty(section.block.shape, kind)
     into, sought = made.reshape(-1), np.ascontiguousarray(section.block).reshape(-1)
     ends = fetch(at, (np.array([0, xp.size - 1]),)), fetch(of, (np.array([0, xp.size - 1]),))
@@ -166,7 +159,7 @@ def _on_lines(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
     return np.where(x == x1, y1, np.where(x == x0, y0, made))
 
 
-@on_ranks(np.lexsort)
+@collective(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> Any:
     listed = [asarray(key) for key in keys]
     if arrays_of(*listed) is None or not listed or any(key.ndim != 1 for key in listed):
@@ -187,7 +180,7 @@ def _places(a: Any, kth: Any, axis: Any) -> bool:
     return all(-length <= int(k) < length for k in np.atleast_1d(np.asarray(kth)))
 
 
-@on_ranks(np.partition)
+@collective(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
@@ -195,7 +188,13 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = N
     return ordering.sort(a, axis)
 
 
-@on_ranks(np.argpartition, np.ndarray.argpartition)
+@collective(np.ndarray.partition, writes=(0,))
+def partition_in_place(a: Any, kth: Any, *args: Any, **options: Any) -> Any:
+    a[...] = call("partition", a, kth, *args, **options)
+    return None
+
+
+@collective(np.argpartition, np.ndarray.argpartition)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
@@ -203,16 +202,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
     return ordering.argsort(a, axis)
 
 
-@on_ranks(np.ndarray.partition)
-def partitioned(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    made = partition(a, kth, axis, kind, order)
-    if made is NotImplemented:
-        return made
-    a[...] = made
-    return None
-
-
-@on_ranks(np.sort_complex, order=shaping.order_of)
+@collective(np.sort_complex, order=shaping.order_of)
 def sort_complex(a: Any) -> Any:
     made = call("sort", asarray(a).copy())
     if made.dtype.kind == "c":
@@ -238,7 +228,7 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     return found, places, made
 
 
-@on_ranks(np.unique)
+@collective(np.unique)
 def unique(
     ar: Any, return_index: Any = False, return_inverse: Any = False, return_counts: Any = False,
     axis: Any = None, *, equal_nan: Any = True, sorted: Any = True,
@@ -289,45 +279,23 @@ def _has_no_nan(x: Any) -> bool:
     return x.dtype.kind not in "fc" or not bool(call("isnan", x).any())
 
 
-@on_ranks(np.unique_all)
+@collective(np.unique_all)
 def unique_all(x: Any) -> Any:
     return _named("unique_all", *call("unique", x, True, True, True, equal_nan=_has_no_nan(x)))
 
 
-@on_ranks(np.unique_inverse)
+@collective(np.unique_inverse)
 def unique_inverse(x: Any) -> Any:
     return _named(
         "unique_inverse", *call("unique", x, return_inverse=True, equal_nan=_has_no_nan(x))
     )
 
 
-@on_ranks(np.unique_counts)
+@collective(np.unique_counts)
 def unique_counts(x: Any) -> Any:
     return _named("unique_counts", *call("unique", x, return_counts=True, equal_nan=_has_no_nan(x)))
 
 
-@on_ranks(np.unique_values)
+@collective(np.unique_values)
 def unique_values(x: Any) -> Any:
     return call("unique", x, equal_nan=_has_no_nan(x))
-
-
-@on_ranks(np.ravel_multi_index)
-def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
-    listed = list(multi_index)
-    arrays, world = arrays_of(*listed), world_among(listed)
-    if arrays is None or world is None:
-        return NotImplemented
-    shape = tuple(int(n) for n in dims)
-    return by_blocks(
-        lambda *parts: np.ravel_multi_index(parts, shape, mode, order), arrays, world, agrees=True
-    )
-
-
-@on_ranks(np.unravel_index)
-def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
-    arrays, world = arrays_of(indices), world_among(indices)
-    if arrays is None or world is None or isinstance(shape, Handle):
-        return NotImplemented
-    return by_blocks(
-        lambda part: tuple(np.unravel_index(part, shape, order)), arrays, world, agrees=True
-    )

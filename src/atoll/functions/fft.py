@@ -1,4 +1,4 @@
-"""Fourier transforms: along an axis that each rank has whole, or of a line as a matrix.
+"""``atoll.fft``: transforms along an axis that each rank has whole, or of a line as a matrix.
 
 A line of ``n = rows * columns`` elements is transformed in four steps: the columns of the matrix, a
 turn of each element by its row and column, the rows, and a transpose.
@@ -6,27 +6,27 @@ turn of each element by its row and column, the rows, and a transpose.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ...comm.world import World
-from ...lazy import shaping
-from ...lazy.creation import asarray
-from ...lazy.making import is_small
-from ...lazy.spread import world_of
-from ..blocks import along, call, into, normal_axis
-from .table import on_ranks
-
-Array = np.ndarray[Any, Any]
-fft: Any = np.fft
+from ..comm.world import World
+from ..lazy import shaping
+from ..lazy.creation import asarray
+from ..lazy.making import is_small
+from ..lazy.spread import world_of
+from .blocks import along, call, into, normal_axis
+from .namespaces import Namespace
+from .public import collective, publish
 
 
-def _usable(a: Any) -> tuple[Any, World] | None:
+def _usable(a: Any, norm: Any) -> tuple[Any, World] | None:
     a = asarray(a)
     world = world_of([a])
     if world is None or a.dtype.char not in "dDbhilqBHILQ?" or not a.ndim or not a.size:
+        return None
+    if norm not in (None, "backward", "ortho", "forward"):
         return None
     return (a if a.dtype.kind in "fc" else a.astype(np.float64)), world
 
@@ -52,10 +52,10 @@ def _line(line: Any, world: World, sign: int) -> Any:
     rows = _rows_for(length, world.size)
     if not rows or is_small(line.shape):
         whole = line._array()
-        return asarray(fft.fft(whole) if sign < 0 else fft.ifft(whole, norm="forward"))
+        return asarray(np.fft.fft(whole) if sign < 0 else np.fft.ifft(whole, norm="forward"))
     columns = length // rows
     norm = "backward" if sign < 0 else "forward"
-    step: Callable[..., Any] = _transform("fft" if sign < 0 else "ifft")
+    step = transforms["fft" if sign < 0 else "ifft"]
     made = step(shaping.reshape(line, (rows, columns)), axis=0, norm=norm)
     first = shaping.reshape(call("arange", rows), (-1, 1))
     turn = first * call("arange", columns) % length
@@ -82,18 +82,12 @@ def _whole_line(name: str, line: Any, length: int, norm: Any, world: World) -> A
     return found * _scale(length, norm, inverse=True)
 
 
-_transforms: dict[str, Callable[..., Any]] = {}
+def _along_axis(name: str) -> Any:
+    original = getattr(np.fft, name)
 
-
-def _transform(name: str) -> Callable[..., Any]:
-    return _transforms[name]
-
-
-def _along_axis(name: str) -> None:
-    original = getattr(fft, name)
-
-    def function(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-        found = _usable(a)
+    @collective(original, order=shaping.order_of)
+    def transform(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+        found = _usable(a, norm)
         if found is None or (name == "rfft" and found[0].dtype.kind == "c"):
             return NotImplemented
         a, world = found
@@ -115,22 +109,18 @@ def _along_axis(name: str) -> None:
         shape = (*a.shape[:axis], *a.shape[axis + 1 :], made.shape[-1])
         return into(out, call("moveaxis", shaping.reshape(made, shape), -1, axis))
 
-    on_ranks(original, order=shaping.order_of)(function)
-    _transforms[name] = function
+    return transform
 
 
-for _name in ("fft", "ifft", "rfft", "irfft"):
-    _along_axis(_name)
-
-
-def _over_axes(name: str, last: str, others: str, default: Any) -> None:
+def _over_axes(name: str, last: str, others: str, default: Any) -> Any:
     """A transform of several axes, one after the other."""
 
-    def function(
+    @collective(getattr(np.fft, name), order=shaping.order_of)
+    def transform(
         a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
     ) -> Any:
-        found = _usable(a)
-        if found is None:
+        found = _usable(a, norm)
+        if found is None or (name.startswith("rfft") and found[0].dtype.kind == "c"):
             return NotImplemented
         made: Any = found[0]
         if axes is None:
@@ -143,30 +133,39 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> None:
         steps = [(others, k, n) for k, n in zip(axes[:-1], lengths[:-1])]
         steps.insert(len(steps) if last.startswith("i") else 0, (last, axes[-1], lengths[-1]))
         for step, axis, length in steps:
-            made = _transform(step)(made, length, axis, norm)
-            if made is NotImplemented:
-                return made
+            made = transforms[step](made, length, axis, norm)
         return into(out, made)
 
-    on_ranks(getattr(fft, name), order=shaping.order_of)(function)
+    return transform
 
 
-for _name, _last, _others in (
-    ("fftn", "fft", "fft"), ("ifftn", "ifft", "ifft"), ("rfftn", "rfft", "fft"), ("irfftn", "irfft", "ifft"),
-):  # fmt: skip
-    _over_axes(_name, _last, _others, None)
-    _over_axes(_name[:-1] + "2", _last, _others, (-2, -1))
-
-
-def _shifted(name: str, back: bool) -> None:
-    def function(x: Any, axes: Any = None) -> Any:
+def _shifted(name: str, *, back: bool) -> Any:
+    @collective(getattr(np.fft, name))
+    def shifted(x: Any, axes: Any = None) -> Any:
         x = asarray(x)
         along_axes = normal_axis(axes, x.ndim)
         shift = [-(x.shape[k] // 2) if back else x.shape[k] // 2 for k in along_axes]
         return call("roll", x, tuple(shift), along_axes)
 
-    on_ranks(getattr(fft, name))(function)
+    return shifted
 
 
-_shifted("fftshift", back=False)
-_shifted("ifftshift", back=True)
+transforms: dict[str, Any] = {}
+"""The functions that are declared when NumPy's module is first needed."""
+
+
+def _declared() -> Mapping[str, Any]:
+    for name in ("fft", "ifft", "rfft", "irfft"):
+        transforms[name] = _along_axis(name)
+    for name, last, others in (
+        ("fftn", "fft", "fft"), ("ifftn", "ifft", "ifft"), ("rfftn", "rfft", "fft"), ("irfftn", "irfft", "ifft"),
+    ):  # fmt: skip
+        transforms[name] = _over_axes(name, last, others, None)
+        transforms[f"{name[:-1]}2"] = _over_axes(f"{name[:-1]}2", last, others, (-2, -1))
+    transforms["fftshift"] = _shifted("fftshift", back=False)
+    transforms["ifftshift"] = _shifted("ifftshift", back=True)
+    return transforms
+
+
+fft = Namespace("fft", _declared)
+publish("fft", fft, "data")

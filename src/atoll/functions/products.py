@@ -1,4 +1,4 @@
-"""Products of matrices and vectors: BLAS on the data, except what is a fused loop."""
+"""Products of matrices and vectors: BLAS on the data, fused loops, and what ranks multiply together."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..lazy import selecting, shaping
-from ..lazy.elementwise import general
+from ..lazy.creation import asarray
+from ..lazy.elementwise import general, together
 from ..lazy.fallback import by_numpy
 from ..lazy.making import is_small, plain
 from ..lazy.small import GENERAL, at_once
+from ..lazy.spread import world_of
 from ..lazy.views import Handle
-from .public import array_of, is_large, native, on_data
+from .blocks import call, into
+from .public import array_of, collective, is_large, native, on_data
 
 
 @native
@@ -28,14 +31,12 @@ def _flattened(value: Any) -> Any:
     return value if inner is None else inner(value)
 
 
-@native
+@collective(np.vdot, alone=True)
 def vdot(a: Any, b: Any, /) -> Any:
     a, b = array_of(a), array_of(b)
-    if is_large(a) and is_large(b):
-        if a.dtype.kind == "c":
-            a = a.conj()
-        return selecting.dot(a.ravel(), b.ravel(), None)
-    return by_numpy(np.vdot, (a, b), {})
+    if not (is_large(a) and is_large(b)):
+        return NotImplemented
+    return selecting.dot((a.conj() if a.dtype.kind == "c" else a).ravel(), b.ravel(), None)
 
 
 @native
@@ -48,12 +49,11 @@ def inner(a: Any, b: Any, /) -> Any:
     return by_numpy(np.inner, (a, b), {}) if result is NotImplemented else result
 
 
-@native
+@collective(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     from ..lazy import products
 
-    result = products.tensordot(a, b, plain(axes))
-    return by_numpy(np.tensordot, (a, b, axes), {}) if result is NotImplemented else result
+    return products.tensordot(a, b, plain(axes))
 
 
 @native
@@ -82,14 +82,53 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     return general(np.multiply, shaping.reshape(a, (-1, 1)), b)
 
 
-@native
+@collective(np.trace, np.ndarray.trace, alone=True)
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
-    a = array_of(a)
-    if not is_large(a) or out is not None or a.ndim < 2:
-        return by_numpy(np.trace, (a, offset, axis1, axis2, dtype), {"out": out})
-    return a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype)
+    a = asarray(a)
+    if not is_large(a) or a.ndim < 2:
+        return NotImplemented
+    return into(out, a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype), "unsafe")
 
 
+def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **options: Any) -> Any:
+    x1, x2 = asarray(x1), asarray(x2)
+    if options or world_of((x1, x2)) is None:
+        return NotImplemented
+    if not x1.ndim or not x2.ndim or x1.shape[axis] != x2.shape[axis] or x1.dtype.kind == "b":
+        return NotImplemented
+    product = (x1.conj() if x1.dtype.kind == "c" else x1) * x2
+    return product.sum(axis, product.dtype)
+
+
+def _matvec(x1: Any, x2: Any, /, **options: Any) -> Any:
+    x1, x2 = asarray(x1), asarray(x2)
+    if (
+        options
+        or world_of((x1, x2)) is None
+        or x1.ndim < 2
+        or not x2.ndim
+        or x1.shape[-1] != x2.shape[-1]
+    ):
+        return NotImplemented
+    found = call("matmul", x1, x2[..., None])
+    return found[..., 0]
+
+
+def _vecmat(x1: Any, x2: Any, /, **options: Any) -> Any:
+    x1, x2 = asarray(x1), asarray(x2)
+    if (
+        options
+        or world_of((x1, x2)) is None
+        or x2.ndim < 2
+        or not x1.ndim
+        or x1.shape[-1] != x2.shape[-2]
+    ):
+        return NotImplemented
+    left = x1.conj() if x1.dtype.kind == "c" else x1
+    return call("matmul", left[..., None, :], x2)[..., 0, :]
+
+
+together.update({np.vecdot: _vecdot, np.matvec: _matvec, np.vecmat: _vecmat})
 on_data("einsum_path", "kron", "convolve", "correlate")

@@ -1,0 +1,117 @@
+"""Systems of equations, inverses and determinants by factors that ranks find together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...collective import even_rows, redistributed
+from ...collective.factors import cholesky as factor_cholesky
+from ...collective.factors import dealt_rows, diagonal, lu, solved
+from ...comm.world import World
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.sections import of_section, section_of
+from ..blocks import arrays_of, call, world_among
+from ..public import collective
+from .factors import singular_values
+from .matrices import adjoint, floats, of_matrices
+from .norms import norm
+
+Array = np.ndarray[Any, Any]
+
+
+@collective(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    world, arrays = world_among(a, b), arrays_of(a, b)
+    if world is None or arrays is None:
+        return NotImplemented
+    matrix, right = map(floats, arrays)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        return NotImplemented
+    if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0] or not right.size:
+        return NotImplemented
+    kind = np.result_type(matrix.dtype, right.dtype)
+    if kind.char not in "fdFD" or "e" in (matrix.dtype.char, right.dtype.char):
+        return NotImplemented
+    wide = right if right.ndim == 2 else shaping.reshape(right, (-1, 1))
+    found = _solution(matrix.astype(kind), wide.astype(kind), world)
+    return found if right.ndim == 2 else shaping.reshape(found, (-1,))
+
+
+def _solution(matrix: Any, right: Any, world: World) -> Any:
+    factors = dealt_rows(section_of(matrix, world))
+    order, _, singular = lu(factors)
+    if singular:
+        raise np.linalg.LinAlgError("Singular matrix")
+    found = solved(factors, order, dealt_rows(section_of(right, world)))
+    return of_section(redistributed(found, even_rows(found.shape, world.size)), world)
+
+
+@of_matrices
+def inv(a: Any, world: World) -> Any:
+    if a.shape[0] != a.shape[1]:
+        return NotImplemented
+    a = floats(a)
+    return _solution(a, call("eye", a.shape[0], dtype=a.dtype), world)
+
+
+def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:
+    """The diagonal of U, the sign of the order of rows, and whether the matrix is singular."""
+    factors = dealt_rows(section_of(floats(a), world))
+    _, sign, singular = lu(factors)
+    return diagonal(factors), sign, singular
+
+
+@of_matrices
+def det(a: Any, world: World) -> Any:
+    if a.shape[0] != a.shape[1]:
+        return NotImplemented
+    values, sign, singular = _pivots(a, world)
+    return values.dtype.type(0) if singular else sign * np.multiply.reduce(values)
+
+
+@of_matrices
+def slogdet(a: Any, world: World) -> Any:
+    if a.shape[0] != a.shape[1]:
+        return NotImplemented
+    values, sign, singular = _pivots(a, world)
+    kind = type(np.linalg.slogdet(np.eye(1)))
+    if singular:
+        return kind(values.dtype.type(0), values.real.dtype.type(-np.inf))
+    sizes = np.abs(values)
+    return kind(sign * np.multiply.reduce(values / sizes), np.log(sizes).sum())
+
+
+@of_matrices
+def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
+    if a.shape[0] != a.shape[1]:
+        return NotImplemented
+    a = floats(a)
+    factors = dealt_rows(section_of(adjoint(a) if upper else a, world))
+    factor_cholesky(factors)
+    made = of_section(redistributed(factors, even_rows(factors.shape, world.size)), world)
+    return adjoint(made).copy() if upper else made
+
+
+@collective(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Any:
+    x = asarray(x)
+    if x.ndim != 2 or not x.size:
+        return NotImplemented
+    if p is None or p in (2, -2):
+        values = singular_values(x)
+        if values is NotImplemented:
+            return values
+        with np.errstate(all="ignore"):
+            found = values[-1] / values[0] if p == -2 else values[0] / values[-1]
+    elif x.shape[0] != x.shape[1]:
+        return NotImplemented
+    else:
+        try:
+            inverse = inv(x)
+        except np.linalg.LinAlgError:
+            return NotImplemented
+        found = np.asarray(norm(x, p, (0, 1)) * norm(inverse, p, (0, 1)))[()]
+    return NotImplemented if np.isnan(found) else found

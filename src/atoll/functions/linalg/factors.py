@@ -1,0 +1,224 @@
+"""QR, singular values, and what follows from them: least squares, pseudo-inverses, ranks of matrices.
+
+QR is one algorithm for matrices of every shape, by panels of columns. The others begin with it where a matrix is
+tall (or its transpose is), so that R is no larger than a share: every rank has R, and does with it what
+NumPy does with small matrices. Singular values of other matrices, and eigenvalues, are left to NumPy on the data.
+As NumPy does, all is computed in double precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...collective import Section, even_rows, redistributed
+from ...collective.factors import everywhere
+from ...collective.reflections import (
+    factored,
+    in_rows,
+    is_one_panel,
+    is_tall,
+    orthogonal,
+    tall_factors,
+    tall_r,
+    upper_rows,
+)
+from ...comm.world import World
+from ...layout import Layout
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.sections import section_of
+from ...lazy.spread import world_of
+from ..blocks import arrays_of, call, world_among
+from ..public import collective
+from .matrices import TAKEN, Array, adjoint, double, floats, of_matrices, placed, replicated
+
+
+@of_matrices
+def qr(a: Any, world: World, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "complete", "r", "raw"):
+        return NotImplemented
+    kind = floats(a[:0]).dtype
+    matrix = in_rows(section_of(double(a), world))
+    rows, columns = matrix.shape
+    named = type(np.linalg.qr(np.eye(1)))
+    with np.errstate(all="ignore"):
+        if mode in ("reduced", "r") and is_one_panel((rows, columns), world.size):
+            q, r = tall_factors(matrix)
+            r = replicated(r, kind)
+            return r if mode == "r" else named(placed(q, kind, world), r)
+        panels = factored(matrix)
+        if mode == "raw":
+            tau = np.concatenate([panel.joined.diagonal() for panel in panels])
+            return placed(matrix.transposed((1, 0)), kind, world), replicated(tau, kind)
+        shorter = rows if mode == "complete" else min(rows, columns)
+        upper = placed(upper_rows(matrix, shorter), kind, world)
+        if mode == "r":
+            return upper
+        return named(placed(orthogonal(matrix, panels, shorter), kind, world), upper)
+
+
+def _only_of_stacks(name: str) -> None:
+    def of_one(a: Any, world: World, *args: Any, **options: Any) -> Any:
+        return NotImplemented
+
+    of_one.__name__ = name
+    of_matrices(of_one)
+
+
+for _name in ("eig", "eigh", "eigvals", "eigvalsh"):
+    _only_of_stacks(_name)
+
+
+@of_matrices
+def svd(
+    a: Any, world: World, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:  # fmt: skip
+    if not compute_uv:
+        return NotImplemented if hermitian else svdvals(a)
+    tall = _lies_tall(a, world)
+    if tall is None or hermitian:
+        return NotImplemented
+    kind = floats(a[:0]).dtype
+    left, values, right = _thin(a if tall else adjoint(a), world, full=bool(full_matrices))
+    values = replicated(values, kind.type(0).real.dtype)
+    named = type(np.linalg.svd(np.eye(1)))
+    if tall:
+        return named(placed(left, kind, world), values, replicated(right, kind))
+    far = left.with_block(left.block.conj()).transposed((1, 0))
+    return named(replicated(right.conj().T, kind), values, placed(far, kind, world))
+
+
+@of_matrices
+def svdvals(x: Any, world: World) -> Any:
+    found = singular_values(x)
+    return found if found is NotImplemented else asarray(found)
+
+
+def _lies_tall(a: Any, world: World) -> bool | None:
+    """Whether a matrix is tall; ``None`` if neither it nor its transpose is."""
+    if is_tall(a.shape, world.size):
+        return True
+    return False if is_tall(a.shape[::-1], world.size) else None
+
+
+def _thin(tall: Any, world: World, *, full: bool = False) -> tuple[Section, Array, Array]:
+    """Singular vectors and values of a tall matrix: the left ones, or a whole basis, with the owners of rows."""
+    matrix = in_rows(section_of(double(tall), world))
+    rows, columns = matrix.shape
+    if not full:
+        q, r = tall_factors(matrix)
+        u, values, right = np.linalg.svd(r)
+        return q.with_block(q.block @ u), values, right
+    panels = factored(matrix)
+    r = everywhere(upper_rows(matrix, columns), slice(None), slice(None))
+    basis = orthogonal(matrix, panels, rows)
+    u, values, right = np.linalg.svd(r)
+    basis.block[:, :columns] = basis.block[:, :columns] @ u
+    return basis, values, right
+
+
+def _r_of(a: Any, world: World) -> Array:
+    section = section_of(double(a), world)
+    return tall_r(redistributed(section, even_rows(section.shape, world.size)))
+
+
+def singular_values(a: Any) -> Any:
+    """Of a tall or wide matrix on ranks, on every rank; else ``NotImplemented``."""
+    world = world_of([a])
+    if world is None or a.ndim != 2 or not a.size or a.dtype.char not in TAKEN:
+        return NotImplemented
+    tall = _lies_tall(a, world)
+    if tall is None:
+        return NotImplemented
+    values = np.linalg.svdvals(_r_of(a if tall else a.T, world))
+    return values.astype(floats(a[:0]).real.dtype, copy=False)
+
+
+@of_matrices
+def matrix_rank(
+    a: Any, world: World, tol: Any = None, hermitian: bool = False, *, rtol: Any = None
+) -> Any:
+    if hermitian or (tol is not None and rtol is not None):
+        return NotImplemented
+    values = singular_values(a)
+    if values is NotImplemented:
+        return values
+    if tol is None:
+        share = max(a.shape) * np.finfo(values.dtype).eps if rtol is None else rtol
+        tol = values.max(initial=0) * share
+    return np.count_nonzero(values > tol)
+
+
+@of_matrices
+def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **options: Any) -> Any:
+    tall = _lies_tall(a, world)
+    given = [rcond, *options.values()]
+    if tall is None or hermitian or any(np.ndim(value) for value in given):
+        return NotImplemented
+    inexact = a.dtype.kind in "fc" or options.get("rtol", 0) is not None
+    if (rcond is not None and options) or not inexact:
+        return NotImplemented  # NumPy has the words
+    kind = floats(a[:0]).dtype
+    if rcond is None:
+        rcond = options.get("rtol", 1e-15)
+        rcond = max(a.shape) * np.finfo(kind).eps if rcond is None else rcond
+    left, values, right = _thin(a if tall else adjoint(a), world)
+    large = values > rcond * values.max(initial=0)
+    inverse = np.divide(1, values, out=np.zeros_like(values), where=large)
+    joined = left.with_block((left.block * inverse) @ right)  # the adjoint of what is sought
+    if tall:
+        joined = joined.with_block(joined.block.conj()).transposed((1, 0))
+    return placed(joined, kind, world)
+
+
+@collective(np.linalg.lstsq)
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    world, arrays = world_among(a, b), arrays_of(a, b)
+    if world is None or arrays is None:
+        return NotImplemented
+    matrix, right = arrays
+    if any(array.dtype.char not in TAKEN or not array.size for array in arrays):
+        return NotImplemented
+    if matrix.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
+        return NotImplemented
+    kind = np.result_type(floats(matrix[:0]).dtype, floats(right[:0]).dtype)
+    inner = np.complex128 if kind.kind == "c" else np.float64
+    wide = (right if right.ndim == 2 else shaping.reshape(right, (-1, 1))).astype(inner)
+    matrix = matrix.astype(inner)
+    share = np.finfo(inner).eps * max(matrix.shape) if rcond is None else rcond
+    solve = _tall_squares if matrix.shape[0] > matrix.shape[1] else _wide_squares
+    found = solve(matrix, wide, share, world)
+    if found is NotImplemented:
+        return found
+    x, left, rank, values = found
+    real = kind.type(0).real.dtype
+    x = x[:, 0] if right.ndim == 1 else x
+    return x.astype(kind), replicated(left, real), rank, replicated(values, real)
+
+
+def _tall_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
+    """From R of the matrix with the right sides beside it."""
+    columns = matrix.shape[1]
+    both = call("concatenate", (matrix, right), 1)
+    if not is_tall(both.shape, world.size):
+        return NotImplemented
+    r = _r_of(both, world)
+    x, _, rank, values = np.linalg.lstsq(r[:columns, :columns], r[:columns, columns:], share)
+    left = (np.abs(r[columns:, columns:]) ** 2).sum(0) if rank == columns else np.empty(0)
+    return asarray(x), left, rank, values
+
+
+def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
+    """The shortest solution: ``Q y``, where ``A = R^H Q^H``, with the shortest ``y``."""
+    rows, columns = matrix.shape
+    if not is_tall((columns, rows), world.size) or right.size > matrix.size // world.size:
+        return NotImplemented
+    q, r = tall_factors(in_rows(section_of(adjoint(matrix), world)))
+    every = Layout.replicated(right.shape, world.size)
+    there = redistributed(section_of(right, world), every).block
+    y, _, rank, values = np.linalg.lstsq(r.conj().T, there, share)
+    layout = even_rows((columns, right.shape[1]), world.size)
+    made = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
+    return made, np.empty(0), rank, values

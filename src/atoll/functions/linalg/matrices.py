@@ -1,0 +1,107 @@
+"""Matrices on ranks and stacks of them: what the functions of linear algebra are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...collective import Section, even_rows, redistributed, reshaped
+from ...comm.in_step import allgather
+from ...comm.world import World
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ...lazy.registry import registry
+from ...lazy.sections import of_section, result_layout, section_of
+from ...lazy.spread import world_of
+from ..blocks import call, every_rank, small_or_there
+from ..public import collective
+
+Array = np.ndarray[Any, Any]
+TAKEN = "fdFDbhilqBHILQ?"
+"""The dtypes that NumPy's linear algebra takes."""
+
+
+def floats(x: Any) -> Any:
+    """The array, where it has integers as an array of floating-point numbers."""
+    return x if x.dtype.kind in "fc" else x.astype(np.float64)
+
+
+def double(x: Any) -> Any:
+    """The array in double precision, in which NumPy's linear algebra computes."""
+    kind = np.complex128 if x.dtype.kind == "c" else np.float64
+    return x if x.dtype == kind else x.astype(kind)
+
+
+def adjoint(a: Any) -> Any:
+    """The conjugate of the transpose."""
+    return a.T.conj() if a.dtype.kind == "c" else a.T
+
+
+def placed(section: Section, kind: Any, world: World) -> Any:
+    """An array of dtype ``kind`` over a section, in even blocks; a small one lies everywhere."""
+    section = section.with_block(section.block.astype(kind, copy=False))
+    return of_section(redistributed(section, result_layout(section.shape, world)), world)
+
+
+def replicated(array: Array, kind: Any) -> Any:
+    """An array of dtype ``kind`` that every rank has."""
+    return asarray(array.astype(kind, copy=False))
+
+
+def of_matrices(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare a function of ``numpy.linalg`` by what ranks do with one matrix, and the world that it lies on.
+
+    Of a stack of matrices each rank has some whole; where there are fewer than ranks, one comes after the other.
+    """
+    original = getattr(np.linalg, function.__name__)
+
+    def of_any(a: Any, /, *args: Any, **options: Any) -> Any:
+        a = asarray(a)
+        world = world_of([a])
+        if world is None or a.ndim < 2 or not a.size or a.dtype.char not in TAKEN:
+            return NotImplemented
+        if a.ndim > 2:
+            return _of_each(original, a, world, *args, **options)
+        return function(a, world, *args, **options)
+
+    return collective(original)(of_any)
+
+
+def _of_each(original: Callable[..., Any], a: Any, world: World, *args: Any, **options: Any) -> Any:
+    shape, count = a.shape, prod(a.shape[:-2])
+    if count < world.size:
+        flat = shaping.reshape(a, (count, *shape[-2:]))
+        ours: Any = registry.find(original)
+        made = [ours(flat[k], *args, **options) for k in range(count)]
+        parts = [call("stack", list(part)) for part in zip(*map(_several, made))]
+        kind = type(made[0])
+    else:
+        section = reshaped(section_of(a, world), even_rows((count, *shape[-2:]), world.size))
+        found = every_rank(
+            world, lambda: original(section.block, *args, **options), "whether a function raised"
+        )
+        parts, kind = _agreed(_several(found), count, world), type(found)
+    parts = [shaping.reshape(part, (*shape[:-2], *part.shape[1:])) for part in parts]
+    if hasattr(kind, "_fields"):
+        return kind(*parts)
+    return tuple(parts) if issubclass(kind, tuple) else parts[0]
+
+
+def _several(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _agreed(found: tuple[Any, ...], count: int, world: World) -> list[Any]:
+    """Arrays of what each rank has of a result, in a dtype that all agree on: eigenvalues may be complex on some only."""
+    kinds = np.array([ord(np.asarray(part).dtype.char) for part in found])
+    agreed = allgather(world.communicator, kinds, "dtypes of results").reshape(world.size, -1)
+    parts = []
+    for part, numbers in zip(found, agreed.T):
+        kind = np.result_type(*[np.dtype(chr(n)) for n in sorted(set(numbers.tolist()))])
+        block = np.asarray(part).astype(kind, copy=False)
+        layout = even_rows((count, *block.shape[1:]), world.size)
+        parts.append(small_or_there(Section(block, layout, world.communicator), world))
+    return parts

@@ -1,0 +1,77 @@
+"""Norms and condition numbers, composed of sums and extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...lazy import shaping
+from ...lazy.creation import asarray
+from ..blocks import call
+from ..public import collective, is_large
+from .factors import singular_values
+from .matrices import TAKEN, floats
+
+
+def _lengths(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
+    """Norms of vectors."""
+    if ord is None or ord == 2:
+        squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
+        return call("sqrt", squares.sum(axes, keepdims=keepdims))
+    if ord in (np.inf, -np.inf):
+        return call("max" if ord > 0 else "min", abs(x), axes, keepdims=keepdims)
+    if ord == 0:
+        return (x != 0).astype(x.real.dtype).sum(axes, keepdims=keepdims)
+    if ord == 1:
+        return abs(x).sum(axes, keepdims=keepdims)
+    powers = call("power", abs(x), ord).sum(axes, keepdims=keepdims)
+    return call("power", powers, np.reciprocal(ord, dtype=np.float64)).astype(x.real.dtype)
+
+
+def _usable(x: Any, ord: Any) -> bool:
+    return is_large(x) and x.size and x.dtype.char in TAKEN and not isinstance(ord, str)
+
+
+@collective(np.linalg.norm, alone=True)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    x = asarray(x)
+    frobenius = ord is None or ord == "fro"
+    if not _usable(x, None if frobenius else ord):
+        return NotImplemented
+    x = floats(x)
+    if axis is None and (ord is None or (ord == "fro" and x.ndim == 2)):
+        return _lengths(x, 2, None, keepdims)
+    try:
+        axes = tuple(range(x.ndim)) if axis is None else axis
+        axes = np.lib.array_utils.normalize_axis_tuple(axes, x.ndim)
+    except TypeError:
+        return NotImplemented
+    if len(axes) == 1 and ord != "fro":
+        return _lengths(x, ord, axes[0], keepdims)
+    if len(axes) != 2:
+        return NotImplemented
+    if frobenius:
+        return _lengths(x, 2, axes, keepdims)
+    if ord in (1, -1, np.inf, -np.inf):
+        inner, outer = axes if abs(ord) == 1 else axes[::-1]
+        sums = abs(x).sum(inner, keepdims=True)
+        made = call("max" if ord > 0 else "min", sums, outer, keepdims=True)
+        left = [1 if k in axes else n for k, n in enumerate(x.shape) if keepdims or k not in axes]
+        return shaping.reshape(made, tuple(left)) if left else made[(0,) * x.ndim]
+    values = singular_values(x) if x.ndim == 2 and axes == (0, 1) else NotImplemented
+    if values is NotImplemented or ord not in (2, -2, "nuc"):
+        return NotImplemented
+    found = values.sum() if ord == "nuc" else values.max() if ord == 2 else values.min()
+    return asarray(found.reshape(1, 1)) if keepdims else found
+
+
+@collective(np.linalg.matrix_norm, alone=True)
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@collective(np.linalg.vector_norm, alone=True)
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    x = asarray(x)
+    return _lengths(floats(x), ord, axis, keepdims) if _usable(x, ord) else NotImplemented

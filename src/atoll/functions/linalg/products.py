@@ -1,0 +1,83 @@
+"""Powers and chains of matrices, and products under the names of the array standard."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ...lazy.creation import asarray
+from ..blocks import arrays_of, call, into
+from ..public import array_of, collective
+
+
+@collective(np.linalg.matrix_power)
+def matrix_power(a: Any, n: Any) -> Any:
+    a = asarray(a)
+    try:
+        n = index(n)
+    except TypeError:
+        return NotImplemented
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or n < 1:
+        return NotImplemented
+    made = None
+    while n:
+        if n & 1:
+            made = a if made is None else call("matmul", made, a)
+        n >>= 1
+        if n:
+            a = call("matmul", a, a)
+    return made.copy() if made is a else made
+
+
+@collective(np.linalg.multi_dot)
+def multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    factors = arrays_of(*arrays)
+    if factors is None or len(factors) < 2 or any(a.ndim > 2 for a in factors):
+        return NotImplemented
+    while len(factors) > 1:  # the pair with the least work first
+        work = [prod(a.shape) * (b.shape[1] if b.ndim > 1 else 1) for a, b in pairwise(factors)]
+        k = int(np.argmin(work))
+        factors[k : k + 2] = [call("dot", factors[k], factors[k + 1])]
+    return into(out, factors[0])
+
+
+@collective(np.linalg.vecdot)
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return call("vecdot", x1, x2, axis=axis)
+
+
+collective(np.linalg.matmul)(lambda x1, x2, /: call("matmul", x1, x2))
+collective(np.linalg.tensordot)(lambda x1, x2, /, *, axes=2: call("tensordot", x1, x2, axes))
+
+
+@collective(np.linalg.cross)
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    x1, x2 = asarray(x1), asarray(x2)
+    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        return NotImplemented
+    return call("cross", x1, x2, axis=axis)
+
+
+@collective(np.linalg.outer, alone=True)
+def matrix_outer(x1: Any, x2: Any, /) -> Any:
+    x1, x2 = array_of(x1), array_of(x2)
+    return call("outer", x1, x2) if x1.ndim == x2.ndim == 1 else NotImplemented
+
+
+@collective(np.linalg.trace, alone=True)
+def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return call("trace", x, offset, -2, -1, dtype) if np.ndim(x) >= 2 else NotImplemented
+
+
+@collective(np.linalg.diagonal, alone=True)
+def matrix_diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    return array_of(x).diagonal(offset, -2, -1)
+
+
+@collective(np.linalg.matrix_transpose, alone=True)
+def matrix_transpose(x: Any, /) -> Any:
+    return call("matrix_transpose", x)

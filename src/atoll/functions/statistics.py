@@ -1,0 +1,161 @@
+"""Medians and quantiles: NumPy's of lanes that a rank has whole, or by the elements around a place in an ordered line."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World
+from ..lazy import shaping
+from ..lazy.creation import asarray
+from ..lazy.making import plain
+from ..lazy.reductions import NOTHING
+from ..lazy.spread import in_step, world_of
+from .blocks import along, arrays_of, call, in_c_order, into, normal_axis
+from .public import collective
+
+Array = np.ndarray[Any, Any]
+
+_BETWEEN = {
+    "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+"""For each method with places between two elements, the parameters (alpha, beta) of the places of quantiles."""
+_OTHERS: dict[str, Any] = {
+    "linear": np.asarray, "lower": np.floor, "higher": np.ceil, "nearest": np.rint,
+    "midpoint": lambda at: 0.5 * (np.floor(at) + np.ceil(at)),
+}  # fmt: skip
+"""For each other method, the place that it takes instead of the one between the first and the last."""
+
+
+def _in_order(a: Any, *, without_nan: bool) -> Any:
+    """The elements as an ascending line, NaN last."""
+    line = shaping.ravel(a)
+    if without_nan and line.dtype.kind in "fc":
+        line = line[~call("isnan", line)]
+    return call("sort", line)
+
+
+def _median_of(line: Any) -> Any:
+    """NumPy's median of the few elements of an ordered line that decide it."""
+    length = line.size
+    if not length:  # all of them are not a number
+        return np.nanmedian(np.full(1, np.nan, line.dtype))
+    found = np.asarray(line[np.array([(length - 1) // 2, length // 2, length - 1])])
+    if line.dtype.kind == "f" and np.isnan(found[2]):
+        return found[2]
+    return np.median(found[: 2 - length % 2])
+
+
+def _quantiles_of(line: Any, q: Array, method: str, kind: np.dtype[Any]) -> Any:
+    """The quantiles of an ordered line, by the two elements around the place of each."""
+    length = line.size
+    if not length:
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
+        return np.full(q.shape, np.nan, kind)[()]
+    if method in _BETWEEN:
+        alpha, beta = _BETWEEN[method]
+        at = length * q + (alpha + q * (1 - alpha - beta)) - 1
+    else:
+        at = _OTHERS[method]((length - 1) * q)
+    wide = np.asarray(at, np.result_type(at, np.float64))  # where no place is infinite
+    at = np.clip(wide, 0, length - 1)
+    low = np.floor(at)
+    high = np.where(wide < 0, 0, np.minimum(low + 1, length - 1))
+    places = np.stack([low, high, np.full_like(low, length - 1)]).astype(np.int64)
+    below, above, last = np.asarray(line[places])
+    if line.dtype.kind == "f" and np.isnan(last).any():
+        return last.astype(kind)[()]
+    if method in ("lower", "higher", "nearest") or (method == "linear" and q.dtype.kind in "iu"):
+        return below.astype(kind)[()]  # whatever is beside them
+    share = np.asarray(at - low).astype(kind)
+    step = above - below
+    made = np.where(share < 0.5, below + step * share, above - step * (1 - share))
+    return made.astype(kind)[()]
+
+
+def _over(
+    a: Any, axes: tuple[int, ...], keepdims: Any, world: World, shape: tuple[int, ...],
+    rows: Callable[[Array], Array], line: Callable[[Any], Any],
+) -> Any:  # fmt: skip
+    """What ``rows`` makes of lanes along the axes, or ``line`` of all elements: results of a shape for each."""
+    kept = keepdims is not NOTHING and bool(keepdims)
+    left = [1 if k in axes else n for k, n in enumerate(a.shape) if kept or k not in axes]
+    if len(axes) == a.ndim:
+        found = line(a)
+        return asarray(np.reshape(found, (*shape, *left))) if shape or left else found
+    made = along(a, axes, world, rows, lambda lane: np.reshape(line(lane), (-1,)))
+    return shaping.reshape(call("matrix_transpose", made), (*shape, *left))
+
+
+def _median(name: str, nan: bool) -> None:
+    original: Any = getattr(np, name)
+
+    @collective(original)
+    def median(
+        a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = NOTHING
+    ) -> Any:  # fmt: skip
+        a = asarray(a)
+        world = world_of([a])
+        if world is None or arrays_of(a) is None or a.dtype.kind == "c" or not a.size:
+            return NotImplemented
+
+        def rows(block: Array) -> Array:
+            found: Array = original(block, axis=1, keepdims=True)
+            return found
+
+        def line(lane: Any) -> Any:
+            return _median_of(_in_order(lane, without_nan=nan))
+
+        axes = normal_axis(axis, a.ndim)
+        return into(out, _over(a, axes, keepdims, world, (), rows, line), "unsafe")
+
+
+_median("median", nan=False)
+_median("nanmedian", nan=True)
+
+
+def _quantile(name: str, nan: bool) -> None:
+    original: Any = getattr(np, name)
+
+    @collective(original, order=in_c_order)
+    def quantile(
+        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
+        keepdims: Any = NOTHING, *, weights: Any = None, **options: Any,
+    ) -> Any:  # fmt: skip
+        a = asarray(a)
+        world = world_of([a])
+        known = (method in _BETWEEN or method in _OTHERS) and weights is None and not options
+        if world is None or arrays_of(a) is None or not known or not a.size:
+            return NotImplemented
+        q = (
+            q if type(q) in (int, float) else np.asarray(plain(q))
+        )  # a number does not widen the result
+        if np.asarray(q).dtype.kind not in "fiu" or a.dtype.kind not in "fiu":
+            return NotImplemented
+        in_step(
+            world, "quantiles", str(np.asarray(q).tolist())
+        )  # which decide between which elements
+        kind = original(np.zeros(1, a.dtype), q, method=method).dtype  # or NumPy's error
+        share = np.true_divide(q, 100) if name.endswith("percentile") else np.asarray(q)
+
+        def rows(block: Array) -> Array:
+            found: Array = original(block, q, axis=1, method=method)
+            return np.reshape(found, (share.size, len(block))).T
+
+        def line(lane: Any) -> Any:
+            return _quantiles_of(_in_order(lane, without_nan=nan), share, method, kind)
+
+        axes = normal_axis(axis, a.ndim)
+        made = _over(a, axes, keepdims, world, share.shape, rows, line)
+        return (
+            NotImplemented if out is not None and out.shape != np.shape(made) else into(out, made)
+        )
+
+
+for _name in ("quantile", "percentile"):
+    _quantile(_name, nan=False)
+    _quantile(f"nan{_name}", nan=True)
