@@ -14,3 +14,17 @@ def by_numpy(monkeypatch):
 
     monkeypatch.setattr(backend, "_chosen", numpy.backend)
     monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+
+
+def pytest_configure(config):
+    line = "compiled: tests what compiled kernels do, so it is skipped where NumPy computes"
+    config.addinivalue_line("markers", line)
+
+
+def pytest_collection_modifyitems(items):
+    from atoll import backend
+
+    marked = [item for item in items if item.get_closest_marker("compiled")]
+    if marked and backend.current().name != "llvm":
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="NumPy computes"))

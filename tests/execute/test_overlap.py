@@ -7,7 +7,7 @@ import pytest
 
 import atoll
 from atoll import Layout
-from atoll.backend.llvm.launch import CompiledStep, KernelSteps
+from atoll.backend.numpy.launch import NumpyStep
 from atoll.comm.simulated import Simulation
 from atoll.config import config
 from atoll.execute.exchange import StartExchange
@@ -18,19 +18,15 @@ SECONDS_PER_ELEMENT = 1 / (N * N)
 
 
 @pytest.fixture
-def computing_takes_time(monkeypatch):
-    def timed(run, launches_of):
-        def run_in_time(step, state):
-            elements = sum(prod(launch.extents) for launch in launches_of(step))
-            atoll.world.communicator.advance(elements * SECONDS_PER_ELEMENT)
-            run(step, state)
+def computing_takes_time(monkeypatch, by_numpy):
+    run = NumpyStep.run
 
-        return run_in_time
+    def run_in_time(step, state):
+        elements = prod(step.launch.extents)
+        atoll.world.communicator.advance(elements * SECONDS_PER_ELEMENT)
+        run(step, state)
 
-    one = timed(CompiledStep.run, lambda step: [step.launch])
-    several = timed(KernelSteps.run, lambda step: [each.launch for each in step.steps])
-    monkeypatch.setattr(CompiledStep, "run", one)
-    monkeypatch.setattr(KernelSteps, "run", several)
+    monkeypatch.setattr(NumpyStep, "run", run_in_time)
 
 
 def relaxed(size, steps, late, letters="bn"):

@@ -59,6 +59,7 @@ def test_positions_over_all_with_many_ties():
             assert int(ours.argmax()) == int(theirs.argmax())
 
 
+@pytest.mark.compiled
 def test_views_count_as_they_lie_in_memory():
     """Short rows along the memory are NumPy's; all others are done by loops."""
     for length in (40, 300):

@@ -110,6 +110,8 @@ class Backend(ABC):
 
     name: str
     """What ``config.backend`` calls it."""
+    remark = ""
+    """What ``atoll.explain`` says of its kernels."""
     step: type[KernelStep]
 
     allocate: Callable[..., Value] = staticmethod(allocate_array)

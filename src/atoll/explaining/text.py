@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from .. import backend
 from ..graph.geometry import shape_text
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def summary(explanation: Explanation) -> list[str]:
     missing = sum(not launch.compiled for launch in launches)
     if launches:
         threads = max(launch.threads for launch in launches)
+        work += [backend.current().remark] if backend.current().remark else []
         work.append(f"on {'one thread' if threads == 1 else f'up to {threads} threads'}")
     if missing:
         work.append(f"({missing} with kernels that are not loaded yet)")

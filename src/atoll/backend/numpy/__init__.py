@@ -17,6 +17,7 @@ class Numpy(Backend):
     """Kernels are run by the ufuncs of NumPy."""
 
     name = "numpy"
+    remark = "by NumPy, block by block,"
     step = NumpyStep
 
     def has_loop(self, loop: Any) -> bool:

@@ -65,6 +65,10 @@ class Nest:
         written = {spec.operands[k].alias for k in written_operands(spec)}
         self._kept = [one.alias in written for one in spec.operands]
         """Of which operands what is loaded must be copied, for it may be written over."""
+        last = max(0, spec.ndim - 1)
+        inner = [_innermost(one.axes, spec.ndim) for one in spec.reductions if rounds(one)]
+        self._cut = min([last, *[first - 1 for first in inner if first]])
+        """The innermost axis that blocks are cut along: rows that are folded in an order that shows stay whole."""
         self._mask, self._masked = _masked(spec)
         self._order = _order(spec, self._mask)
         self._work = [(n, self._instruction(n)) for n in self._order]
@@ -93,7 +97,7 @@ class Nest:
             ordered = self.in_order(views)
         full = _full_folds(self.spec, extents, chunk, partials)
         with np.errstate(all="call", call=self.note):
-            for box in _boxes(extents, 1 if ordered else BLOCK):
+            for box in _boxes(extents, 1 if ordered else BLOCK, self._cut):
                 self._block(box, views, scalars, origins, steps, full)
             self._at = len(self.spec.body)
             for fold in full:
@@ -206,11 +210,17 @@ def _begin(view: Array) -> int:
     return begin
 
 
-def _boxes(extents: Sequence[int], most: int) -> Iterator[Box]:
-    """The blocks of a box, in order: of so many elements at most, if rows are not longer."""
+def _innermost(axes: Sequence[int], ndim: int) -> int:
+    """The first of the innermost axes that are all folded."""
+    while ndim - 1 in axes:
+        ndim -= 1
+    return ndim
+
+
+def _boxes(extents: Sequence[int], most: int, axis: int) -> Iterator[Box]:
+    """The blocks of a box, in order: of so many elements at most, if what lies inside ``axis`` is not more."""
     if 0 in extents:
         return
-    axis = len(extents) - 1
     while axis and prod(extents[axis:]) <= most:
         axis -= 1
     inner = prod(extents[axis + 1 :])
@@ -419,10 +429,10 @@ def _fold_into(
         value = np.where(mask, value, _identity(op, value.dtype))
     if positions is None:
         ufunc = getattr(np, op)
-        part = ufunc.reduce(
-            _folded_last(ufunc, value, axes, dtype), axis=axes, keepdims=True, dtype=dtype
-        )
-        target[...] = ufunc(target, part)
+        if rounds(reduction):
+            _add_rows(ufunc, target, _folded_last(ufunc, value, axes, dtype), axes, dtype)
+        else:
+            target[...] = ufunc(target, ufunc.reduce(value, axis=axes, keepdims=True, dtype=dtype))
         return
     if mask is not None:
         positions = np.where(mask, positions, np.iinfo(positions.dtype).max)
@@ -437,13 +447,22 @@ def _folded_last(
     ufunc: np.ufunc, value: Array, axes: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
     """A block with the innermost of the folded axes folded, as one row each."""
-    first = value.ndim
-    while first - 1 in axes:
-        first -= 1
-    if value.ndim - first < 2:
+    first = _innermost(axes, value.ndim)
+    if value.ndim == first:
         return value
     rows: Array = ufunc.reduce(value.reshape(*value.shape[:first], -1), axis=-1, dtype=dtype)
     return rows.reshape(*rows.shape, *[1] * (value.ndim - first))
+
+
+def _add_rows(
+    ufunc: np.ufunc, target: Array, value: Array, axes: tuple[int, ...], dtype: np.dtype[Any]
+) -> None:
+    """Fold what lies along outer axes one after the other, after what is there: so no bit depends on blocks."""
+    kept = [k for k in range(value.ndim) if k not in axes]
+    rows = value.transpose(*axes, *kept).reshape(-1, target.size).astype(dtype, copy=False)
+    rows = np.concatenate([target.reshape(1, -1), rows])
+    last = ufunc.reduce(rows, axis=0) if target.size > 1 else ufunc.accumulate(rows)[-1]
+    target[...] = last.reshape(target.shape)
 
 
 def _lines(array: Array, axes: tuple[int, ...]) -> Array:

@@ -22,11 +22,10 @@ from atoll.backend.llvm.nest import build
 from atoll.backend.llvm.ufuncs import supported
 from atoll.backend.spec import DTYPES
 from atoll.config import config
-
-from .harness import Loop, code, same
-from .samples import ordinary
-from .test_flags import UNDERFLOW
-from .test_ufuncs import LOOPS, kernel_name
+from tests.backend.harness import Loop, code, same
+from tests.backend.llvm.test_flags import UNDERFLOW
+from tests.backend.samples import ordinary
+from tests.backend.test_ufuncs import LOOPS, kernel_name
 
 HERE = machine.machine()
 FUNCTIONS = machine._VECTOR_FUNCTIONS

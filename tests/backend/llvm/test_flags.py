@@ -8,10 +8,9 @@ import pytest
 from atoll.backend.llvm.compile import compile_kernel
 from atoll.backend.llvm.kernel import run_block
 from atoll.backend.llvm.ufuncs import can_flag, supported
-
-from .harness import Loop, code
-from .samples import operands
-from .test_ufuncs import LOOPS, kernel_name
+from tests.backend.harness import Loop, code
+from tests.backend.samples import operands
+from tests.backend.test_ufuncs import LOOPS, kernel_name
 
 UNDERFLOW = 4
 INTEGERS = {"floor_divide", "remainder", "fmod", "divmod", "reciprocal"}

@@ -21,8 +21,7 @@ from atoll.backend.llvm.compile import Compiler, compile_kernel, kernel_text
 from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction
 from atoll.config import config
 from atoll.context import statistics
-
-from .harness import Loop
+from tests.backend.harness import Loop
 
 
 def laplace(*extra):
@@ -88,13 +87,13 @@ def test_memory_of_kernels(monkeypatch):
 
 def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
     script = """
-        from tests.backend.test_compile import laplace
+        from tests.backend.llvm.test_compile import laplace
         from atoll.backend.llvm.compile import kernel_text
         print(kernel_text(laplace()))
     """
     other = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert other.stdout.strip() == kernel_text(laplace()).strip()
     assert "inttoptr" not in other.stdout
