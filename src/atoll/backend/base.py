@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..graph.node import Node, Operation, Value
+from ..graph.op import Op
 from .memory import allocate_array
-from .spec import KernelSpec, can_fold
+from .spec import KernelSpec
 
 Array = np.ndarray[Any, Any]
 
@@ -124,11 +125,18 @@ class Backend(ABC):
             return self.has_loop(node.params[0])
         if op.finds_position:
             return node.args[0].geometry.dtype.kind in "iuf" and self.seeks(node)
-        return can_fold(op.name, node.geometry.dtype) if op.folds else not op.selects
+        if op.folds:
+            dtype = node.geometry.dtype
+            return op.is_folded_in(dtype) and self.has_fold(op, dtype)
+        return not op.selects
 
     @abstractmethod
     def has_loop(self, loop: Any) -> bool:
         """Whether kernels can compute a ufunc's loop; see ``ops.elementwise.Loop``."""
+
+    @abstractmethod
+    def has_fold(self, op: Op, dtype: np.dtype[Any]) -> bool:
+        """Whether kernels can compute the ufunc of a fold, of numbers of a dtype."""
 
     def seeks(self, node: Node) -> bool:
         """Whether kernels shall find the positions that a node asks for, and not NumPy."""

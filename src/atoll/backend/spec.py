@@ -19,18 +19,13 @@ in native byte order (``'f8'``, ``'i4'``, ``'b1'``, ``'c16'``), see :data:`DTYPE
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
+from ..ops.folds import fold_named
 
 DTYPES = (
     "b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
 )  # fmt: skip
 """The dtypes that kernels handle; all others run as NumPy on the data."""
-
-_FOLDS = (
-    "add", "multiply", "minimum", "maximum", "fmin", "fmax", "bitwise_and", "bitwise_or", "bitwise_xor",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +141,7 @@ def is_flat(spec: KernelSpec) -> bool:
 
 def rounds(reduction: Reduction) -> bool:
     """Whether the order of a fold can be seen in its result."""
-    return reduction.op in ("add", "multiply") and reduction.dtype[0] in "fc"
+    return reduction.dtype[0] in "fc" and not fold_named(reduction.op).is_exact
 
 
 def partial_dtypes(spec: KernelSpec) -> tuple[str, ...]:
@@ -198,12 +193,3 @@ def conflicting_pairs(spec: KernelSpec) -> list[tuple[int, int]]:
         for k, operand in enumerate(spec.operands)
         if k != w and operand.alias == spec.operands[w].alias and not (k in written and k < w)
     ]
-
-
-def can_fold(op: str, dtype: np.dtype[Any]) -> bool:
-    """Whether kernels fold by ``op`` to results of ``dtype``."""
-    if op in ("logical_and", "logical_or"):
-        return dtype.kind == "b"
-    if dtype.kind == "c":
-        return op in ("add", "multiply")
-    return op in _FOLDS

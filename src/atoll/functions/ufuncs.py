@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..lazy.reductions import NOTHING, reduce
 from ..lazy.small import GENERAL, at_once
 from ..lazy.views import Handle
 from ..ops.elementwise import FAST_SCALARS
+from ..ops.ufuncs import Ufunc
 from .public import publish
 
 
@@ -176,6 +178,19 @@ def _ufunc_named(name: str) -> Any:
 def frompyfunc(func: Any, /, nin: int, nout: int, **options: Any) -> ufunc:
     """A ufunc that calls a Python function; NumPy runs it on the data."""
     return ufunc(np.frompyfunc(func, nin, nout, **options))
+
+
+def elementwise(like: np.ufunc) -> Callable[[Callable[..., Any]], ufunc]:
+    """Declare a ufunc that NumPy does not have, by a function of NumPy arrays; its dtypes are those of ``like``.
+
+    It is recorded like NumPy's own. Each rank computes its share by the function, unless kernels have code for the name.
+    """
+
+    def enter(body: Callable[..., Any]) -> ufunc:
+        made = ufuncs[body.__name__] = ufunc(Ufunc(body, like))  # type: ignore[arg-type]
+        return made
+
+    return enter
 
 
 ufuncs: dict[str, ufunc] = {}

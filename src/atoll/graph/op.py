@@ -38,10 +38,14 @@ class Op:
     """Made of one number alone, the same for all elements."""
     from_index = False
     """Made of the position of each element."""
+    is_exact = False
+    """The order of a fold cannot be seen in its result."""
     selects = False
     """The elements under a mask: how many there are is not known before it is computed."""
     is_deferred = False
     """The value comes from outside: what it comes from is the first parameter."""
+    ufunc: Any = None
+    """What is folded."""
     colour = "#ffffff"
     """In pictures of graphs."""
 
@@ -86,6 +90,10 @@ class Op:
     def identity(self, dtype: Any) -> Any:
         """What a fold of numbers of ``dtype`` begins with; for positions, the element to beat."""
         raise AssertionError(f"{self!r} does not fold")
+
+    def is_folded_in(self, dtype: Any) -> bool:
+        """Whether kernels fold numbers of a dtype, if they have the ufunc for it."""
+        return False
 
     def check(self, node: Node) -> str:
         """What is wrong with a node of this family; nothing where it is legal."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..context.call_sites import user_site
 from ..ops.elementwise import is_native
+from ..ops.ufuncs import is_known
 from . import shaping
 from .elementwise import apply, assign, operand_of, together
 from .fallback import by_numpy
@@ -47,11 +48,6 @@ def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
     return False
 
 
-def is_public(ufunc: np.ufunc) -> bool:
-    """Whether kernels may know this ufunc by its name."""
-    return getattr(np, ufunc.__name__, None) is ufunc or ufunc.__name__ == "clip"
-
-
 def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """``ufunc(*inputs, **options)``."""
     nin = ufunc.nin
@@ -61,7 +57,7 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
         outs = inputs[nin:] + (None,) * (ufunc.nargs - len(inputs))
         options = {**options, "out": outs if len(outs) > 1 else outs[0]}
         inputs = inputs[:nin]
-    if len(inputs) == nin and options.keys() <= {"out", "where"} and is_public(ufunc):
+    if len(inputs) == nin and options.keys() <= {"out", "where"} and is_known(ufunc):
         result = _recorded(ufunc, inputs, options.get("out"), options.get("where", True))
         if result is not NotImplemented:
             return result
@@ -277,7 +273,6 @@ __all__ = [
     "call",
     "folded",
     "into",
-    "is_public",
     "method",
     "overrides",
     "pins_of",

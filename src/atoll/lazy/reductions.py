@@ -72,14 +72,15 @@ def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | No
 @remembered
 def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dtype[Any] | None:
     """The dtype in which to fold, or ``None`` where NumPy has to say."""
-    if ufunc is np.logical_and or ufunc is np.logical_or:
+    fold = FOLDS[ufunc]
+    if fold.is_truth:
         return _BOOL if dtype is None or np.dtype(dtype) == _BOOL else None
     if dtype is not None:
         wanted: np.dtype[Any] = np.dtype(dtype)
         fits = is_native(wanted) and not (operand.kind == "c" and wanted.kind != "c")
         if not fits or (wanted.kind == "b" and ufunc is not np.maximum and ufunc is not np.minimum):
             return None
-        if ufunc is np.add or ufunc is np.multiply or wanted == operand:
+        if fold.is_arithmetic or wanted == operand:
             return wanted
         return None
     try:

@@ -14,6 +14,7 @@ import numpy as np
 from ..config import config
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node, Site, coded
+from ..graph.op import named
 from ..layout import Layout
 from .placement import Place
 from .table import Entry
@@ -52,6 +53,15 @@ class _Folding(Entry):
     folds = True
     colour = "#f7ecd0"
 
+    def begins_with_zero(self, dtype: np.dtype[Any]) -> bool:
+        """Whether NumPy begins with zero, so that a sum of -0.0 is 0.0."""
+        return self.ufunc is np.add and dtype.kind in "fc"
+
+    def neutral(self, dtype: np.dtype[Any]) -> Any:
+        """What changes nothing, be it the sign of a zero."""
+        identity = self.identity(dtype)
+        return -identity if self.begins_with_zero(dtype) else identity
+
     def label(self, node: Node) -> str:
         axes = node.params[0]
         if len(axes) == node.args[0].geometry.ndim:
@@ -65,23 +75,26 @@ class Fold(_Folding):
     ``identity`` gives what changes nothing, for a dtype, where NumPy's ufunc has no number that does it for all.
     """
 
-    __slots__ = ("_identity", "is_truth", "takes_any", "ufunc")
+    __slots__ = ("_identity", "is_arithmetic", "is_exact", "is_truth", "ufunc")
 
     def __init__(
         self,
         ufunc: np.ufunc,
         identity: Callable[[np.dtype[Any]], Any] | None = None,
         *,
+        is_exact: bool = False,
         is_truth: bool = False,
-        takes_any: bool = False,
+        is_arithmetic: bool = False,
     ) -> None:
         super().__init__(ufunc.__name__)
         self.ufunc = ufunc
         self._identity = identity
         self.is_truth = is_truth
         """Any elements are folded, to whether they are true."""
-        self.takes_any = takes_any
-        """A ``dtype`` may be asked for that is not the operand's."""
+        self.is_arithmetic = is_arithmetic
+        """Complex numbers are folded, too, and in any dtype that is asked for."""
+        self.is_exact = is_exact
+        """The order cannot be seen in the result."""
         FOLDS[ufunc] = self
 
     def identity(self, dtype: np.dtype[Any]) -> Any:
@@ -89,12 +102,13 @@ class Fold(_Folding):
             return self._identity(dtype)
         return np.asarray(self.ufunc.identity).astype(dtype)[()]
 
+    def is_folded_in(self, dtype: np.dtype[Any]) -> bool:
+        if self.is_truth:
+            return dtype.kind == "b"
+        return dtype.kind != "c" or self.is_arithmetic
+
     def words(self, node: Node) -> str:
         return f"reduce {self.name}"
-
-    def begins_with_zero(self, dtype: np.dtype[Any]) -> bool:
-        """Whether NumPy begins with zero, so that a sum of -0.0 is 0.0."""
-        return self.ufunc is np.add and dtype.kind in "fc"
 
     def place(self, node: Node, first: Node) -> Place | None:
         """As the axes lie that stay; in even blocks where distributed axes go, everywhere if that is small."""
@@ -122,7 +136,7 @@ class Position(_Folding):
     """The position of an extreme element; every rank has it."""
 
     __slots__ = ("find", "finds_largest")
-    finds_position = True
+    finds_position = is_exact = True
 
     def __init__(self, name: str, find: Callable[..., Any], *, finds_largest: bool) -> None:
         super().__init__(name)
@@ -165,17 +179,24 @@ def _beaten(*, largest: bool, by_nan: bool = False) -> Callable[[np.dtype[Any]],
 FOLDS: dict[np.ufunc, Fold] = {}
 """All folds by their ufuncs."""
 
-Fold(np.add, takes_any=True)
-Fold(np.multiply, takes_any=True)
-Fold(np.logical_and, is_truth=True)
-Fold(np.logical_or, is_truth=True)
-Fold(np.bitwise_and)
-Fold(np.bitwise_or)
-Fold(np.bitwise_xor)
-Fold(np.minimum, _beaten(largest=True))
-Fold(np.maximum, _beaten(largest=False))
-Fold(np.fmin, _beaten(largest=True, by_nan=True))
-Fold(np.fmax, _beaten(largest=False, by_nan=True))
+Fold(np.add, is_arithmetic=True)
+Fold(np.multiply, is_arithmetic=True)
+Fold(np.logical_and, is_truth=True, is_exact=True)
+Fold(np.logical_or, is_truth=True, is_exact=True)
+Fold(np.bitwise_and, is_exact=True)
+Fold(np.bitwise_or, is_exact=True)
+Fold(np.bitwise_xor, is_exact=True)
+Fold(np.minimum, _beaten(largest=True), is_exact=True)
+Fold(np.maximum, _beaten(largest=False), is_exact=True)
+Fold(np.fmin, _beaten(largest=True, by_nan=True), is_exact=True)
+Fold(np.fmax, _beaten(largest=False, by_nan=True), is_exact=True)
+
+
+def fold_named(name: str) -> Any:
+    """The entry of a fold or a position by its name."""
+    return named(name)
+
+
 POSITIONS = {
     "argmin": Position("argmin", np.argmin, finds_largest=False),
     "argmax": Position("argmax", np.argmax, finds_largest=True),

@@ -250,7 +250,7 @@ class Planner(StepsByNumpy):
                 dtype = node.geometry.dtype
                 combines[register] = Combine(
                     register,
-                    getattr(np, node.name),
+                    node.op.ufunc,
                     number,
                     dtype,
                     node.geometry,
@@ -314,7 +314,7 @@ class Planner(StepsByNumpy):
         registers = self.registers
         partial = registers.of[id(node)]
         registers.of[id(node)] = register
-        geometry, ufunc = registers.geometry[register], getattr(np, node.name)
+        geometry, ufunc = registers.geometry[register], node.op.ufunc
         fold = self.fold_across(register, partial, node.params, place, node.place, ufunc, geometry)
         self._add(fold, {register, partial})
 
@@ -350,7 +350,7 @@ class Planner(StepsByNumpy):
             if node.op.finds_position:
                 self.joins[id(node)] = Position(register, node.name, node.geometry)
             else:
-                self.joins[id(node)] = Fold(register, getattr(np, node.name))
+                self.joins[id(node)] = Fold(register, node.op.ufunc)
 
     def _exchange(
         self,

@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import policy
 from ..backend.spec import Instruction, KernelSpec, Operand, Reduction
-from ..graph.op import named
+from ..ops.folds import fold_named
 from ..ops.table import code_of
 from .body import Body, Memory, Registers
 from .launches import Launch, Loop
@@ -168,7 +168,7 @@ def _apart(
     numbers = [reduction.operand] + [reduction.operand + 1] * (reduction.position >= 0)
     originals = [found.memories[number] for number in numbers]
     shape = (count, *[one.extent for one in kept])
-    starts = [named(reduction.op).identity(originals[0].dtype)]
+    starts = [fold_named(reduction.op).identity(originals[0].dtype)]
     if reduction.position >= 0:
         starts.append(np.iinfo(np.int64).max)
     inputs = []

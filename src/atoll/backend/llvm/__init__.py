@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.node import Node, Value
+from ...graph.op import Op
 from ...ops.table import code_of
 from ..base import Array, Backend, Launch
 from ..spec import KernelSpec
@@ -27,6 +28,9 @@ class Llvm(Backend):
 
     def has_loop(self, loop: Any) -> bool:
         return supported(loop.name, tuple(map(code_of, loop.inputs)), code_of(loop.output))
+
+    def has_fold(self, op: Op, dtype: np.dtype[Any]) -> bool:
+        return supported(op.name, (code_of(dtype),) * 2, code_of(dtype))
 
     def seeks(self, node: Node) -> bool:
         return seeks(node)

@@ -19,18 +19,14 @@ from __future__ import annotations
 
 from copy import copy
 
+import numpy as np
+
+from ...ops.folds import fold_named
 from ..spec import Reduction, rounds
-from .arithmetic import (
-    cast,
-    combine_position,
-    fmax,
-    fmin,
-    maximum,
-    minimum,
-    multiply_complex,
-)
+from .arithmetic import cast, combine_position, multiply_complex
 from .builder import Code, Function, Value
 from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize, largest, smallest
+from .ufuncs import emission
 
 STEPS = 16
 _DEPTH = 40
@@ -154,23 +150,7 @@ class Fold:
             if self.reduction.dtype == "b1":
                 extreme = int(op == "argmin")
             return [code.const(dtype, extreme), code.const("i8", largest("i8"))]
-        number: int | float | complex
-        if op == "add":
-            number = {"f": -0.0, "c": complex(-0.0, -0.0)}.get(KIND[dtype], 0)
-        elif op == "multiply":
-            number = 1
-        elif op in ("fmin", "fmax") and KIND[dtype] == "f":
-            number = float("nan")
-        elif op in ("minimum", "fmin"):
-            number = largest(dtype)
-        elif op in ("maximum", "fmax"):
-            number = smallest(dtype)
-        elif op == "logical_and":
-            number = 1
-        elif op == "bitwise_and":
-            number = 1 if self.reduction.dtype == "b1" else -1
-        else:
-            number = 0
+        number = fold_named(op).neutral(np.dtype(dtype)).item()
         value = code.const(dtype, number)
         return [value] if len(self.parts) == 1 else [code.real(value), code.imag(value)]
 
@@ -215,14 +195,11 @@ class Fold:
                 product = multiply_complex(code, code.complex(*old), code.complex(*new))
                 return [code.real(product), code.imag(product)]
             return [code.op("fmul" if kind == "f" else "mul", old[0], new[0])]
-        if op in ("logical_and", "bitwise_and"):
+        if op == "logical_and":
             return [code.op("and", old[0], new[0])]
-        if op in ("logical_or", "bitwise_or"):
+        if op == "logical_or":
             return [code.op("or", old[0], new[0])]
-        if op == "bitwise_xor":
-            return [code.op("xor", old[0], new[0])]
-        function = {"minimum": minimum, "maximum": maximum, "fmin": fmin, "fmax": fmax}[op]
-        return [function(code, old[0], new[0])]
+        return [emission(op, kind)(code, old[0], new[0])]
 
     # accumulators
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
-from ..spec import DTYPES, Instruction, KernelSpec
+from ..spec import DTYPES, Instruction, KernelSpec, rounds
 from . import divisors, floating, integers, transcendental
 from .arithmetic import (
     cast,
@@ -296,6 +296,14 @@ def _find(name: str) -> Row | None:
     return UFUNCS.get(_ALIASES.get(name, name))
 
 
+def emission(name: str, kind: str) -> Emission:
+    """What writes the code of a ufunc for operands of a kind."""
+    row = _find(name)
+    if row is None or kind not in row.emissions:
+        raise ValueError(f"kernels: {name} is not supported for numbers of kind {kind!r}")
+    return row.emissions[kind]
+
+
 def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
     """Whether kernels can compute the ufunc ``name`` by the loop with these dtypes.
 
@@ -381,7 +389,7 @@ def flags_of(spec: KernelSpec) -> int:
     for one in can_flag(spec):
         flags |= one
     for reduction in spec.reductions:
-        if reduction.op in ("add", "multiply") and KIND[reduction.dtype] in "fc":
+        if rounds(reduction):
             flags |= OVERFLOW | UNDERFLOW | INVALID
         flags |= _cast_flags(spec.body[reduction.value].dtype, reduction.dtype)
     return flags

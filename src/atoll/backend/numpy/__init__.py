@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.node import Value
+from ...graph.op import Op
 from ..base import Array, Backend, Launch
 from ..spec import KernelSpec
 from .launch import NumpyStep
@@ -23,6 +24,9 @@ class Numpy(Backend):
     def has_loop(self, loop: Any) -> bool:
         ufunc = loop.ufunc
         return ufunc.signature is None and ufunc_of(ufunc.__name__) is ufunc
+
+    def has_fold(self, op: Op, dtype: np.dtype[Any]) -> bool:
+        return ufunc_of(op.name) is op.ufunc
 
     def threads(self, launch: Launch) -> int:
         return 1

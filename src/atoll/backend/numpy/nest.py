@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.op import named
+from ...ops.folds import fold_named
 from ..base import Array
 from ..spec import (
     Instruction,
@@ -329,14 +329,6 @@ def _outputs(function: Any, inputs: list[Array], dtype: Any) -> tuple[Any, ...]:
     return tuple(function.resolve_dtypes(kinds)[function.nin :])
 
 
-def _identity(op: str, dtype: np.dtype[Any]) -> Any:
-    """What changes nothing in a fold."""
-    if op == "add" and dtype.kind in "fc":  # nor the sign of a zero
-        return dtype.type(-0.0 if dtype.kind == "f" else complex(-0.0, -0.0))
-    entry: Any = named(op)
-    return entry.identity(dtype)
-
-
 def _full_folds(
     spec: KernelSpec, extents: Sequence[int], chunk: int, partials: Sequence[Array]
 ) -> list[_Fold]:
@@ -359,7 +351,7 @@ class _Fold:
     ) -> None:
         self.op, self.dtype, self.chunk = reduction.op, dtype_of(reduction.dtype), chunk
         self.partials, self.positions = partials, positions
-        partials[:] = self.identity = _identity(self.op, self.dtype)
+        partials[:] = self.identity = fold_named(self.op).neutral(self.dtype)
         if positions is not None:
             positions[:] = np.iinfo(positions.dtype).max
         self.rounds = rounds(reduction)
@@ -426,7 +418,7 @@ def _fold_into(
     corner = tuple(slice(0, 1) if k in axes else slice(None) for k in range(value.ndim))
     target = blocks[reduction.operand][corner]
     if mask is not None:
-        value = np.where(mask, value, _identity(op, value.dtype))
+        value = np.where(mask, value, fold_named(op).neutral(value.dtype))
     if positions is None:
         ufunc = getattr(np, op)
         if rounds(reduction):
