@@ -20,6 +20,7 @@ from ..comm.communicator import Communicator
 from ..layout import EMPTY, Axis, IndexSet, Layout
 from ..layout.index_set import listed
 from .messages import exchange
+from .operation import Form, collective, result_layout
 from .section import Section
 
 Array = np.ndarray[Any, Any]
@@ -152,6 +153,25 @@ def by_ufunc(ufunc: np.ufunc) -> Callable[[Partial, Partial], Partial]:
         return (ufunc(one[0], two[0]),)
 
     return join
+
+
+def _position_form(operand: Form, axis: int | None, name: str) -> Form:
+    """A number everywhere; along an axis as the others lie, or in even blocks."""
+    layout = operand.layout
+    if axis is None:
+        return Form(np.dtype(np.intp), Layout.replicated((), layout.processes))
+    shape = (*layout.shape[:axis], *layout.shape[axis + 1 :])
+    target = result_layout(shape, layout.processes)
+    if layout.grid[axis] == 1 and not target.is_replicated:
+        target = layout.reduced((axis,))
+    return Form(np.dtype(np.intp), target)
+
+
+@collective("position", _position_form)
+def position(section: Section, axis: int | None, name: str, *, target: Layout) -> Section:
+    """``argmin`` or ``argmax``, as ``name`` says, along an axis or over all."""
+    places = extreme_places(section, name, axis, target)
+    return Section(places, target, section.communicator)
 
 
 def extreme_places(section: Section, name: str, axis: int | None, target: Layout) -> Array:

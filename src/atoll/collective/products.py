@@ -35,6 +35,7 @@ from ..layout import BlockAxis, Layout
 from .elements import to_all
 from .messages import exchange
 from .moving import even_line, redistributed
+from .operation import Form, collective, result_layout
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
@@ -72,6 +73,44 @@ def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
         away += _wanting(b, _operand_layout(b.shape, split, size, 0))
         found.append(ProductPlan(target, True, away + prod(shape) * (size - 1)))
     return min(found, key=lambda plan: plan.moved)
+
+
+def _product_form(a: Form, b: Form, dtype: np.dtype[Any]) -> Form:
+    """In the layout for which the fewest elements move; small ones everywhere."""
+    left, right = _as_matrices(a.layout, b.layout)
+    shape = product_shape(left.shape, right.shape)
+    gone = _gone(len(shape), a.layout.ndim, b.layout.ndim)
+    kept = tuple([n for k, n in enumerate(shape) if k not in gone])
+    layout = result_layout(kept, left.processes)
+    if not layout.is_replicated:
+        key = tuple([0 if k in gone else slice(None) for k in range(len(shape))])
+        layout = product_layout(left, right, 0).layout.sliced(key)
+    return Form(dtype, layout)
+
+
+def _as_matrices(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two operands, layouts or sections, with an axis of length one where one is a vector."""
+    left = a.expanded((0,)) if len(a.shape) == 1 else a
+    return left, b.expanded((1,)) if len(b.shape) == 1 else b
+
+
+def _gone(ndim: int, a: int, b: int) -> list[int]:
+    """Which axes of a product of matrices stand for vectors among the operands."""
+    return [ndim - 2] * (a == 1) + [ndim - 1] * (b == 1)
+
+
+@collective("matmul", _product_form)
+def matmul(a: Section, b: Section, dtype: np.dtype[Any], *, target: Layout) -> Section:
+    """The product of matrices, vectors, or stacks of matrices."""
+    if target.is_replicated:
+        few = few_products(a, b, dtype)
+        if few is not None:
+            return Section(few, target, a.communicator)
+    left, right = _as_matrices(a, b)
+    small = target.size + 1 if target.is_replicated else 0
+    plan = product_layout(left.layout, right.layout, small)
+    result = multiplied(left, right, dtype, plan)
+    return result.squeezed(tuple(_gone(len(result.shape), len(a.shape), len(b.shape))))
 
 
 def _rows(shape: tuple[int, ...], size: int) -> Layout:

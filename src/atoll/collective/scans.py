@@ -17,9 +17,29 @@ from ..layout import BlockAxis, Layout
 from ..layout.axes import balanced_bounds
 from .messages import prefix
 from .moving import redistributed
+from .operation import Form, Moves, collective, small_or
 from .section import Section
 
 Array = np.ndarray[Any, Any]
+
+
+def _accumulate_moves(operand: Form, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Moves:
+    """Nothing but a small result, where each rank has the axis whole; else sums of parts go round."""
+    if not operand.layout.axes[axis].is_undistributed:
+        return None
+    return [(Form(dtype, operand.layout), small_or(operand.layout))]
+
+
+@collective(
+    "accumulate",
+    lambda operand, axis, ufunc, dtype: Form(dtype, small_or(operand.layout)),
+    _accumulate_moves,
+)
+def accumulate(
+    section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any], *, target: Layout
+) -> Section:
+    """``ufunc.accumulate``."""
+    return accumulated(section, axis, ufunc, dtype)
 
 
 def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Section:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import backend
 from ..comm.communicator import Communicator
-from ..graph.geometry import dense
+from ..graph.geometry import Geometry, choice_of, dense
 from ..layout import Layout, Region
 
 Array = np.ndarray[Any, Any]
@@ -73,6 +73,18 @@ class Section:
         if part is None:
             part = np.empty((0,) * slicing.layout.ndim, self.dtype)
         return Section(part, slicing.layout, self.communicator)
+
+    def seen(self, view: Geometry) -> Section:
+        """What a slice or a transpose of the array shows, with the owners of its elements; nothing is copied."""
+        choice = choice_of(view)
+        assert choice is not None
+        key, taken = choice
+        part = self
+        if not all(part == slice(0, n, 1) for part, n in zip(key, self.shape, strict=True)):
+            part = self.sliced(key)
+        if taken != sorted(taken):
+            part = part.transposed(tuple(sorted(range(view.ndim), key=taken.__getitem__)))
+        return part
 
 
 def replicated(array: Array, communicator: Communicator) -> Section:

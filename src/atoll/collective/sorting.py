@@ -16,11 +16,66 @@ from typing import Any
 import numpy as np
 
 from ..comm.in_step import allgather
+from ..layout import Layout
 from .messages import uneven
-from .moving import even_line, line_start, reshaped, uneven_line
+from .moving import even_line, line_start, redistributed, reshaped, uneven_line
+from .operation import Form, Moves, collective, result_layout, small_or
+from .scans import whole_along
 from .section import Section
 
 Array = np.ndarray[Any, Any]
+
+
+def _sorted_form(operand: Form, axis: int, function: Any) -> Form | None:
+    """A line comes out in even blocks, else the result lies as the operand does."""
+    layout = operand.layout
+    dtype = operand.dtype if function is np.sort else np.dtype(np.intp)
+    if layout.ndim == 1:
+        return Form(dtype, result_layout(layout.shape, layout.processes))
+    if not layout.axes[axis].is_undistributed and whole_along(layout, axis) is None:
+        return None
+    return Form(dtype, small_or(layout))
+
+
+def _along(section: Section, axis: int, function: Any) -> Section:
+    """NumPy's function along an axis that one rank has whole, or that can be made so."""
+    layout = section.layout
+    if not layout.axes[axis].is_undistributed:
+        whole = whole_along(layout, axis)
+        assert whole is not None
+        section = redistributed(section, whole)
+    kind: Any = "stable" if function is np.argsort else None
+    return section.with_block(function(section.block, axis=axis, kind=kind))
+
+
+def _sort_moves(operand: Form, axis: int) -> Moves:
+    """What has to move to make an axis whole, and back; where elements of a line go, their values say."""
+    layout = operand.layout
+    if layout.ndim == 1:
+        return None
+    target = small_or(layout)
+    if layout.axes[axis].is_undistributed:
+        return [(operand, target)]
+    whole = whole_along(layout, axis)
+    return None if whole is None else [(operand, whole), (Form(operand.dtype, whole), target)]
+
+
+def _line(section: Section) -> Section:
+    return reshaped(section, even_line(section.layout.size, section.communicator.size))
+
+
+@collective("sort", lambda operand, axis: _sorted_form(operand, axis, np.sort), _sort_moves)
+def sort(section: Section, axis: int, *, target: Layout) -> Section:
+    """The elements in ascending order along an axis."""
+    return in_order(_line(section)) if len(section.shape) == 1 else _along(section, axis, np.sort)
+
+
+@collective("argsort", lambda operand, axis: _sorted_form(operand, axis, np.argsort), _sort_moves)
+def argsort(section: Section, axis: int, *, target: Layout) -> Section:
+    """Where the elements in ascending order come from, of equal ones the first place first."""
+    if len(section.shape) == 1:
+        return ordered(_line(section))[1]
+    return _along(section, axis, np.argsort)
 
 
 def in_order(line: Section) -> Section:

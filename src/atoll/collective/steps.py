@@ -19,6 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import Layout
 from . import FoldPlan, Section, by_ufunc, compressed, fetch_flat, folded, redistributed, reshaped
+from .operation import Call
 
 Array = np.ndarray[Any, Any]
 
@@ -103,6 +104,35 @@ class ReadAcross:
         section = Section(block, self.layout.unpadded(), self.communicator)
         block = read_across(section, self.view, self.target).block
         state.registers[self.register] = Value(np.ascontiguousarray(block).reshape(block.shape))
+
+
+class RunCollective:
+    """A collective operation on this rank's sections of its operands."""
+
+    __slots__ = ("call", "geometry", "number", "register", "sources")
+
+    def __init__(
+        self, register: int, call: Call, sources: tuple[int, ...], geometry: Geometry, number: int
+    ) -> None:
+        self.register = register
+        self.call = call
+        self.sources = sources
+        """The registers of the operands."""
+        self.geometry = geometry
+        self.number = number
+        """Which of the pending nodes it computes."""
+
+    def run(self, state: State) -> None:
+        """Communicate and compute."""
+        values = [state.registers[source] for source in self.sources]
+        arrays = [value.array for value in values if value is not None]
+        block = self.call.run(arrays, self.geometry.shape)
+        shared = any(np.may_share_memory(block, array) for array in arrays)
+        result = Value(block)
+        if shared or block.strides != self.geometry.strides or block.dtype != self.geometry.dtype:
+            result = backend.current().allocate(self.geometry)
+            result.array[...] = block
+        state.registers[self.register] = result
 
 
 class CompressAcross:

@@ -115,6 +115,10 @@ class Collective:
     name: str
     operation: str
     nbytes: int
+    partners: tuple[int, ...] | None = None
+    """The ranks that this one sends to; ``None`` where it takes part in a tree, or where values decide."""
+    exact: bool = True
+    """Whether the bytes are known; else they are those of this rank's operands, and values decide what of them moves."""
 
 
 @dataclass(frozen=True, slots=True)

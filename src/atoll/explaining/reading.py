@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from .. import backend, policy
-from ..collective.steps import CountLocally, FoldAcross, ReadAcross
+from ..collective.steps import CountLocally, FoldAcross, ReadAcross, RunCollective
 from ..context.call_sites import site_text
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State, Step
@@ -27,6 +27,7 @@ _STYLES = {
     "place": "loop in place",
     "fold": "reduction",
     "numpy": "NumPy",
+    "collective": "all ranks together",
     "local": "NumPy on each share",
 }
 
@@ -160,6 +161,10 @@ class Reader:
         elif isinstance(step, ByNumpy | CountLocally | ReadAcross):
             if step.geometry.ndim:
                 events.memories.append(self._memory(step.register, "new, by NumPy"))
+        elif isinstance(step, RunCollective):
+            if step.geometry.ndim:
+                events.memories.append(self._memory(step.register, "new, by all ranks together"))
+            events.collectives.append(self._together(step))
         elif isinstance(step, StartExchange):
             events.under_way = True
             for register, _ in step.allocate:
@@ -232,6 +237,13 @@ class Reader:
         ]
         return [one for one in found if one.peer != step.communicator.rank]
 
+    def _together(self, step: RunCollective) -> Collective:
+        name, sent = self.names[step.register], step.call.traffic()
+        if sent is None:
+            size = sum([_nbytes(self.registers[source].local) for source in step.sources])
+            return Collective(name, step.call.label, size, exact=False)
+        return Collective(name, step.call.label, sum(sent.values()), tuple(sorted(sent)))
+
     def _collective(self, step: Fold | FoldAcross | Position) -> Collective:
         note = self.registers[step.register]
         if isinstance(step, Fold | FoldAcross):
@@ -303,7 +315,7 @@ class Reader:
         for step in self.program.steps:
             if isinstance(step, Allocate | Copy):
                 take(step.register)
-            elif isinstance(step, ByNumpy | CountLocally | FoldAcross | ReadAcross):
+            elif isinstance(step, ByNumpy | CountLocally | FoldAcross | ReadAcross | RunCollective):
                 if step.geometry.ndim:
                     take(step.register)
             elif isinstance(step, StartExchange):

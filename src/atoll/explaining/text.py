@@ -12,7 +12,7 @@ from .. import backend
 from ..graph.geometry import shape_text
 
 if TYPE_CHECKING:
-    from .facts import Explanation, Group, Launch, Memory
+    from .facts import Collective, Explanation, Group, Launch, Memory
 
 _WIDTH = 110
 _LONGEST = 500
@@ -90,7 +90,7 @@ def summary(explanation: Explanation) -> list[str]:
             f"rank {explanation.rank} of {explanation.ranks} sends {_count(leaving, 'message')} "
             f"({size(sum([m.nbytes for m in sends]))}), "
             f"receives {arriving} ({size(sum([m.nbytes for m in receives]))}), "
-            f"and joins in {_count(len(explanation.collectives), 'reduction')} across ranks"
+            f"and joins in {_count(len(explanation.collectives), 'collective operation')} across ranks"
         )
         if sends or receives:
             lines.append(
@@ -112,8 +112,10 @@ def _table(memories: Sequence[Memory]) -> list[str]:
 
 
 def _group(group: Group) -> list[str]:
-    if group.by_numpy:
-        lines = [f"group {group.number}: by NumPy"]
+    together = any(one.style == "all ranks together" for one in group.stored)
+    if group.by_numpy or together:
+        how = "by all ranks together" if together else "by NumPy"
+        lines = [f"group {group.number}: {how}"]
     else:
         lines = [f"group {group.number}: loops over {shape_text(group.domain)}"]
     if group.layout:
@@ -126,7 +128,7 @@ def _group(group: Group) -> list[str]:
         lines.append(f"      stored because {one.reason}")
         if one.style.startswith("NumPy") and one.remark:
             lines.append(f"      by NumPy because {one.remark}")
-        elif one.remark:
+        elif one.remark and not together:
             lines.append(f"      assigned {one.remark}")
     lines += [f"  memory: {line}" for line in _table(group.memories)] if group.memories else []
     for message in group.messages:
@@ -143,11 +145,20 @@ def _group(group: Group) -> list[str]:
     if group.messages and late:
         lines.append("  when they have arrived:")
     lines += [line for launch in late for line in _launch(launch)]
-    for collective in group.collectives:
-        lines.append(
-            f"  across ranks: {collective.operation} of {collective.name}, {size(collective.nbytes)} each"
-        )
+    lines += map(_collective, group.collectives)
     return lines
+
+
+def _collective(one: Collective) -> str:
+    line = f"  across ranks: {one.operation} of {one.name}, "
+    if not one.exact:
+        return f"{line}at most {size(one.nbytes)} of this rank's; values decide what goes to which ranks"
+    if one.partners is None:
+        return f"{line}{size(one.nbytes)} each"
+    if not one.partners:
+        return f"{line}no messages"
+    peers = ", ".join(map(str, one.partners))
+    return f"{line}{size(one.nbytes)} to {'rank' if len(one.partners) == 1 else 'ranks'} {peers}"
 
 
 def _loops(launch: Launch) -> str:

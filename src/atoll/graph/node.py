@@ -19,6 +19,8 @@ update     (old, value[, mask])                   (geometry of the region,): the
 compress   (operand, mask)                         none: the elements where the mask is true
 add, ...   (operand,)                             (axes, keepdims): see ``ops.folds``
 argmin     (operand,)                             (axes, keepdims), and argmax
+sort, ...  operands                                (parameters, place of the result, a view of each
+                                                  operand or ``None``): see ``collective.operation``
 deferred   what the origin reads                  (origin, output): see ``lazy.deferred``
 =========  =====================================  =================================================
 """

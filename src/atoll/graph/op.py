@@ -42,6 +42,8 @@ class Op:
     """The order of a fold cannot be seen in its result."""
     selects = False
     """The elements under a mask: how many there are is not known before it is computed."""
+    is_collective = False
+    """All ranks compute it together, each on its sections of the operands."""
     is_deferred = False
     """The value comes from outside: what it comes from is the first parameter."""
     ufunc: Any = None

@@ -143,7 +143,7 @@ class _Walk:
         key += [leaf.geometry.number for leaf in self.leaves]
         key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
         key += [node.geometry.number for node in order]
-        key += [node.params[0].number for node in order if node.op.has_view]
+        key += [part.number for node in order for part in node.params if type(part) is Geometry]
 
 
 def _lying(leaf: Node) -> tuple[Any, ...]:

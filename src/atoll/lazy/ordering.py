@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,15 @@ from ..collective import (
     in_order,
     ordered,
     positions_under,
-    redistributed,
     reshaped,
     starts,
-    whole_along,
 )
 from ..comm.in_step import allgather
 from ..comm.world import World
 from ..ops.elementwise import is_native
 from . import shaping
 from .fancy_indexing import small_or_spread
-from .sections import of_section, result_layout, section_of
+from .sections import record, section_of
 from .spread import in_step, world_of
 from .views import Handle
 
@@ -42,25 +41,6 @@ def _line(handle: Any, world: World) -> Section:
     return reshaped(section, even_line(section.layout.size, world.size))
 
 
-def _sorted(handle: Any, axis: int, world: World, function: Any, *, places: bool) -> Any:
-    """Sorted along an axis that one rank has whole, or that can be made so, or a line by samples."""
-    if handle.ndim == 1:
-        line = _line(handle, world)
-        return small_or_spread(ordered(line)[1] if places else in_order(line), world)
-    section = section_of(handle, world)
-    layout = section.layout
-    if not layout.axes[axis].is_undistributed:
-        whole = whole_along(layout, axis)
-        if whole is None:
-            return NotImplemented
-        section = redistributed(section, whole)
-    made = section.with_block(function(section.block, axis=axis, kind="stable" if places else None))
-    target = result_layout(handle.shape, world)
-    made = redistributed(made, target if target.is_replicated else layout)
-    order = None if places else shaping.order_of(handle)
-    return shaping.in_order(of_section(made, world), order)
-
-
 def by_value(kind: Any, order: Any, stable: Any) -> bool:
     """Whether elements are to be sorted by their values, in a way that NumPy knows: it refuses others."""
     if kind is not None or stable is not None:
@@ -68,26 +48,20 @@ def by_value(kind: Any, order: Any, stable: Any) -> bool:
     return order is None
 
 
-def sort(handle: Any, axis: Any = -1) -> Any:
-    """A sorted copy, or ``NotImplemented``; it lies as the operand does, a line in even blocks."""
+def sort(handle: Any, axis: Any = -1, name: str = "sort") -> Any:
+    """A sorted copy, or ``NotImplemented``; it lies as the operand does, a line in even blocks.
+
+    ``name`` may be ``argsort``: then the places of the elements, of equal ones the first place first.
+    """
     if axis is None and isinstance(handle, Handle) and handle._np is None:
         handle, axis = shaping.ravel(handle), 0
-    world = _usable(handle, axis)
-    if world is None:
+    if _usable(handle, axis) is None:
         return NotImplemented
-    in_step(world, "sort", handle, axis)
-    return _sorted(handle, axis % handle.ndim, world, np.sort, places=False)
+    order = shaping.order_of(handle) if name == "sort" else None
+    return record(name, (handle,), axis % handle.ndim, order=order)
 
 
-def argsort(handle: Any, axis: Any = -1) -> Any:
-    """The places of the elements in ascending order, of equal ones the first place first."""
-    if axis is None and isinstance(handle, Handle) and handle._np is None:
-        handle, axis = shaping.ravel(handle), 0
-    world = _usable(handle, axis)
-    if world is None:
-        return NotImplemented
-    in_step(world, "argsort", handle, axis)
-    return _sorted(handle, axis % handle.ndim, world, np.argsort, places=True)
+argsort = partial(sort, name="argsort")
 
 
 def unique(handle: Any, *, index: bool, counts: bool) -> Any:

@@ -12,17 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, everywhere, few_products, multiplied, product_layout
-from ..comm.in_step import bcast
-from ..comm.world import World
-from ..config import config
-from ..graph.geometry import choice_of
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import asarray
-from .making import is_small, of_small
-from .sections import of_section, section_of
-from .spread import in_step, world_of
+from .sections import record
+from .spread import world_of
 from .views import Handle
 
 
@@ -41,44 +35,7 @@ def matmul(a: Any, b: Any) -> Any:
         return NotImplemented
     if not _agree(a.shape, b.shape):
         np.matmul(*[np.broadcast_to(np.zeros((), bool), v.shape) for v in (a, b)])  # its error
-    in_step(world, "matmul", a, b)
-    left, right = _section_of(a, world), _section_of(b, world)
-    if is_small((*a.shape[:-1], *b.shape[1:])):
-        few = few_products(left, right, dtype)
-        if few is not None:
-            return of_small(few) if few.ndim else few[()]
-    if len(a.shape) == 1:
-        left = left.expanded((0,))
-    if len(b.shape) == 1:
-        right = right.expanded((1,))
-    plan = product_layout(left.layout, right.layout, config.small)
-    result = multiplied(left, right, dtype, plan)
-    gone = [len(result.shape) - 2] * (len(a.shape) == 1)
-    gone += [len(result.shape) - 1] * (len(b.shape) == 1)
-    if len(gone) == 2 and len(result.shape) == 2:
-        return _number(result, world)
-    result = result.squeezed(tuple(gone))
-    return of_section(everywhere(result) if is_small(result.shape) else result, world)
-
-
-def _section_of(value: Any, world: World) -> Section:
-    """This rank's section of an operand: of a slice, too, without a copy where its value is there."""
-    if not isinstance(value, Handle) or value._np is not None:
-        return section_of(value, world)
-    cell, view = value._cell, value._geometry
-    place, choice = cell.node.place, choice_of(view)
-    if view.is_base or choice is None or place is None or not place.is_boxes:
-        return section_of(value, world)
-    key, taken = choice
-    if any(type(part) is slice and part.step < 1 for part in key):
-        return section_of(value, world)
-    if sorted(taken) != list(range(view.ndim)) or not view.size or view.dtype != view.base.dtype:
-        return section_of(value, world)
-    block = cell.settle().array
-    part = Section(block, place.layout, world.communicator).sliced(key)
-    if taken == sorted(taken):
-        return part
-    return part.transposed(tuple(sorted(range(view.ndim), key=taken.__getitem__)))
+    return record("matmul", (a, b), dtype)
 
 
 def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
@@ -89,18 +46,6 @@ def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _number(result: Any, world: Any) -> Any:
-    """The one element of a product of two vectors, on all ranks."""
-    if result.layout.is_replicated:
-        return result.block[0, 0]
-    owner, _ = result.layout.locate((0, 0))
-    value = np.empty((), result.dtype)
-    if result.rank == owner:
-        value[...] = result.block[0, 0]
-    bcast(world.communicator, value, owner, "a product")
-    return value[()]
 
 
 def dot(a: Any, b: Any) -> Any:

@@ -352,7 +352,7 @@ def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     if world is not None and (axis is not None or not _in_blocks(handle)):
         from . import scans
 
-        return finished(handle, scans.position(name, handle, axis, keepdims, world), out)
+        return finished(handle, scans.position(name, handle, axis, keepdims), out)
     if out is None and axis is None and not keepdims:
         truths = _truths(handle)
         if truths is not None:

@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import backend
 from ..backend.flags import is_noticed
-from ..collective import accumulated, extreme_places, redistributed
-from ..comm.world import World
-from ..layout import Layout
 from ..ops.elementwise import is_native
 from . import shaping
 from .making import from_numpy
-from .sections import of_section, result_layout, section_of
-from .spread import in_step, world_of
+from .sections import record
+from .spread import world_of
 from .views import Handle
 
 
-def position(name: str, handle: Any, axis: int | None, keepdims: bool, world: World) -> Any:
+def position(name: str, handle: Any, axis: int | None, keepdims: bool) -> Any:
     """``argmin`` or ``argmax`` by NumPy on each rank's block, joined by the owners of the result."""
-    in_step(world, name, handle, axis, keepdims)
-    section = section_of(handle, world)
-    if axis is None or handle.ndim == 1:  # the position is a number
-        everywhere = Layout.replicated((), world.size)
-        found = extreme_places(section, name, None, everywhere).reshape(
-            (1,) * keepdims * handle.ndim
-        )
-        return from_numpy(found) if keepdims else found[()]
-    axis %= handle.ndim
-    shape = (*handle.shape[:axis], *handle.shape[axis + 1 :])
-    layout = result_layout(shape, world)
-    if section.layout.grid[axis] == 1 and not layout.is_replicated:
-        layout = section.layout.reduced(axis)
-    made = section.with_block(extreme_places(section, name, axis, layout))
-    result = of_section(replace(made, layout=layout), world)
-    return shaping.reshape(result, (*shape[:axis], 1, *shape[axis:])) if keepdims else result
+    whole = axis is None or handle.ndim == 1  # the position is a number
+    axis = None if whole else axis % handle.ndim
+    found = record("position", (handle,), axis, name)
+    if not keepdims:
+        return found
+    shape = tuple([1 if whole or k == axis else n for k, n in enumerate(handle.shape)])
+    return from_numpy(np.full(shape, found)) if whole else shaping.reshape(found, shape)
 
 
 def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) -> Any:
@@ -56,11 +43,8 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
         return NotImplemented
     if world is None:
         return _accumulated_here(ufunc, handle, axis % handle.ndim, kind)
-    in_step(world, f"{ufunc.__name__}.accumulate", handle, axis, str(kind))
-    section = accumulated(section_of(handle, world), axis % handle.ndim, ufunc, kind)
-    layout = result_layout(handle.shape, world)
-    section = redistributed(section, layout) if layout.is_replicated else section
-    return shaping.in_order(of_section(section, world), shaping.order_of(handle))
+    order = shaping.order_of(handle)
+    return record("accumulate", (handle,), axis % handle.ndim, ufunc, kind, order=order)
 
 
 def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[Any]) -> Any:

@@ -1,29 +1,40 @@
-"""Between arrays and the sections that collective operations work on.
+"""Collective operations of arrays: recorded as nodes, or done at the call.
 
-A collective operation is done at the call: its operands are evaluated, every rank takes its block
-as a :class:`~atoll.collective.Section`, and the result is an array over the block that came
-out. Results lie in even blocks unless the operation's own rule says otherwise; small ones lie
-everywhere. Arrays that every rank has take part as replicated sections, without messages.
+:func:`record` makes a node of a registered operation (see :mod:`..collective.operation`). What cannot be
+recorded, since its result's size or its errors depend on values, is done at the call: its operands are evaluated,
+every rank takes its block as a :class:`~atoll.collective.Section`, and the result is an array over the
+block that came out. Results lie in even blocks unless the operation's own rule says otherwise; small
+ones lie everywhere. Arrays that every rank has take part as replicated sections, without messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..collective import Section
+from ..collective.operation import Operand, is_direct
+from ..collective.operation import result_layout as layout_of
 from ..collective.section import replicated
 from ..comm.world import World
+from ..config import config
 from ..context import statistics
+from ..context.caches import remembered
+from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, choice_of, dense, strided
-from ..graph.node import source
+from ..graph.node import Form as NodeForm
+from ..graph.node import Node, coded, mark_of, node_of, source
+from ..graph.op import named
 from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..ops.placement import Place, is_permutation, placed_view
-from .making import from_numpy, is_small, of_view
+from .evaluate import evaluate
+from .making import from_numpy, is_small, of_node, of_view
 from .spread import place_of
-from .views import Cell, Handle
+from .views import Cell, Handle, cut, too_heavy
 
 Array = np.ndarray[Any, Any]
 
@@ -48,20 +59,72 @@ def section_of(value: Any, world: World) -> Section:
         block = block[layout.inside(world.rank)]
         layout = layout.unpadded()
     made = Section(block, layout, communicator)
-    if geometry is None or geometry.is_base:
-        return made
-    order = [0] * geometry.ndim
-    for k, (_, steps) in enumerate(geometry.axes or ()):
-        if steps:
-            order[steps[0][0]] = k
-    return made.transposed(tuple(order))
+    return made if geometry is None or geometry.is_base else made.seen(geometry)
+
+
+def record(
+    name: str, operands: Sequence[Any], *params: Any, order: tuple[int, ...] | None = None
+) -> Any:
+    """An array whose value is a collective operation; ``NotImplemented`` where its rule does not know these operands.
+
+    Some operand lies on several ranks. ``order`` is the order of memory that programs see; ``None``: C order.
+    """
+    nodes, views, pinned = zip(*map(_operand, operands), strict=True)
+    seen = tuple([Operand(n.geometry, n.place, v) for n, v in zip(nodes, views, strict=True)])
+    form = _form(name, seen, params, order, config.small)
+    if form is None:
+        return NotImplemented
+    node = node_of(form, nodes, user_site())
+    if node.place is not None:
+        statistics.add("distributed")
+    if any(pinned):
+        evaluate((node,))
+    elif node.weight > policy.limits.light and too_heavy(node):
+        cut((node,))
+    return of_node(node)
+
+
+@remembered
+def _form(
+    name: str,
+    operands: tuple[Operand, ...],
+    params: tuple[Any, ...],
+    order: tuple[int, ...] | None,
+    small: int,
+) -> NodeForm | None:
+    """What nodes of an operation on such operands have in common; ``small`` decides where the result lies."""
+    op: Any = named(name)
+    world = next(one.place.world for one in operands if one.place is not None)
+    form = op.rule(*[one.form(world) for one in operands], *params)
+    if form is None:
+        return None
+    place = Place.of(form.layout, world)
+    geometry = dense(form.shape, form.dtype, order)
+    views = [one.view for one in operands]
+    code = coded(
+        (op, geometry.form, params, place and place.form, *[view and view.form for view in views])
+    )
+    params = (params, place, *views)
+    return op, geometry, params, name, code, mark_of(code, geometry, params, (True,) * len(views))
+
+
+def _operand(value: Any) -> tuple[Node, Geometry | None, bool]:
+    """A value as a node, how the operation sees that, and whether others may write into its memory at any time."""
+    if not isinstance(value, Handle):
+        array = np.asarray(value)
+        return source(array, strided(array.shape, array.dtype, array.strides)), None, True
+    if value._np is not None:
+        return value._node(), None, False
+    node, view = value._cell.node, value._geometry
+    pinned = value._cell.pins > 0
+    if not view.is_base and node.place is not None and node.place.is_boxes and is_direct(view):
+        return node, view, pinned
+    return value._node(), None, pinned
 
 
 def result_layout(shape: tuple[int, ...], world: World) -> Layout:
-    """Where a result lies that no rule places: in even blocks, or everywhere if it is small."""
-    if not shape or is_small(shape):
-        return Layout.replicated(shape, world.size)
-    return Layout.default(shape, world.size)
+    """How a result lies that no rule places: in even blocks, or everywhere if it is small."""
+    return layout_of(shape, world.size)
 
 
 def of_section(section: Section, world: World) -> Any:

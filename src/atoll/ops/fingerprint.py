@@ -20,6 +20,7 @@ from ..context.caches import remembered
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
+from .placement import Place
 
 EXACT = (int, np.integer, np.bool_)
 """Numbers that are compared: whatever the machines of ranks, they are the same or the ranks have parted."""
@@ -130,9 +131,9 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
                 words.append(f"leaf {dtype_words(arg.geometry.dtype)} {arg.place is None}")
             operands.append(number[id(arg)])
             follows = follows or arg.place is not None
-        if node.place is not None and not follows:
+        if node.place is not None and (not follows or node.op.is_collective):
             homes.append(k)
-        params = [dtype_words(p.dtype) if type(p) is Geometry else repr(p) for p in node.params]
+        params = [_words(part) for part in node.params]
         want = "wanted" if id(node) in wanted else ""
         form = f"{dtype_words(node.geometry.dtype)} {node.place is None}"
         words.append(f"{node.op} {node.name} {operands} {params} {form} {want}")
@@ -141,12 +142,19 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
     return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
 
 
+def _words(param: Any) -> str:
+    """A parameter; of views and layouts, what is the same in all traces of an outline."""
+    if type(param) is Place:
+        return "distributed"
+    return dtype_words(param.dtype) if type(param) is Geometry else repr(param)
+
+
 def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry, list[Geometry]], ...]:
     """What a trace computes, for words: the operations with their results and the views of their bases, in order."""
     return tuple(
         [
             (
-                node.name or node.op.name,
+                node.op.label(node) if node.op.is_collective else node.name or node.op.name,
                 node.geometry,
                 [p for p in node.params if type(p) is Geometry],
             )

@@ -180,6 +180,9 @@ class Planner(StepsByNumpy):
         if first.style == "numpy":
             self._by_numpy(first.node)
             return
+        if first.style == "collective":
+            self._collective(first.node)
+            return
         if first.style == "local":
             self._assign_locally(first.node)
             return

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import backend
-from ..collective.steps import CompressAcross, CountLocally, ReadAcross, is_readable
+from ..collective.operation import Call
+from ..collective.steps import (
+    CompressAcross,
+    CountLocally,
+    ReadAcross,
+    RunCollective,
+    is_readable,
+)
 from ..comm.world import World
 from ..execute.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
 from ..execute.program import ByNumpy, Copy
@@ -147,6 +154,15 @@ class StepsByNumpy(Steps):
             registers.geometry[register],
         )  # fmt: skip
         self._add(step, {register, source})
+        self.launches.append([])
+
+    def _collective(self, node: Node) -> None:
+        """What all ranks compute together on their sections."""
+        registers = self.registers
+        sources = tuple([registers.of[id(arg)] for arg in node.args])
+        register, number = registers.of[id(node)], self.number.get(id(node), -1)
+        step = RunCollective(register, Call(node), sources, registers.geometry[register], number)
+        self._add(step, {register, *sources})
         self.launches.append([])
 
     def _compress_across(self, node: Node) -> None:

@@ -36,6 +36,7 @@ ASSIGNED_ON = "it is assigned, and then assigned"
 NO_BOX = "it is assigned through a mask, or to a region that is no box"
 GROWN = "one kernel would have more than {operations} operations or {streams} streams"
 FOR_NUMPY = "NumPy reads it"
+FOR_RANKS = "a collective operation reads it"
 SCATTERED = "ranks hold no intervals of it"
 ENTANGLED = "it is assigned where it is read, at other indices"
 
@@ -46,6 +47,7 @@ NO_KERNEL = "kernels have no {operation}"
 NO_DTYPE = "kernels do not hold {dtype}"
 NO_LOOP = "loops over a rank's share cannot do it"
 ACROSS = "its elements are brought together from other ranks"
+COLLECTIVE = "all ranks compute it together"
 
 # Where an assignment goes.
 SHARED = "into a new buffer, since another array has had the old version"

@@ -54,6 +54,7 @@ class Statement:
     ``place``   an update, in place of the old version; the domain is the region
     ``fold``    a reduction
     ``numpy``   by NumPy, on whole arrays
+    ``collective``  by all ranks together, each on its sections
     ``local``   an update by NumPy on each rank's share, where shares are no intervals
     """
 
@@ -108,7 +109,9 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             stored.add(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
         size = max([prod(shape), *[prod(a.geometry.shape) for a in node.args if type(a) is Node]])
         numpy = ""
-        if not shape and size == 1:
+        if node.op.is_collective:
+            numpy = reasons.COLLECTIVE
+        elif not shape and size == 1:
             numpy = reasons.NUMBER
         elif size < trace.numpy_below and not _lies_on_ranks(node):
             numpy = reasons.SMALL.format(elements=trace.numpy_below)
@@ -122,7 +125,8 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                 continue
             mode: Any
             if numpy:
-                stored.add(id(arg), reasons.FOR_NUMPY)
+                together = numpy == reasons.COLLECTIVE
+                stored.add(id(arg), reasons.FOR_RANKS if together else reasons.FOR_NUMPY)
                 continue
             if node.op.is_view:
                 view = node.params[0]
@@ -424,7 +428,8 @@ def make_statements(trace: Trace) -> list[Statement]:
     chosen = [node for node in trace.order if id(node) in stored]
     for node in chosen:
         if id(node) in by_numpy:
-            statement = Statement(node, "numpy", ())
+            style = "collective" if node.op.is_collective else "numpy"
+            statement = Statement(node, style, ())
             for arg in node.args:
                 if type(arg) is Node:
                     statement.reads[id(arg)] = False

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..collective.operation import Call
+from ..collective.steps import RunCollective
 from ..comm.communicator import Communicator
 from ..execute.exchange import (
     AcrossRanks,
@@ -330,7 +332,15 @@ class LooseSteps:
             )
         if isinstance(one, ByNumpy) and one.number >= 0 and not self._changed[one.number]:
             return self._loose_numpy(one)
+        if isinstance(one, RunCollective) and one.number >= 0 and not self._changed[one.number]:
+            return self._loose_collective(one)
         raise NotMovingError
+
+    def _loose_collective(self, one: RunCollective) -> Loose:
+        geometry, number = self._geometry(one.geometry), one.number
+        return lambda binding: RunCollective(
+            one.register, Call(binding.order[number]), one.sources, geometry(binding), number
+        )
 
     def _loose_allocate(self, one: Allocate) -> Loose:
         if type(one.geometry) is Geometry:

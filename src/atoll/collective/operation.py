@@ -1,0 +1,203 @@
+"""Collective operations: functions of sections that are recorded as nodes.
+
+An operation has a name, a rule and a section function. The rule says, when the node is recorded, which
+dtype the result has and how it lies; it knows dtypes and layouts only, so the ranks agree without a
+message. The section function computes the result when a program runs the node: all ranks call it,
+each with its own sections of the operands. What it returns is brought to the layout of the rule.
+
+Functions whose result size, or whose errors, depend on values cannot be recorded: they run at the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..comm.world import World
+from ..config import config
+from ..graph.geometry import Geometry, choice_of
+from ..graph.node import Node
+from ..layout import Layout, transfer
+from ..ops.fingerprint import dtype_words
+from ..ops.placement import Place, placed_view
+from ..ops.table import Entry
+from .elements import everywhere
+from .moving import redistributed
+from .section import Section
+
+Array = np.ndarray[Any, Any]
+Function = TypeVar("Function", bound=Callable[..., Section])
+
+
+class Form(NamedTuple):
+    """What is known of an array before its values: the dtype, and the layout, which has the shape."""
+
+    dtype: np.dtype[Any]
+    layout: Layout
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.layout.shape
+
+
+Rule = Callable[..., "Form | None"]
+"""Takes the forms of the operands, then the parameters; ``None`` where the function is not for these."""
+
+
+Moves = Sequence[tuple[Form, Layout]] | None
+"""Which arrays go from their layout to which other one; ``None`` where values decide what moves."""
+
+
+class Collective(Entry):
+    """A registered function: the rule for its result, what each rank does, and what is known to move.
+
+    A node has the function's parameters, the place of the result and a view of each operand, or ``None``.
+    """
+
+    __slots__ = ("function", "moves", "rule")
+    is_collective = True
+    colour = "#e6dcf2"
+
+    def __init__(
+        self, name: str, rule: Rule, function: Callable[..., Section], moves: Callable[..., Moves]
+    ) -> None:
+        super().__init__(name)
+        self.rule = rule
+        self.function = function
+        self.moves = moves
+
+    def label(self, node: Node) -> str:
+        return f"{self.name}({', '.join(map(_words, node.params[0]))})"
+
+    def place(self, node: Node, first: Node) -> Place | None:
+        place: Place | None = node.params[1]
+        return place
+
+
+def collective(
+    name: str, rule: Rule, moves: Callable[..., Moves] = lambda *operands: None
+) -> Callable[[Function], Function]:
+    """Register a section function: it takes the sections of the operands, then the parameters.
+
+    ``target`` tells it how the result shall lie; a result that lies otherwise is brought there.
+    """
+
+    def register(function: Function) -> Function:
+        Collective(name, rule, function, moves)
+        return function
+
+    return register
+
+
+class Operand(NamedTuple):
+    """What an operand is, apart from its data: its shape and dtype, where it lies, and how it is seen."""
+
+    geometry: Geometry
+    place: Place | None
+    view: Geometry | None
+
+    def form(self, world: World) -> Form:
+        """What the function is given."""
+        shown, place = self.geometry, self.place
+        if self.view is not None and place is not None:
+            shown, place = self.view, placed_view(place, self.view)
+        if place is None:
+            return Form(shown.dtype, Layout.replicated(shown.shape, world.size))
+        return Form(shown.dtype, place.layout.unpadded())
+
+
+class Call:
+    """A node of a collective without its data."""
+
+    __slots__ = ("_layouts", "_target", "function", "label", "operands", "params", "place", "world")
+
+    def __init__(self, node: Node) -> None:
+        self.function: Any = node.op
+        self.label = node.op.label(node)
+        self.params, self.place, *views = node.params
+        self.operands = tuple(
+            [Operand(n.geometry, n.place, v) for n, v in zip(node.args, views, strict=True)]
+        )
+        self.world: World = next(one.place.world for one in self.operands if one.place is not None)
+        self._layouts: list[tuple[Any, Layout]] = []
+        self._target: Layout | None = None
+
+    def run(self, arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
+        """This rank's block of the result, which has this shape. Collective."""
+        communicator = self.world.communicator
+        target = self._target
+        if target is None:
+            target = Layout.replicated(shape, communicator.size)
+            if self.place is not None:
+                target = self.place.layout
+            self._target = target
+            for geometry, place, _ in self.operands:
+                layout = Layout.replicated(geometry.shape, communicator.size)
+                inside: Any = ...
+                if place is not None:
+                    layout, inside = place.layout.unpadded(), place.layout.inside(communicator.rank)
+                self._layouts.append((inside, layout))
+        sections = [
+            Section(array[inside], layout, communicator)
+            for array, (inside, layout) in zip(arrays, self._layouts, strict=True)
+        ]
+        for k, (_, _, view) in enumerate(self.operands):
+            if view is not None:
+                sections[k] = sections[k].seen(view)
+        return brought(self.function.function(*sections, *self.params, target=target), target).block
+
+    def traffic(self) -> dict[int, int] | None:
+        """How many bytes this rank sends to which others; ``None`` where values decide that."""
+        forms = [operand.form(self.world) for operand in self.operands]
+        moves = self.function.moves(*forms, *self.params)
+        if moves is None:
+            return None
+        found: dict[int, int] = {}
+        for form, layout in moves:
+            if form.layout == layout:
+                continue
+            for record in transfer(form.layout, layout, self.world.rank).sends:
+                nbytes = record.size * form.dtype.itemsize
+                found[record.peer] = found.get(record.peer, 0) + nbytes
+        return found
+
+
+def _words(param: Any) -> str:
+    if isinstance(param, np.ufunc):
+        return param.__name__
+    return dtype_words(param) if isinstance(param, np.dtype) else repr(param)
+
+
+def is_direct(view: Geometry) -> bool:
+    """Whether a section of the base shows a view without a copy: a slice or a transpose."""
+    choice = choice_of(view)
+    if choice is None or not view.size or view.dtype != view.base.dtype:
+        return False
+    key, taken = choice
+    forward = all(type(part) is not slice or part.step > 0 for part in key)
+    return forward and sorted(taken) == list(range(view.ndim))
+
+
+def brought(section: Section, target: Layout) -> Section:
+    """A section in another layout of its shape. Collective."""
+    if target.is_replicated and not section.layout.is_replicated:
+        return everywhere(section)
+    return redistributed(section, target)
+
+
+def result_layout(shape: tuple[int, ...], size: int) -> Layout:
+    """How a result lies that no rule places: in even blocks, or everywhere if it is small."""
+    elements = 1
+    for n in shape:
+        elements *= n
+    if not shape or elements < config.small:
+        return Layout.replicated(shape, size)
+    return Layout.default(shape, size)
+
+
+def small_or(layout: Layout) -> Layout:
+    """A layout, or everywhere for what is small."""
+    usual = result_layout(layout.shape, layout.processes)
+    return usual if usual.is_replicated else layout
