@@ -39,6 +39,7 @@ from .lazy.operators import Operators
 from .lazy.printing import text_of
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
+from .lazy.spread import place_of
 from .lazy.views import Handle
 from .ops.elementwise import FAST_SCALARS
 
@@ -388,8 +389,9 @@ class ndarray(Operators, Distributed):
         return self
 
     def byteswap(self, inplace: bool = False) -> Any:
-        swapped = by_numpy(np.ndarray.byteswap, (self, inplace), {}, writes=(0,) * bool(inplace))
-        return shaping.like(self, swapped)
+        if inplace and place_of(self) is None:
+            return by_numpy(np.ndarray.byteswap, (self, True), {}, writes=(0,))
+        return shaping.like(self, _byteswapped(self, inplace))
 
     def fill(self, value: Any) -> None:
         """One number everywhere."""
@@ -524,13 +526,16 @@ def _declared(name: str) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **options: Any) -> Any:
         ours = registry.find(numpy_method)
         if ours is None:
-            writes = (0,) if name in ("partition", "setfield", "sort") else ()
+            writes = (0,) if name in ("partition", "sort") else ()
             return by_numpy(numpy_method, (self, *args), options, writes=writes)
         return ours(self, *args, **options)
 
     call.__name__ = name
     call.__doc__ = numpy_method.__doc__
     return call
+
+
+_byteswapped = _declared("byteswap")
 
 
 def _add_methods() -> None:

@@ -11,9 +11,13 @@ from . import ufuncs as ufuncs
 from . import creation as creation
 from . import shaping as shaping
 from . import indexing as indexing
+from . import choosing as choosing
+from . import bits as bits
 from . import joining as joining
 from . import grids as grids
 from . import reductions as reductions
+from . import applying as applying
+from . import convolution as convolution
 from . import counting as counting
 from . import sets as sets
 from . import logic as logic

@@ -137,19 +137,46 @@ def cov(
     dtype: Any = None,
 ) -> Any:
     m = array_of(m)
-    weighted = fweights is not None or aweights is not None
-    if weighted or not is_large(m) or m.ndim > 2 or (ddof is not None and ddof != int(ddof)):
+    known = (is_large(m) or is_large(y)) and m.ndim <= 2 and np.ndim(y) <= 2
+    weights = factor = None
+    if known and (ddof is None or ddof == int(ddof)):
+        x = _variables(m, rowvar, dtype, y)
+        if y is not None:
+            x = joining.concatenate([x, _variables(array_of(y), rowvar, dtype, m)], 0)
+        weights = _observations(x.shape[1], fweights, aweights)
+        less = int(not bias) if ddof is None else ddof
+        if weights is None:
+            factor = x.shape[1] - less
+            x = x - names["mean"](x, axis=1, keepdims=True)
+        elif weights is not NotImplemented:
+            mean, total = names["average"](x, 1, weights, returned=True)
+            total = factor = float(total[0])
+            if less:
+                own = (
+                    1.0 if aweights is None else float((weights * array_of(aweights)).sum()) / total
+                )
+                factor = total - less * own
+            x = x - mean[:, None]
+    if factor is None or factor <= 0:  # NumPy has the words for it
         given = {"ddof": ddof, "fweights": fweights, "aweights": aweights, "dtype": dtype}
         return by_numpy(np.cov, (m, y, rowvar, bias), given)
-    x = _variables(m, rowvar, dtype, y)
-    if y is not None:
-        x = joining.concatenate([x, _variables(array_of(y), rowvar, dtype, m)], 0)
-    count = x.shape[1] - (int(not bias) if ddof is None else ddof)
-    if count <= 0:  # NumPy has the words for it
-        return by_numpy(np.cov, (m, y, rowvar, bias), {"ddof": ddof, "dtype": dtype})
-    x = x - names["mean"](x, axis=1, keepdims=True)
-    product = names["dot"](x, x.T.conj() if x.dtype.kind == "c" else x.T)
-    return names["squeeze"](product * float(np.true_divide(1, count)))
+    other = (x if weights is None else x * weights).T
+    product = names["dot"](x, other.conj() if x.dtype.kind == "c" else other)
+    return names["squeeze"](product * float(np.true_divide(1, factor)))
+
+
+def _observations(count: int, fweights: Any, aweights: Any) -> Any:
+    """What each observation weighs; ``None`` if all weigh the same, ``NotImplemented`` if NumPy refuses the weights."""
+    weights = None
+    for given, kinds in ((fweights, "iu"), (aweights, "iufb")):
+        if given is None:
+            continue
+        given = array_of(given)
+        if given.shape != (count,) or given.dtype.kind not in kinds or bool((given < 0).any()):
+            return NotImplemented
+        given = given.astype(float)
+        weights = given if weights is None else weights * given
+    return weights
 
 
 def _variables(m: Any, rowvar: bool, dtype: Any, other: Any) -> Any:

@@ -13,29 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..comm.world import current_world
 from ..lazy import files
-from ..lazy.classed import class_giver, in_class_of
-from ..lazy.fallback import Given
-from ..lazy.spread import place_of
 from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
-
-
-class vectorize(np.vectorize):
-    """A Python function applied to each element; NumPy calls it."""
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        plain = not options and self.signature is None and not self.excluded
-        if plain and current_world().size > 1 and any(place_of(a) is not None for a in args):
-            short = import_module(".spread.short", __package__)
-            result = short.vectorized(self.pyfunc, self.otypes, args)
-            if result is not NotImplemented:
-                giver = class_giver(args)
-                return result if giver is None else in_class_of(giver, "vectorize", {}, result)
-        given = Given(classes=True)
-        return given.take(super().__call__(*given.give(args), **given.give(options)))
-
 
 TRIVIAL = (
     "array2string", "array_repr", "array_str", "base_repr", "binary_repr", "broadcast_shapes", "busday_count",
@@ -82,7 +62,6 @@ def _calling() -> dict[str, Any]:
 def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
-    publish("vectorize", vectorize, "data")
     for name in ("char", "strings", "rec", "lib", "emath"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
     for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):

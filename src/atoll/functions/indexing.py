@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..lazy import selecting, taking
-from ..lazy.elementwise import assign, value_for
-from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from .blocks import arrays_of, by_blocks, into, world_among
-from .public import array_of, collective, is_large, native, on_data
+from .public import array_of, collective, native
 
 
 @native
@@ -23,11 +21,6 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     if x is NOTHING or y is NOTHING:
         raise ValueError("either both or neither of x and y should be given")
     return selecting.where(condition, x, y)
-
-
-@native
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    return selecting.select(condlist, choicelist, default)
 
 
 @native
@@ -48,22 +41,6 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 @native
 def around(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return array_of(a).round(decimals, out)
-
-
-@native
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    recordable = (
-        is_large(dst)
-        and isinstance(src, Handle)
-        and where is True
-        and dst._cell.writeable
-        and dst._geometry.writeable
-        and np.can_cast(src.dtype, dst.dtype, casting)  # type: ignore[attr-defined]
-        and value_for(dst._geometry, src) is not None
-    )
-    if recordable and assign(dst._cell, dst._geometry, src):
-        return
-    by_numpy(np.copyto, (dst, src), {"casting": casting, "where": where}, writes=(0,))
 
 
 @collective(np.take, np.ndarray.take)
@@ -159,10 +136,3 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
     return by_blocks(
         lambda part: tuple(np.unravel_index(part, shape, order)), arrays, world, agrees=True
     )
-
-
-on_data(
-    "choose", "piecewise", "apply_along_axis", "apply_over_axes", "packbits",
-    "unpackbits",
-)  # fmt: skip
-on_data("putmask", "fill_diagonal", writes=(0, "a", "arr"))

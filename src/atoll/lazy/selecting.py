@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -68,33 +67,6 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
         else:
             evaluate((node,))
     return creation.recorded(node)
-
-
-def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any) -> Any:
-    """The first choice whose condition holds."""
-    usable = (
-        len(conditions) == len(choices)
-        and len(choices) > 0
-        and all(getattr(c, "dtype", None) == _BOOL for c in conditions)
-        and any(isinstance(v, Handle) and v._np is None for v in (*conditions, *choices))
-    )
-    if not usable:
-        return by_numpy(np.select, (list(conditions), list(choices), default), {})
-    kinds = [getattr(v, "dtype", v) for v in (*choices, default)]
-    numbers = all(isinstance(k, (np.dtype, int, float, complex)) for k in kinds)
-    dtype = np.result_type(*kinds) if numbers else _BOOL
-    own = [k if isinstance(k, np.dtype) else np.asarray(k).dtype for k in kinds]
-    if not numbers or not all(np.can_cast(k, dtype, "same_kind") for k in own[:-1]):
-        return by_numpy(np.select, (list(conditions), list(choices), default), {})
-    # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer
-    result: Any
-    *choices, result = [
-        v if isinstance(v, Handle) else np.asarray(v).astype(dtype)[()] for v in (*choices, default)
-    ]
-    for condition, choice in zip(reversed(conditions), reversed(choices)):
-        result = where(condition, choice, result)
-    result = result if result.dtype == dtype else creation.astype(result, dtype)
-    return shaping.in_order(result, None)
 
 
 def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Any:

@@ -7,7 +7,5 @@ from __future__ import annotations
 
 # isort: off
 from .table import table as table
-from . import choosing as choosing
 from . import joining as joining
 from . import outputs as outputs
-from . import short as short

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ...lazy import selecting, shaping
-from ...lazy.creation import asarray
-from ...lazy.spread import place_of
-from ...lazy.views import Handle
-from ..blocks import arrays_of, by_blocks, call, into, world_among
-from .table import on_ranks
+from ..lazy import selecting, shaping
+from ..lazy.creation import asarray
+from ..lazy.elementwise import assign, value_for
+from ..lazy.fallback import by_numpy
+from ..lazy.spread import place_of
+from ..lazy.views import Handle
+from .blocks import arrays_of, by_blocks, call, into, world_among
+from .public import collective, is_large, native
 
 
-@on_ranks(np.choose, np.ndarray.choose)
+@collective(np.choose, np.ndarray.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     listed = list(choices)
     world, arrays = world_among(a, listed), arrays_of(a, *listed)
@@ -36,7 +38,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     return into(out, result, "unsafe")
 
 
-@on_ranks(np.piecewise)
+@collective(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
     x = asarray(x)
     alone = isinstance(condlist, Handle) and condlist.ndim == x.ndim == 1  # type: ignore[attr-defined]
@@ -65,38 +67,55 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) 
     return made
 
 
-@on_ranks(np.select)
+@native
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    conditions, choices = list(condlist), list(choicelist)
-    if len(conditions) != len(choices) or not conditions:
-        return NotImplemented
-    arrays = arrays_of(*conditions, *choices, default)
-    world = world_among(conditions, choices, default)
-    if arrays is None or world is None:
-        return NotImplemented
-    if any(array.dtype != np.bool_ for array in arrays[: len(conditions)]):
-        return NotImplemented
-    kind = (
-        np.result_type(*choices, default)
-        if not any(map(_is_array, (*choices, default)))
-        else (np.result_type(*[c.dtype if _is_array(c) else c for c in (*choices, default)]))
+    conditions = list(condlist)
+    choices = [
+        c if hasattr(c, "dtype") or np.isscalar(c) else asarray(c) for c in (*choicelist, default)
+    ]
+    kinds = [getattr(choice, "dtype", choice) for choice in choices]
+    usable = (
+        0 < len(conditions) == len(choices) - 1
+        and any(map(is_large, (*conditions, *choices)))
+        and all(isinstance(kind, (np.dtype, int, float, complex)) for kind in kinds)
     )
-    masks, values = arrays[: len(conditions)], arrays[len(conditions) :]
-    if not all(np.can_cast(value.dtype, kind, "same_kind") for value in values[:-1]):
-        return NotImplemented  # NumPy's words
-    shape = np.broadcast_shapes(*[array.shape for array in arrays])
-    result = shaping.broadcast_to(values[-1].astype(kind), shape)
-    for mask, value in zip(reversed(masks), reversed(values[:-1])):
-        result = selecting.where(mask, value.astype(kind), result)
-    return result
+    if usable:
+        conditions = list(map(asarray, conditions))
+        kind = np.result_type(*kinds)
+        own = [one if isinstance(one, np.dtype) else np.asarray(one).dtype for one in kinds]
+        usable = all(np.can_cast(one, kind, "same_kind") for one in own[:-1])
+    if not usable or any(condition.dtype != np.bool_ for condition in conditions):
+        return by_numpy(np.select, (list(condlist), list(choicelist), default), {})
+    # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer
+    result: Any
+    *choices, result = [
+        choice if isinstance(choice, Handle) else np.asarray(choice).astype(kind)[()]
+        for choice in choices
+    ]
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        result = selecting.where(condition, choice, result)
+    return shaping.in_order(result.astype(kind, copy=False), None)
 
 
-def _is_array(value: Any) -> bool:
-    return hasattr(value, "dtype")
+@native
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    if (
+        is_large(dst)
+        and isinstance(src, Handle)
+        and where is True
+        and dst._cell.writeable
+        and dst._geometry.writeable
+        and np.can_cast(src.dtype, dst.dtype, casting)  # type: ignore[attr-defined]
+        and value_for(dst._geometry, src) is not None
+        and assign(dst._cell, dst._geometry, src)
+    ):
+        return
+    options = {"casting": casting, "where": where}
+    by_numpy(np.copyto, (dst, src), options, writes=(0,), jointly=_copied_under)
 
 
-@on_ranks(np.copyto)
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
+def _copied_under(dst: Any, src: Any, casting: Any, where: Any) -> Any:
+    """``copyto`` on ranks, under a mask or of what no assignment takes."""
     arrays = arrays_of(src, where)
     if arrays is None or place_of(dst) is None or arrays[1].dtype != np.bool_:
         return NotImplemented
@@ -109,7 +128,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     return None
 
 
-@on_ranks(np.putmask)
+@collective(np.putmask, writes=(0, "a"))
 def putmask(a: Any, mask: Any, values: Any) -> Any:
     if place_of(a) is None:
         return NotImplemented
@@ -134,7 +153,7 @@ def _cycled(line: Any, length: int) -> Any:
     return call("take", line, call("arange", length) % line.size)
 
 
-@on_ranks(np.fill_diagonal)
+@collective(np.fill_diagonal, writes=(0, "a"))
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
     if place_of(a) is None or a.ndim < 2:
         return NotImplemented
@@ -151,25 +170,3 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
     values = given if given.size == 1 else _cycled(shaping.ravel(given), count)
     call("put", a, places, values.astype(a.dtype))
     return None
-
-
-@on_ranks(np.nan_to_num)
-def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Any:
-    x = asarray(x)
-    if not x.ndim or not all(v is None or np.isscalar(v) for v in (nan, posinf, neginf)):
-        return NotImplemented
-    if x.dtype.char in "fd":
-        made = call("nan_to_num", x, True, nan, posinf, neginf)
-    elif x.dtype.char in "FD":
-        parts = [call("nan_to_num", one, True, nan, posinf, neginf) for one in (x.real, x.imag)]
-        made = (parts[0] + 1j * parts[1]).astype(x.dtype)
-    elif x.dtype.kind in "biu":
-        made = x.copy() if copy else x
-    else:
-        return NotImplemented
-    if copy:
-        return made
-    x[...] = made
-    return x

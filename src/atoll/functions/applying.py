@@ -1,0 +1,98 @@
+"""Functions of the user, applied along axes and to elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import current_world
+from ..graph.geometry import kept_order
+from ..lazy import shaping
+from ..lazy.classed import class_giver, in_class_of
+from ..lazy.creation import asarray
+from ..lazy.fallback import Given
+from ..lazy.spread import place_of, world_of
+from ..ops.elementwise import is_native
+from .blocks import along, arrays_of, by_blocks, call, every_rank, world_among
+from .public import collective, publish
+
+Array = np.ndarray[Any, Any]
+
+
+@collective(np.apply_along_axis)
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Any:
+    arr = asarray(arr)
+    world = world_of([arr])
+    if world is None or arrays_of(arr) is None or not arr.size:
+        return NotImplemented
+    axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
+    others = (*arr.shape[:axis], *arr.shape[axis + 1 :])
+    if int(np.prod(others, dtype=int)) < world.size:
+        return NotImplemented
+
+    def rows(block: Array) -> Array:
+        def compute() -> Array:
+            if not len(block):
+                probe = np.apply_along_axis(
+                    func1d, 1, np.ones((1, arr.shape[axis]), arr.dtype), *args, **options
+                )
+                return np.asarray(probe)[:0]
+            return np.asarray(np.apply_along_axis(func1d, 1, block, *args, **options))
+
+        found: Array = every_rank(world, compute, "whether a function raised")
+        return found
+
+    made = along(arr, (axis,), world, rows, lambda line: line)
+    extra = made.shape[1:]
+    made = shaping.reshape(made, (*others, *extra))
+    places = range(len(others), len(others) + len(extra))
+    return call("moveaxis", made, tuple(places), tuple(range(axis, axis + len(extra))))
+
+
+@collective(np.apply_over_axes)
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    value = asarray(a)
+    for axis in np.atleast_1d(np.asarray(axes)).tolist():
+        found = asarray(func(value, axis % a.ndim))
+        if found.ndim != a.ndim:
+            found = call("expand_dims", found, axis % a.ndim)
+        if found.ndim != a.ndim:
+            raise ValueError("function is not returning an array of the correct shape")
+        value = found
+    return value
+
+
+def _vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:
+    """A Python function of elements, on this rank's blocks; the first element says of what dtype."""
+    given, world = arrays_of(*args), world_among(*args)
+    if given is None or world is None or not all(array.size for array in given):
+        return NotImplemented
+    if not otypes:
+        first = function(*[array[(0,) * array.ndim] for array in given])
+        outputs = first if isinstance(first, tuple) else (first,)
+        otypes = "".join([np.asarray(one).dtype.char for one in outputs])
+    if not all(is_native(np.dtype(char)) for char in otypes):
+        return NotImplemented
+    found = by_blocks(np.vectorize(function, otypes), given, world, agrees=True)
+    made = found if isinstance(found, tuple) else (found,)
+    order = kept_order(made[0].shape, [one._shape_of_view() for one in given])
+    turned = tuple([shaping.in_order(one, order) for one in made])
+    return turned if isinstance(found, tuple) else turned[0]
+
+
+class vectorize(np.vectorize):
+    """A Python function applied to each element; NumPy calls it."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        plain = not options and self.signature is None and not self.excluded
+        if plain and current_world().size > 1 and any(place_of(a) is not None for a in args):
+            result = _vectorized(self.pyfunc, self.otypes, args)
+            if result is not NotImplemented:
+                giver = class_giver(args)
+                return result if giver is None else in_class_of(giver, "vectorize", {}, result)
+        given = Given(classes=True)
+        return given.take(super().__call__(*given.give(args), **given.give(options)))
+
+
+publish("vectorize", vectorize, "data")
