@@ -21,7 +21,7 @@ COMMANDS = {
 
 
 class UsageError(Exception):
-    """The command line asks for something that cannot be; the text says what to do."""
+    """The command line is invalid; the text says what to do."""
 
 
 def help_text() -> str:
@@ -40,7 +40,7 @@ def help_text() -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the subcommand that ``words`` (by default the command line) begin with."""
+    """Run the subcommand that ``words`` (by default the command line) start with."""
     words = list(sys.argv[1:] if words is None else words)
     command = words[0] if words else "--help"
     if command in ("--version", "-V"):

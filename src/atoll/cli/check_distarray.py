@@ -1,7 +1,7 @@
-"""``atoll check-distarray``: does a library speak the Distributed Array Protocol?
+"""``atoll check-distarray``: checks whether a library follows the Distributed Array Protocol.
 
-The command makes the producer on each rank, runs the checker on all of them together, and
-prints every rule broken. With ``-n N`` it first starts itself on N ranks by `atoll run`.
+The command makes the producer on each rank, runs the checker on all ranks together, and prints every broken rule. With
+``-n N`` it first starts itself on N ranks by `atoll run`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ The exit code is 0 if every rule holds, 1 if one is broken, 2 if nothing could b
 
 @dataclass(slots=True)
 class Request:
-    """What a command line asks for."""
+    """The options of a command line."""
 
     ranks: int | None = None
     lenient: bool = False
@@ -42,7 +42,7 @@ class Request:
 
 
 def main(words: Sequence[str]) -> int:
-    """Check what ``words`` name; the exit code."""
+    """Check the objects that ``words`` name; the exit code."""
     if words and words[0] in ("-h", "--help"):
         print(HELP, end="")
         return 0
@@ -122,7 +122,7 @@ def made(value: Any) -> object:
 
 
 def check(request: Request) -> int:
-    """Check on the ranks that are there; rank 0 prints."""
+    """Check on the current ranks; rank 0 prints."""
     source = made(found(request.target))
     world = current_world()
     examination = examine(source, world.communicator, not request.lenient)

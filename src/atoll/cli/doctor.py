@@ -1,8 +1,7 @@
-"""``atoll doctor``: what this machine has for atoll, and what is wrong with it.
+"""``atoll doctor``: checks the machine and the installation.
 
-Every check is a function that returns a :class:`Finding`. Its state is ``ok``; ``note``,
-where something is absent that atoll can do without; or ``broken``, which makes the exit
-code 1. What may crash runs in a process of its own (see ``probes``).
+Every check is a function that returns a :class:`Finding`. Its state is ``ok``; ``note`` for something optional that is
+missing; or ``broken``, which makes the exit code 1. Code that may crash runs in its own process (see ``probes``).
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Finding:
 
 
 class ProbeError(Exception):
-    """A program of ``probes`` did not answer; the text says why."""
+    """A program of ``probes`` did not answer; the text has the reason."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -238,7 +237,7 @@ def pair(launcher: Mpiexec) -> dict[str, object]:
 
 
 def check_extras() -> Finding:
-    """Optional packages: what is there, and what the others would be good for."""
+    """Optional packages: which are installed, and what the others provide."""
     versions: dict[str, object] = {}
     for name in EXTRAS:
         try:

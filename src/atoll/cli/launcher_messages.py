@@ -1,11 +1,10 @@
-"""What launchers say in prose when a job ends badly, read for the one fact in it.
+"""Parses the messages of launchers about a job that failed.
 
-A launcher sees what no rank can report: that a process was killed, or left without a word.
-MPICH's Hydra prints a block between lines of ``=`` on standard output, and, asked to, the
-wait statuses of all processes in one line (those of the innocent are 0, or the signal that
-Hydra killed them with); Open MPI prints blocks between lines of ``-`` on standard error.
-Each function takes such a stretch and returns the deaths in it, or None where it is
-something else that the user should see.
+A launcher knows what no rank can report: that a process was killed, or exited silently. MPICH's Hydra prints a block
+between lines of ``=`` on standard output and, on request, the wait statuses of all processes in one line (0, or the
+signal that Hydra killed them with, for those that did not fail). Open MPI prints blocks between lines of ``-`` on
+standard error. Each function takes such a block and returns the deaths in it, or None for text that the user should
+see.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ OPEN_MPI_BLOCK = (b"-" * 74 + b"\n", b"\n" + b"-" * 74 + b"\n")
 class Death:
     """How one rank ended: by ``signal``, or by itself with ``code``, perhaps by ``MPI_Abort``.
 
-    The rank is known, or can be found from its process number or its place on its host.
+    The rank is known, or follows from its process number or its position on its host.
     """
 
     code: int
@@ -86,7 +85,7 @@ def mpich_line(text: str) -> list[Death] | None:
 
 
 def open_mpi_line(text: str) -> list[Death] | None:
-    """What Open MPI 4 says of its own connections once it has ended a job: nothing to anybody."""
+    """Messages of Open MPI 4 about its own connections after it has ended a job, which are useless to users."""
     return [] if "ORTE_ERROR_LOG" in text else None
 
 

@@ -1,9 +1,8 @@
-"""What a job that was aborted leaves behind: the files through which its ranks shared memory.
+"""Removes the files of an aborted job through which its ranks shared memory.
 
-MPI removes its files at the orderly end only. Which file it is, the processes themselves
-say, as long as they live: it is in their memory maps. So a job's files are noted while it
-runs, and removed when it has ended; a file that no rank of this job had is never touched. Nor is what only looks
-like one of them: it has to be a plain file of this user, in the folder of shared memory itself.
+MPI removes its files only at an orderly end. The memory maps of living processes name the files. So the files of a job
+are recorded while it runs, and removed when it has ended; files that no rank of this job has mapped are never touched.
+A file must also be a plain file of this user, in the folder of shared memory itself.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _NAME = re.compile(r"(?:mpich_shm_|sm_segment\.|vader_segment\.)[A-Za-z0-9_.-]+"
 """MPICH has a file for all ranks of a host, Open MPI for each."""
 
 FIRST, LATER = 3.0, 1.5
-"""Ranks are looked at often in their first seconds, then after half as long again each time."""
+"""Ranks are inspected often in their first seconds, then after half as long again each time."""
 
 
 def shared_files(process: int) -> set[str]:
@@ -57,7 +56,7 @@ class Leftovers:
         self._began = self._next = 0.0
 
     def follow(self, process: int, now: float) -> None:
-        """Look at a rank of this host from now on."""
+        """Inspect a rank of this host from now on."""
         if not self._processes:
             self._began = now
         self._processes.append(process)

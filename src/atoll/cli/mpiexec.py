@@ -1,9 +1,8 @@
-"""Finds the ``mpiexec`` that belongs to mpi4py's MPI, and speaks its dialect.
+"""Finds the ``mpiexec`` that belongs to mpi4py's MPI, and knows its options.
 
-A launcher of another MPI starts N programs that each believe to be alone, so the search
-goes from certain to likely: what the user names (``--mpiexec``, ``ATOLL_RUN_MPIEXEC``), the
-``bin`` folder of this Python's environment, where the MPI wheels put theirs, the folder of
-the MPI library that mpi4py loads, and the search path at last.
+A launcher of another MPI starts N programs that are each a world of their own, so the search goes from certain to
+likely: the user's choice (``--mpiexec``, ``ATOLL_RUN_MPIEXEC``), the ``bin`` folder of this Python's environment, where
+the MPI wheels install theirs, the folder of the MPI library that mpi4py loads, and finally the search path.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ SIGNS = (
     ("Intel MPI", r"Intel"),
     ("Hydra", r"(?i)hydra"),
 )
-"""The families of launchers, and what one of a family says of itself."""
+"""The families of launchers, and how each identifies itself."""
 
 PROBE = """
 import mpi4py
@@ -46,7 +45,7 @@ for line in open("/proc/self/maps"):
 
 @dataclass(frozen=True, slots=True)
 class Mpiexec:
-    """A launcher: its path, the family whose options it takes, and its own word for itself."""
+    """A launcher: its path, the family whose options it takes, and the name that it reports."""
 
     path: str
     family: str
@@ -87,11 +86,11 @@ class Mpiexec:
         return [*words, *more, *program]
 
     def forwarded(self, variable: str) -> list[str]:
-        """The options that bring a variable to ranks of other hosts, too; its value is told to nobody else."""
+        """The options that pass a variable to ranks of other hosts, without its value."""
         return ["-x", variable] if self.family == "Open MPI" else []
 
     def rank_pattern(self, mark: str) -> re.Pattern[bytes]:
-        """What the launcher puts before output; its group is the rank."""
+        """The prefix that the launcher puts before output; its group is the rank."""
         if self.family == "Open MPI":
             return re.compile(rb"\[[^\]\s]*,(\d+)\]<std(?:out|err)>: ?")
         if self.family == "Intel MPI":
@@ -99,13 +98,13 @@ class Mpiexec:
         return re.compile(b"\x1d" + mark.encode() + rb"(\d+)\x1d")
 
     def environment(self) -> dict[str, str]:
-        """What the launcher wants to find in its environment."""
+        """The variables that the launcher needs in its environment."""
         if self.family == "Open MPI" and os.geteuid() == 0:
             return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return {}
 
     def major(self) -> int:
-        """The major version, 0 if the launcher does not say."""
+        """The major version, 0 if the launcher does not report one."""
         found = re.search(r"(\d+)\.\d+", self.version)
         return int(found[1]) if found else 0
 
@@ -136,7 +135,7 @@ def find(named: str | None = None) -> Mpiexec:
 
 
 def beside_library() -> str | None:
-    """The ``mpiexec`` of the installation whose MPI library mpi4py loads, if that can be told."""
+    """The ``mpiexec`` of the installation whose MPI library mpi4py loads, if it can be determined."""
     try:
         probe = subprocess.run(
             [sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=60

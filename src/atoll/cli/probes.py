@@ -1,7 +1,7 @@
-"""Programs that ``atoll doctor`` runs in processes of their own, so that they may crash there.
+"""Programs that ``atoll doctor`` runs in their own processes, so that they may crash there.
 
-Each prints one line of JSON. They use what they examine directly, without atoll, to tell an
-installation that is broken from atoll being wrong about it.
+Each prints one line of JSON. They use the libraries directly, without atoll, to tell a broken installation from a bug
+in atoll.
 """
 
 COMPILER = """

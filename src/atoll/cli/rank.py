@@ -4,14 +4,13 @@
 
     python .../atoll/cli/rank.py OPTIONS (script | -m module | -c code) arguments...
 
-It must not import atoll, whose import reads the environment and loads NumPy: the program
-shall come first and find ``sys.argv``, ``sys.path`` and ``__main__`` as if Python had been
-started with it. So three light modules of atoll are loaded by themselves, and everything else here
-is the standard library.
+This file must not import atoll, whose import reads the environment and loads NumPy: the program must run first and find
+``sys.argv``, ``sys.path`` and ``__main__`` as if Python had been started with it. So three small modules of atoll are
+loaded separately, and everything else here is the standard library.
 
-OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 goes nowhere.
-What begins every record for ``atoll run``, and names the place where it listens, is in the environment, which
-other users cannot read.
+OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded. The
+mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
+read.
 """
 
 import atexit
@@ -52,10 +51,10 @@ def borrow(*names: str) -> list[Any]:
 def tie_to(name: str, rank: int, whereabouts: Any) -> Callable[[bytes], None]:
     """Connect to ``atoll run``, if it is on this host, for as long as this process lives.
 
-    There are two connections. The tie carries nothing and breaks when this process dies. Linux closes the files
-    of such a process from the highest number down, so the tie gets a high one: it breaks before the launcher's own
-    connection does, and before the launcher kills others. By the other one ``atoll run`` is told how far this rank is;
-    that is what is given back.
+    There are two connections. The tie carries nothing and breaks when this process dies. Linux closes the files of such
+    a process from the highest number down, so the tie gets a high one: it breaks before the launcher's own connection
+    does, and before the launcher kills other ranks. The other connection reports the progress of this rank; its
+    function is returned.
     """
     process, voice = os.getpid(), -1
     tie, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
@@ -80,7 +79,7 @@ def tie_to(name: str, rank: int, whereabouts: Any) -> Callable[[bytes], None]:
 
 
 def prepare_streams(rank: int, all_output: bool) -> None:
-    """Rank 0 has the input; others print nothing, C included; and whole lines go out at once."""
+    """Give the input to rank 0, discard the output of others, also that of C, and flush each line."""
     if rank:  # Hydra would let them wait for ever
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -109,7 +108,7 @@ def buffer_lines_in_c() -> None:
 
 
 def fresh_main() -> dict[str, Any]:
-    """A ``__main__`` module as the interpreter has it before a program starts; its namespace."""
+    """A ``__main__`` module as the interpreter creates it before a program starts; its namespace."""
     main = types.ModuleType("__main__")
     namespace = vars(main)
     namespace["__builtins__"] = builtins
@@ -174,7 +173,7 @@ def set_first_path(folder: str) -> None:
 
 
 def run(words: list[str]) -> None:
-    """Run what the words after the options say, with the rest of them as its arguments."""
+    """Run the program that the words after the options name, with the remaining words as its arguments."""
     kind, rest = words[0], words[1:]
     if kind == "-c":
         sys.argv[:] = ["-c", *rest[1:]]

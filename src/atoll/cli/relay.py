@@ -1,8 +1,7 @@
-"""Stands between the launcher and the user: passes on input, output, signals and the exit code.
+"""The process between the launcher and the user: passes on input, output, signals and the exit code.
 
-The launcher runs in a process group of its own, so that Ctrl-C reaches this process only,
-which forwards it once and insists after a while. One loop waits for output, for input from
-a terminal, and for signals.
+The launcher runs in its own process group, so that Ctrl-C reaches this process only, which forwards it once and then
+insists. One loop waits for output, for input from a terminal, and for signals.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from .verdict import Verdict
 Reader = Callable[[str], list[launcher_messages.Death] | None]
 
 GRACE = 4.0
-"""Seconds that the ranks get to end after a signal before they are killed."""
+"""Seconds that the ranks have to end after a signal before they are killed."""
 
 ABSENT = 1.0
-"""Seconds in which a rank that is gone may still be heard of: what it has said, and what the launcher says of it."""
+"""Seconds in which messages of, or about, a rank that has ended may still arrive."""
 
 QUIET = 0.1
-"""Seconds after which held bytes are let go, and the step at which the clock is looked at."""
+"""Seconds after which held bytes are passed on, and the interval at which the clock is read."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
 FORWARDED = (*ENDING[:-1], signal.SIGUSR1, signal.SIGUSR2)
@@ -72,7 +71,7 @@ class Relay:
         self._report_at = float("inf")
 
     def _for_output(self, family: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
-        """The way of standard output, on which Hydra remarks."""
+        """The stages of standard output, where Hydra prints messages."""
         stages: list[Stage] = []
         if family != "Open MPI":
             stages += self._remarks((launcher_messages.HYDRA_BLOCK, launcher_messages.hydra_block))
@@ -82,7 +81,7 @@ class Relay:
         return stages
 
     def _for_errors(self, family: str, mark: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
-        """The way of standard error, on which ranks report and Open MPI remarks."""
+        """The stages of standard error, where ranks report and Open MPI prints messages."""
 
         def of_a_rank() -> list[Stage]:
             records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
@@ -133,7 +132,7 @@ class Relay:
         try:
             self._stay_with(process, terminal, wake, listener)
         except BaseException:
-            _kill(process)  # nobody would look after the ranks
+            _kill(process)  # no process would supervise the ranks
             raise
         returned = process.wait()
         for connection, rank in self._voices.values():
@@ -181,7 +180,7 @@ class Relay:
                 self._attend(process, idle=not ready)
 
     def _tie(self, listener: socket.socket, selector: selectors.BaseSelector) -> bool:
-        """Take a connection of a rank of this host: a tie, or what the rank says."""
+        """Accept a connection of a rank of this host: a tie, or a report of progress."""
         try:
             connection, _ = listener.accept()
         except OSError:
@@ -207,7 +206,7 @@ class Relay:
         return True
 
     def _hear(self, connection: socket.socket, rank: int) -> bool:
-        """Take what a rank says; False where that is nothing more."""
+        """Read a rank's report of progress; False at its end."""
         try:
             signs = connection.recv(64)
         except OSError:
@@ -216,7 +215,7 @@ class Relay:
         return bool(signs)
 
     def _heed(self, rank: int, signs: bytes) -> None:
-        """Note how far a rank says that it is."""
+        """Record the progress of a rank."""
         if launcher.STARTING in signs:
             self._starting.setdefault(rank, time.monotonic())
         if launcher.TOGETHER in signs:
@@ -229,12 +228,12 @@ class Relay:
         data = os.read(source, 1 << 16)
         stages = self._stages[target]
         if not self._print(target, fed(stages, data) if data else flushed(stages, ended=True)):
-            # Nobody reads on, as in `atoll run ... | head`: what Python would die of.
+            # The reader has closed, as in `atoll run ... | head`: end as Python would.
             self._signals.append(signal.SIGPIPE)
         return bool(data)
 
     def _print(self, target: int, data: bytes) -> bool:
-        """Write all of ``data``; False if nobody can read it any more."""
+        """Write all of ``data``; False if the reader has closed."""
         if target in self._closed:
             return True
         try:
@@ -246,7 +245,7 @@ class Relay:
         return True
 
     def _say(self, text: str) -> None:
-        """Words of atoll's own; what UTF-8 has no bytes for is told by its number."""
+        """Print a message of atoll; characters that UTF-8 cannot encode are escaped."""
         self._print(2, text.encode("utf-8", "backslashreplace"))
 
     def _take_input(self, process: subprocess.Popen[bytes]) -> bool:
@@ -289,11 +288,11 @@ class Relay:
                 self._print(target, flushed(stages))
 
     def _attend_start(self, now: float) -> None:
-        """MPI's start waits in C for ranks that do not come, so nobody but this process can say it."""
+        """MPI's start waits in C for missing ranks, so only this process can report it."""
         waiting = sorted(self._starting.keys() - self._verdict.together)
         since = min((self._starting[rank] for rank in waiting), default=now)
         if self._verdict.together or self._verdict.waiting:
-            self._next_word = float("inf")  # MPI has started, or something else has gone wrong
+            self._next_word = float("inf")  # MPI has started, or another error has occurred
             return
         absent = sorted(self._ended() - self._starting.keys()) if waiting else []
         self._absent_since = min(self._absent_since, now) if absent else float("inf")
@@ -317,12 +316,12 @@ class Relay:
         self._next_word = min(2 * (now - since), config.wait_abort)
 
     def _ended(self) -> set[int]:
-        """The ranks of this host that have come to their end; who has become another program has not."""
+        """The ranks of this host that have finished, except those that have become another program."""
         gone = set(self._verdict.gone)
         return {rank for rank in gone if remote_stacks.has_ended(self._processes[rank])}
 
     def _attend_end(self, now: float) -> None:
-        """Ranks that go on after others have ended: those that MPI ties together end with them."""
+        """Supervise ranks that continue after others have finished: those that MPI connects end with them."""
         ended = self._ended() | self._verdict.orderly
         left = self._processes.keys() - ended
         if not ended or not left or self._verdict.reported or self._deadline < float("inf"):
@@ -339,12 +338,12 @@ class Relay:
             self._say(f"atoll: {startup.rank_words(sorted(ended), self._size)} {words}\n")
 
     def _end_wait(self, ranks: Sequence[int], words: str, when: float) -> None:
-        """End all because these ranks have waited in vain; they cannot say so themselves."""
+        """End all ranks because these have waited in vain; they cannot report it themselves."""
         self._verdict.waited(ranks, words)
         self._deadline = min(self._deadline, when)
 
     def _forward(self, process: subprocess.Popen[bytes], number: int, now: float) -> None:
-        """Send a signal on to the launcher, which tells the ranks; the second one kills."""
+        """Forward a signal to the launcher, which signals the ranks; the second one kills."""
         if number not in ENDING:
             process.send_signal(number)
         elif self._ended_by:
@@ -356,13 +355,13 @@ class Relay:
             process.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
 
     def _conclude(self, returned: int) -> int:
-        """Say what has not been said yet, and find the exit code."""
+        """Print what remains to be reported, and determine the exit code."""
         code = self._verdict.code(returned)
         if not self._ended_by:
             self._say(self._verdict.last_words(returned))
             return code
         if code == 0:
-            return 0  # the program has taken the signal its own way
+            return 0  # the program has handled the signal
         if not self._verdict.reported and self._ended_by != signal.SIGPIPE:
             name = signal.Signals(self._ended_by).name
             self._say(f"atoll: ended by {name}; all ranks ended\n")
@@ -370,11 +369,11 @@ class Relay:
 
 
 def listen_for_ranks(mark: str) -> socket.socket | None:
-    """Where the ranks of this host tie themselves to this process; None where that is not possible.
+    """The socket to which the ranks of this host connect; None where that is not possible.
 
-    A tie breaks when its rank ends, before the launcher hears of it and ends the others. So
-    the first to break belongs to the rank that ended first, which no launcher is sure of. Nothing else happens to a
-    tie, so that ties come out of a selector in the order in which they broke, however late this process looks.
+    A tie breaks when its rank ends, before the launcher notices and ends the others. So the first tie to break belongs
+    to the rank that ended first, which no launcher reports reliably. Ties have no other events, so the selector returns
+    them in the order in which they broke, however late this process reads it.
     """
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -395,7 +394,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """What a child does before it becomes the launcher: ask to end when this process dies."""
+    """Called in a child before it becomes the launcher: end when this process dies."""
     if sys.platform != "linux":
         return None
     control = ctypes.CDLL(None).prctl

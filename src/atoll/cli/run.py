@@ -1,9 +1,8 @@
 """``atoll run``: a program on N ranks of this machine, or of several.
 
-The command line is read in two halves. Everything up to the program (a script, ``-m
-module`` or ``-c code``) is atoll's, everything after it the program's. After ``-c code``,
-where no file name marks the place, atoll's options go on until ``--`` or the first word
-that is no option.
+The command line has two parts. Everything up to the program (a script, ``-m module`` or ``-c code``) is for atoll,
+everything after it for the program. After ``-c code``, atoll's options continue until ``--`` or the first word that is
+not an option.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ After -c code, options are atoll's until `--` or the first word that is no optio
 
 @dataclass(slots=True)
 class Request:
-    """What a command line asks for."""
+    """The options of a command line."""
 
     ranks: int | None = None
     threads: int | None = None
@@ -66,7 +65,7 @@ VALUES = ("-n", "-np", "--threads", "--hosts", "--hostfile", "--mpiexec", "--mpi
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the program that ``words`` ask for; its exit code."""
+    """Run the program that ``words`` name; its exit code."""
     request = parsed(list(words))
     if request.help:
         print(HELP, end="")
@@ -114,7 +113,7 @@ def parsed(words: list[str]) -> Request:
 
 
 def options(words: list[str], request: Request) -> list[str]:
-    """Take atoll's options from the front of ``words`` into ``request``; the words left."""
+    """Move atoll's options from the front of ``words`` into ``request``; the remaining words."""
     while words:
         name, equals, value = words[0].partition("=")
         if name in FLAGS and not equals:
@@ -192,7 +191,7 @@ def run_ranks(request: Request) -> int:
     launcher = find(request.mpiexec)
     mark, sign = secrets.token_hex(16), secrets.token_hex(8)
     for_ranks = json.dumps({"all_output": request.all_output})
-    # A command that is printed is one to be run by itself, without anybody to hear of its ranks.
+    # A printed command will run by itself, without this process.
     forwarded = [] if request.print_command else launcher.forwarded(startup.MARK)
     command = launcher.command(
         request.ranks,

@@ -1,8 +1,7 @@
-"""Byte streams on their way from the ranks to the user: what is taken out, what is put in.
+"""Stages that filter the output of the ranks on its way to the user.
 
-A stage takes bytes as they come and returns the bytes that may go on. It holds back only
-what may be the beginning of something it looks for, so that lines appear when they are
-written and binary output stays as it is. ``flush`` lets go of what is held.
+A stage takes bytes as they arrive and returns the bytes to pass on. It holds back only a possible beginning of what it
+searches for, so that lines appear when they are written and binary output is unchanged. ``flush`` returns what is held.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ class Stage(Protocol):
 
 
 class Extract:
-    """Takes out each stretch from ``begin`` to ``end``; ``handle`` says what stands there instead."""
+    """Removes each range from ``begin`` to ``end``; ``handle`` returns its replacement."""
 
     def __init__(self, begin: bytes, end: bytes, handle: Callable[[bytes], bytes]) -> None:
         self._begin, self._end, self._handle = begin, end, handle
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Pass on what is outside of the stretches."""
+        """Pass on what is outside of the ranges."""
         held, out = self._held + data, []
         while (start := held.find(self._begin)) >= 0:
             stop = held.find(self._end, start + len(self._begin))
@@ -54,7 +53,7 @@ class Extract:
 
 
 def _overlap(data: bytes, word: bytes) -> int:
-    """The length of the longest end of ``data`` that begins ``word``."""
+    """The length of the longest suffix of ``data`` that is a prefix of ``word``."""
     for length in range(min(len(data), len(word) - 1), 0, -1):
         if word.startswith(data[-length:]):
             return length

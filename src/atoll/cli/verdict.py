@@ -1,8 +1,8 @@
-"""What became of a job: reports of ranks and remarks of launchers, in few words, and its code.
+"""The outcome of a job: reports of ranks and messages of launchers, summarized, and the exit code.
 
-Ranks report in records (see ``startup``); launchers remark what only they see (see
-``remarks``). Both end here. Reports that are equal but for their rank are printed once.
-Remarks count only where no rank has reported, and are said in one line.
+Ranks report in records (see ``startup``); launchers report what ranks cannot (see ``launcher_messages``). Reports that
+differ only in their rank are printed once. Messages of launchers count only if no rank has reported, and are summarized
+in one line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_TRACEBACKS = 3
 
 @dataclass(slots=True)
 class Group:
-    """Reports of one kind that say the same: the words of the first, and who sent them."""
+    """Equal reports of one kind: the text of the first, and their ranks."""
 
     kind: str
     code: int
@@ -30,7 +30,7 @@ class Group:
 
 
 class Verdict:
-    """Collects what is learnt about a job, and says it."""
+    """Collects reports about a job, and prints them."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -41,7 +41,7 @@ class Verdict:
         self.together: set[int] = set()
         """Ranks that can reach the others, so that these need them until the end."""
         self.orderly: set[int] = set()
-        """Ranks that have said that their end is no accident."""
+        """Ranks that have reported an intended end."""
         self._groups: dict[tuple[str, int, str], Group] = {}
         self._deaths: list[Death] = []
         self._said = 0
@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def reported(self) -> bool:
-        """Whether a rank has said why the job ended."""
+        """Whether a rank has reported why the job ended."""
         return bool(self._groups)
 
     def record(self, data: bytes) -> bytes:
@@ -77,11 +77,11 @@ class Verdict:
         return b""
 
     def waited(self, ranks: Sequence[int], text: str) -> None:
-        """Ranks have waited for too long, for what ``text`` says, and cannot say so themselves."""
+        """Ranks have waited too long, as ``text`` says, and cannot report it themselves."""
         self._groups["wait", 1, text] = Group("wait", 1, text, list(ranks))
 
     def remarks(self, read: Callable[[str], list[Death] | None]) -> Callable[[bytes], bytes]:
-        """A handler for stretches of launcher's prose, which ``read`` understands or not."""
+        """A handler for blocks of a launcher's output, which ``read`` parses if it can."""
 
         def handle(data: bytes) -> bytes:
             deaths = read(data.decode("utf-8", "replace"))
@@ -93,7 +93,7 @@ class Verdict:
         return handle
 
     def _identified(self, death: Death) -> Death:
-        """``death`` with its rank, from what the ranks have said of themselves at the start."""
+        """``death`` with its rank, by what the ranks have reported at the start."""
         if death.rank is not None:
             return death
         here = sorted(
@@ -146,9 +146,9 @@ class Verdict:
         return 128 - returned if returned < 0 else returned
 
     def _culprit(self) -> Death | None:
-        """The most certain death, and the first of those; or who left with code 0 in the midst of it all.
+        """The most certain death, and the first of those; or a rank that left with code 0 before the others.
 
-        Of such a rank a launcher knows nothing but that it is gone, and kills the others.
+        A launcher knows of such a rank only that it has ended, and kills the others.
         """
 
         def order(death: Death) -> tuple[int, int]:

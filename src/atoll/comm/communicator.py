@@ -1,13 +1,11 @@
-"""What every kind of communicator can do: messages between ranks, and collectives.
+"""The interface of communicators: messages between ranks, and collectives.
 
-The interface is non-blocking at heart. A call that starts with ``i`` posts an operation
-and hands back a :class:`Request`; everything that waits goes through one method,
-:meth:`Communicator.wait_some`, which each kind implements in its own way (nothing to wait
-for, polling MPI, handing the processor to another simulated rank). A request knows what it
-is: the operation, the peer, the tag, and ``what`` the caller said it is for, so that a wait
-that takes too long can say who waits for whom, and for what.
+The interface is non-blocking. A call that starts with ``i`` posts an operation and returns a :class:`Request`. Every
+wait uses :meth:`Communicator.wait_some`, which each kind implements in its own way (no wait, polling MPI, or handing
+the turn to another simulated rank). A request knows its operation, its peer, its tag, and ``what`` the caller needs it
+for, so that a long wait can report them.
 
-Rules that hold for every kind:
+Rules for every kind:
 
 * Messages between the same two ranks with the same tag arrive in the order they were sent.
   There is no receiving from "anybody": which message a receive takes never depends on time.
@@ -65,7 +63,9 @@ class Request(ABC):
 
     __slots__ = ("communicator", "operation", "peer", "refused", "tag", "what")
     refused: bool | None
-    """Set to ``False``, it lets a message of no bytes say that the sender has nothing to give."""
+    """``False`` accepts an empty message, by which the sender reports a failure; it then becomes ``True``. With
+    ``None`` such a message is an error.
+    """
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Request(ABC):
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Whether the operation is known to be complete; looks at nothing."""
+        """Whether the operation is known to be complete; does not test it."""
 
     @property
     @abstractmethod
@@ -94,7 +94,7 @@ class Request(ABC):
 
     @abstractmethod
     def test(self) -> bool:
-        """Let messages move, then say whether the operation is complete. Never blocks."""
+        """Let messages progress, and return whether the operation is complete. Never blocks."""
 
     def wait(self, timeout: float | None = None) -> Any:
         """Return the result once the operation is complete.
@@ -107,7 +107,7 @@ class Request(ABC):
         return self.result
 
     def describe(self) -> str:
-        """The operation in words: ``receive from rank 2, tag 7 (halo of u)``."""
+        """The operation as text: ``receive from rank 2, tag 7 (halo of u)``."""
         words = {"send": "send to", "receive": "receive from"}.get(self.operation, self.operation)
         if self.peer is not None:
             words += f" rank {self.peer}"
@@ -124,7 +124,7 @@ class Prepared(Protocol):
 
     @property
     def requests(self) -> Sequence[Request]:
-        """Each of them by itself, for a wait that takes long."""
+        """The single requests, for the report of a long wait."""
 
     def start(self) -> None:
         """Begin all; to be called when all are done."""
@@ -134,9 +134,9 @@ class Prepared(Protocol):
 
 
 class Rows:
-    """Memory for gathering a few bytes of every rank, again and again: ``row`` is this rank's.
+    """Memory for repeated gathers of a few bytes of every rank: ``row`` is this rank's.
 
-    It may be shared: fill the row just before, and read the rows right after.
+    The memory may be shared: fill the row just before the gather, and read the rows right after.
     """
 
     __slots__ = ("communicator", "row", "rows")
@@ -159,7 +159,7 @@ def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
 
 
 def check_array(array: Array, *, receiving: bool) -> None:
-    """Refuse what cannot travel: anything but an ndarray of plain, fixed-size elements."""
+    """Reject what cannot be sent: anything but an ndarray of plain, fixed-size elements."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a message is a NumPy array, not {type(array).__name__}")
     dtype = array.dtype
@@ -176,7 +176,7 @@ class Communicator(ABC):
     """A group of ranks that can exchange messages, seen from one of them."""
 
     kind: str = "abstract"
-    """In words, which kind this is."""
+    """The name of this kind."""
 
     rank: int
     size: int
@@ -224,7 +224,7 @@ class Communicator(ABC):
         tag: int = 0,
         what: str = "",
     ) -> None:
-        """Send to and receive from several peers at once, one array each; wait for all."""
+        """Send to and receive from several peers, one array each; wait for all."""
         requests = [self.irecv(array, peer, tag, what) for peer, array in receives.items()]
         requests += [self.isend(array, peer, tag, what) for peer, array in sends.items()]
         self.wait_all(requests)
@@ -304,7 +304,7 @@ class Communicator(ABC):
         return result
 
     def rows(self, nbytes: int) -> Rows:
-        """Memory for gathering a few bytes of every rank. Ranks ask for the same sizes in the same order."""
+        """Memory to gather a few bytes of every rank. All ranks request the same sizes in the same order."""
         return Rows(self, nbytes)
 
     def alltoall(self, array: Array, what: str = "") -> Array:
@@ -338,16 +338,16 @@ class Communicator(ABC):
         """Value ``p`` goes to rank ``p``; value ``p`` of the result came from rank ``p``."""
 
     def find_difference(self) -> str:
-        """Where the logs of the ranks part, in words, asking the others; else nothing."""
+        """Where the logs of the ranks differ, as text, after asking the other ranks; empty if they agree."""
         return ""
 
     # Groups -------------------------------------------------------------------------------
 
     @abstractmethod
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
-        """The ranks that give the same ``color``, ordered by ``key`` and then by rank.
+        """The ranks that pass the same ``color``, ordered by ``key`` and then by rank.
 
-        Collective over all ranks. Who gives ``None`` belongs to no group, and gets ``None``.
+        Collective over all ranks. A rank that passes ``None`` belongs to no group and gets ``None``.
         """
 
     @abstractmethod
@@ -363,7 +363,7 @@ class Communicator(ABC):
 
     @abstractmethod
     def free(self) -> None:
-        """Give the communicator back, collectively. Nothing does that by itself."""
+        """Free the communicator, collectively. It is never freed automatically."""
 
     @abstractmethod
     def abort(self, code: int = 1, message: str = "") -> None:
@@ -384,7 +384,7 @@ class Communicator(ABC):
             )
 
     def checked_ranks(self, ranks: Sequence[int]) -> tuple[int, ...]:
-        """``ranks`` as a tuple of different ranks that are there, or a refusal."""
+        """``ranks`` as a tuple of distinct valid ranks, or an error."""
         chosen = tuple(int(rank) for rank in ranks)
         for rank in chosen:
             self.check_peer(rank)

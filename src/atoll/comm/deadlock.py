@@ -1,12 +1,12 @@
-"""The watch: ranks that wait for long find out whether the others are still on the same way.
+"""The deadlock monitor: ranks that wait for long compare their logs.
 
-A rank whose wait takes longer than ``config.wait_check`` seconds sends the record of its log to
-those that it waits for, again after twice the time each time, and reads what has come for it. Who
-reads a record answers it with his own and compares the two. A rank that has come to its end stays,
-and goes on answering, until all have come to theirs. So ranks that have parted, with one of them
-waiting, find the place where they did within about two checks. Whoever finds it tells all.
+A rank that waits for more than ``config.wait_check`` seconds sends the record of its log to the ranks that it waits
+for, again after twice that time, and so on, and reads the notes that have arrived. A rank that reads a record replies
+with its own and compares the two. A rank that has finished its program stays and replies until all ranks have finished.
+So if ranks diverge and one of them waits, they find the first difference within about two checks, and the rank that
+finds it notifies all.
 
-Nothing here is sent while nobody waits, and nothing is posted: notes are looked for when a rank waits.
+While no rank waits, the monitor sends nothing. It posts no receives: a waiting rank probes for notes.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class DeadlockMonitor:
         """The step of the last question, checks since then, and checks until the next."""
         self._curious: set[int] = set()
         self._ended: dict[int, int] = {}
-        """Who has come to his end: for how many checks that has been known."""
+        """The ranks that have finished: for how many checks that has been known."""
         self._ways: dict[int, str] = {}
-        """How they have, in words."""
+        """How they have finished, as text."""
         self._heard: dict[int, int] = {}
         """At which step of this rank the others were heard of last."""
         self._rounds: set[int] = set()
@@ -112,7 +112,7 @@ class DeadlockMonitor:
             since, interval = 0, min(_LONGEST, 2 * interval)
         self._asked = mine.log.number, since, interval
         self.listen()
-        # What a rank sent before its end has had the time to arrive.
+        # A message that the rank sent before it finished has had the time to arrive.
         gone = {peer for peer, checks in self._ended.items() if checks > 1}
         for request in requests:
             if request.peer in gone and not request.test():
@@ -166,7 +166,7 @@ class DeadlockMonitor:
                 raise log.part(verdict)
 
     def find(self) -> str:
-        """Something came that does not belong to this step: ask where the ranks have parted."""
+        """A message of another step has arrived: ask where the ranks have diverged."""
         for peer in sorted(self._some() - {self._communicator.rank}):
             self._tell(peer, self._communicator.log.record())
         until = time.monotonic() + 5 * config.wait_check
@@ -179,10 +179,10 @@ class DeadlockMonitor:
         return ""
 
     def leave(self, others: Sequence[DeadlockMonitor], how: str) -> None:
-        """The end of this rank's program, come to as ``how`` says: answer until all have come to theirs.
+        """Finish this rank's program, as ``how`` says: reply to other ranks until all have finished.
 
-        ``others`` are the watches of its other communicators. MPI's own end waits for all as
-        well, but would leave whoever still waits for this rank without a word.
+        ``others`` are the monitors of its other communicators. MPI's own finalization waits for all ranks as well, but
+        does not reply to a rank that waits for this one.
         """
         for watch in (self, *others):
             log = watch._communicator.log
@@ -197,7 +197,7 @@ class DeadlockMonitor:
             while distance not in self._rounds:
                 for watch in (self, *others):
                     watch.listen()
-                if distance == 1 and pause >= 5e-3:  # somebody is next to who has not come
+                if distance == 1 and pause >= 5e-3:  # a neighbour of each missing rank has arrived
                     self._look_after(late_ranks)
                 time.sleep(pause)
                 pause = min(5e-3, 1.5 * pause)
@@ -206,7 +206,7 @@ class DeadlockMonitor:
             self._sweep()
 
     def _look_after(self, late_ranks: LateRanks) -> None:
-        """Say in time whom this rank waits for at its end; an error when that has taken too long."""
+        """Report the ranks that this rank waits for at its end; raise an error after the limit."""
         rank, members = self._communicator.rank, self._communicator.members
         said = late_ranks.look(member for member in members if member != members[rank])
         if said is not None:

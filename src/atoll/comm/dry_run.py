@@ -1,15 +1,14 @@
-"""One rank of a world that is not there: it can plan, but not communicate.
+"""Dry runs: one rank of a world that does not exist, which can plan but not communicate.
 
-What a rank does follows from the program and from layouts, so a process by itself can work out
-the plan of any rank among any number: for a look at what a large run would move, before it
-is started.
+A rank's actions follow from the program and from layouts, so a single process can compute the plan of any rank among
+any number, and show what a large run would send before it starts.
 
     with dry_run_world(17, 2048):
         u = np.zeros((100_000, 100_000))
         ...
         print(np.explain(u))
 
-Memory is only taken for this rank's own share, and only once something is evaluated.
+Memory is allocated for this rank's share only, and only on evaluation.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class DryRunCommunicator(SingleCommunicator):
         self._refuse(operation, what)
 
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
-        """What ranks agree on by objects they agree on here: the others say the same."""
+        """All ranks of a dry run agree on this rank's value."""
         return [value] * self.size
 
     def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any]:

@@ -1,4 +1,4 @@
-"""Collectives that verify, with the data they carry, that all ranks are at the same step of the program."""
+"""Verified collectives: with the data, ranks compare that they are at the same step of the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..errors import (
 from .communicator import Array, Communicator
 
 IN_FRONT = 1 << 16
-"""Up to how many bytes of data the hash travels in front of them; else it goes ahead."""
+"""Up to this many bytes of data, the hash is sent in front of them; otherwise it is compared before."""
 
 _names: dict[str, int] = {}
 
@@ -53,10 +53,10 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
 
 
 class Gathering:
-    """A gathering of a few values of every rank, done again and again as a part of one step.
+    """A repeated gather of a few values of every rank, as a part of one step.
 
-    ``given`` are arrays for this rank's values, of the forms that were asked for, and ``found`` those of all
-    ranks, along a leading axis. The memory may be shared: fill and read all of it at once.
+    ``given`` are arrays of the requested forms for this rank's values, and ``found`` those of all ranks along a leading
+    axis. The memory may be shared: fill and read all of it at once.
     """
 
     __slots__ = ("_communicator", "_mark", "_marks", "_rows", "found", "given")
@@ -81,7 +81,7 @@ class Gathering:
             self.found.append(as_strided(found, (len(found), *shape), strides))
 
     def run(self, what: str) -> None:
-        """Bring every rank's values together; in step, as the last step of the log says."""
+        """Gather every rank's values, verified by the last step of the log."""
         communicator = self._communicator
         mark = self._mark[0] = communicator.log.hash
         try:
@@ -160,7 +160,7 @@ def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str
 
 def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
     log = _step(communicator, operation, what, detail)
-    if communicator.kind != "dry run":  # ranks that are not there say the same
+    if communicator.kind != "dry run":  # other ranks of a dry run give the same value
         _ahead(communicator, log, what)
 
 
@@ -176,7 +176,7 @@ def total(communicator: Communicator, facts: Array, what: str) -> Array:
 
 
 def _bytes(rows: Array) -> Array:
-    """The elements of contiguous rows as bytes, whatever the dtype."""
+    """The elements of contiguous rows as bytes, for any dtype."""
     count, length = rows.shape
     nbytes = length * rows.itemsize
     return rows.view(np.uint8) if nbytes else np.empty((count, 0), np.uint8)
@@ -190,7 +190,7 @@ def _row(log: StepLog, array: Array) -> Array:
 
 
 def _ahead(communicator: Communicator, log: StepLog, what: str) -> None:
-    """Compare before much data moves."""
+    """Compare the hashes before sending much data."""
     row = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
     _compare(communicator, log, carried(communicator, lambda: communicator.allgather(row, what)))
 
@@ -211,7 +211,7 @@ def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
 
 
 def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:
-    """A transfer failed: raise where the ranks have parted, if they have; else the error itself."""
+    """Handle a failed transfer: raise the divergence of the ranks if they have diverged, else the error itself."""
     if isinstance(error, DivergenceError | RankFailedError | WaitTimeoutError | DeadlockError):
         raise error
     found = communicator.find_difference()
@@ -221,7 +221,7 @@ def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:
 
 
 def tell(communicator: Communicator, why: str) -> NoReturn:
-    """Raise the error of ranks that have parted, with both lines as far as they can be found."""
+    """Raise the error of ranks that have diverged, with both lines if they can be determined."""
     log = communicator.log
     raise log.part(
         communicator.find_difference()

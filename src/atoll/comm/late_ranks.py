@@ -1,9 +1,9 @@
-"""Ranks that have not come to their end, seen by those that have: how long they have been waited for.
+"""Late ranks: how long finished ranks have waited for the others.
 
-Nobody can tell an endless loop from work that takes long. But who computes with others makes steps, which can
-be seen (see ``whereabouts``). So a word is said after ``config.wait_report`` seconds, with the lines, and again each
-time that the wait has doubled. The end comes once no rank has made a step for ``config.wait_abort`` seconds. Ranks of
-other hosts cannot be seen; who waits for one of them waits on.
+An endless loop cannot be told from a long computation, but a rank that computes with others makes steps, which the
+other ranks of its host can read (``context.remote_stacks``). The wait is reported after ``config.wait_report`` seconds,
+with the lines, and again each time it has doubled. It ends with an error once no rank has made a step for
+``config.wait_abort`` seconds. Steps of ranks on other hosts cannot be read, so a wait for them has no limit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..config import config
 from ..context import remote_stacks
 
 LOOKS = 8
-"""How often the steps are looked at within the shorter of both limits."""
+"""How often the steps are read within the shorter of both limits."""
 
 
 class LateRanks:
@@ -29,9 +29,9 @@ class LateRanks:
         self._steps: list[int | None] = []
 
     def look(self, ranks: Iterable[int], ends: bool = True) -> tuple[str, bool] | None:
-        """What is to be said now of the wait for these ranks of the job, if anything; whether it is over.
+        """The report that is due now on the wait for these ranks, if any, and whether the wait is over.
 
-        Unless it ``ends`` never, because nobody needs them.
+        If ``ends`` is false, the wait is never over, because no rank depends on its end.
         """
         now = time.monotonic()
         if now < self._next_look:

@@ -1,10 +1,9 @@
-"""Who started this process: recognised from the environment, without importing MPI.
+"""Detects from the environment, without importing MPI, how this process was started.
 
-Every launcher leaves a rank and, mostly, a number of processes in the environment of what
-it starts. The environment is inherited, though, by everything that a rank starts in turn,
-and such a grandchild is no rank. Two facts tell them apart: Hydra's socket to its ranks
-(``PMI_FD``) is closed in a grandchild, and a rank writes its process number into
-``ATOLL_RUN_PROCESS`` before it can start anything (see :func:`claim`).
+Every launcher puts a rank and usually a number of processes into the environment of its processes. Processes that a
+rank starts inherit the environment, but are not ranks. Two facts tell them apart: Hydra's socket to its ranks
+(``PMI_FD``) is closed in them, and a rank writes its process number into ``ATOLL_RUN_PROCESS`` before it starts any
+process (see :func:`claim`).
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ ending: list[bool] = []
 """Not empty once this process ends because of a failure."""
 
 leaving: list[Callable[[str], None]] = []
-"""What a rank does at its orderly end, before it leaves the others; it is told how it leaves, in words."""
+"""Called at the orderly end of this rank with a text that says how it ends."""
 
 failing: list[Callable[[BaseException], object]] = []
-"""What ends all ranks because of an error in the last functions of this one, which nobody else would see."""
+"""Ends all ranks because of an error in the exit functions of this one, which no other rank would notice."""
 
 listeners: list[Callable[[bytes], None]] = []
-"""Who is told how far this rank is: ``atoll run``, if it is on this host."""
+"""Called with the progress of this rank: ``atoll run``, if it is on this host."""
 
 STARTING, TOGETHER, ORDERLY = b"s", b"t", b"."
 """This rank waits for MPI to start; it can reach the others; its end is no accident."""
 
 HOW = "has come to its end"
-"""How a rank leaves that comes to the end of its program, or exits with code 0."""
+"""How a rank ends that reaches the end of its program, or exits with code 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a launcher started this process. ``None`` where the launcher does not say."""
+    """How a launcher started this process. ``None`` where the launcher does not report a value."""
 
     launcher: str
     rank: int
@@ -59,13 +58,13 @@ _MISMATCH = (
 
 
 def tell(sign: bytes) -> None:
-    """Say how far this rank is to whoever listens."""
+    """Report the progress of this rank to the listeners."""
     for listener in listeners:
         listener(sign)
 
 
 def _integer(environ: Mapping[str, str], *names: str) -> int | None:
-    """The first of the variables that is there and a whole number."""
+    """The first of the variables that is set to an integer."""
     for name in names:
         text = environ.get(name, "")
         if text.isascii() and text.isdigit():
@@ -89,7 +88,7 @@ def _slurm_tasks_per_node(environ: Mapping[str, str]) -> int | None:
 
 
 def _hydra(environ: Mapping[str, str]) -> Launch | None:
-    """MPICH's mpiexec and its kin, which may themselves have been started by srun."""
+    """MPICH's mpiexec and its derivatives, which srun may have started."""
     known = "HYDI_CONTROL_FD" in environ or "MPI_LOCALNRANKS" in environ
     launch = _pmi(environ) if known else None
     return launch and replace(launch, launcher="mpiexec (Hydra)")

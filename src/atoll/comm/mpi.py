@@ -1,16 +1,14 @@
-"""Ranks that are MPI processes, by mpi4py. The only module that imports it.
+"""MPI processes as ranks, by mpi4py. The only module that imports it.
 
-atoll talks on a duplicate of the communicator it is given, so its messages and those of the
-program never meet. Everything is posted non-blocking, and every wait is a loop of tests (see
-``waiting``): a blocking MPI call could neither be interrupted nor be limited in time.
+atoll communicates on a duplicate of the communicator that it is given, so its messages and those of the program are
+separate. All operations are non-blocking, and every wait is a loop of tests (see ``waiting``), because a blocking MPI
+call can be neither interrupted nor limited in time.
 
-How arrays are told to MPI, and which of its operations do what NumPy's ufuncs do, is settled
-in ``mpi_data``; where there is none, all contributions are gathered and reduced here. What was
-posted and is not done yet is in ``mpi_requests``.
+``mpi_data`` chooses datatypes, and the MPI operations that do what NumPy's ufuncs do; without one, all contributions
+are gathered and reduced here. ``mpi_requests`` has the pending operations.
 
-Nothing collective happens when an object is collected, for ranks collect at different times.
-What a pending operation needs is kept alive until MPI is done with it, even if its request
-was dropped or its wait was interrupted.
+Nothing collective happens when an object is collected, because ranks collect garbage at different times. What a pending
+operation needs stays alive until MPI is done with it, even if its request was dropped or its wait was interrupted.
 """
 
 from __future__ import annotations
@@ -75,9 +73,9 @@ class MpiCommunicator(ObjectsByMpi):
         self.rank = own.rank
         self.size = own.size
         self.traffic = traffic
-        # The highest tag is ours: it announces who makes a group together.
+        # The highest tag is reserved: it announces the members of a new group.
         self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
-        # The one below tells the others about the log.
+        # The one below is for notes about the log.
         self._log_tag = self._own_tag - 1
         # The next tag is for persistent buffers, which carry the step they belong to.
         self._persistent_tag = self._own_tag - 2
@@ -242,7 +240,7 @@ class MpiCommunicator(ObjectsByMpi):
         return finished
 
     def abandon(self, handle_and_memory: Any) -> None:
-        """Keep the memory of an operation that nobody waits for any more."""
+        """Keep the memory of an operation that no caller waits for any more."""
         self._abandoned.append(handle_and_memory)
 
     def _sweep(self) -> None:
@@ -287,7 +285,7 @@ class MpiCommunicator(ObjectsByMpi):
         if small is None:
             return super().allreduce(array, op, what)
         if small.active:
-            # An earlier wait for it was interrupted; the others end it before this one.
+            # An earlier wait for it was interrupted; the other ranks complete it before this one.
             self._wait_small(small, f"allreduce({op})", what)
         small.given[...] = array if array.ndim == 1 else array.ravel()
         small.handle.Start()
@@ -494,7 +492,7 @@ def world_communicator() -> MpiCommunicator:
 
 
 def _end_together(communicator: MpiCommunicator) -> None:
-    """Let no rank of the job leave before all have come to their end, from the moment on in which all can reach all."""
+    """Let no rank of the job exit before all have finished, once all can communicate."""
     process = os.getpid()
 
     def leave(how: str = launcher.HOW) -> None:
@@ -518,7 +516,7 @@ def _end_together(communicator: MpiCommunicator) -> None:
     ) -> None:
         leave(how)
         if for_good:
-            # Hydra may kill those who are still ending MPI once another process, which has ended it, is gone.
+            # Hydra may kill ranks that are still finalizing MPI once another process, which has finalized it, exits.
             launcher.tell(launcher.ORDERLY)
         if not MPI.Is_finalized():
             finalize()
@@ -526,7 +524,7 @@ def _end_together(communicator: MpiCommunicator) -> None:
     launcher.tell(launcher.TOGETHER)
     atexit.register(leave)
     launcher.leaving.append(partial(leave_at_once, for_good=True))
-    # Who ends MPI itself answers no more, so others would wait at their end for ever.
+    # A rank that finalizes MPI no longer replies, so others would wait at their end for ever.
     MPI.Finalize = leave_at_once
 
 

@@ -1,10 +1,8 @@
-"""How arrays are told to MPI: memory, count and datatype, and the operation of a reduction.
+"""Describes arrays to MPI: memory, count and datatype, and the operation of a reduction.
 
-All data travels as bytes, whatever its dtype: a contiguous array as it lies there, one that
-consists of long runs by a derived datatype, built once per shape and strides, and any other
-through a packed copy, for NumPy gathers scattered elements faster than MPI does. Reductions
-use MPI's operations where these do what NumPy's ufunc does, and otherwise a few of our own
-that call the ufunc.
+All data is sent as bytes: a contiguous array directly, one of long runs by a derived datatype, built once per shape and
+strides, and any other through a packed copy, because NumPy gathers scattered elements faster than MPI. Reductions use
+MPI's operations where these do what NumPy's ufunc does, and otherwise user-defined ones that call the ufunc.
 
 The module mpi4py.MPI is an argument here: only ``mpi`` imports it.
 """
@@ -25,7 +23,7 @@ Message = tuple[Any, int, Any]
 Native = tuple[Any, Any]
 
 LONG_RUN = 2048
-"""From this many contiguous bytes on, MPI walks strides faster than NumPy packs them."""
+"""From this many contiguous bytes on, MPI traverses strides faster than NumPy packs them."""
 
 
 def _free(datatype: Any) -> None:
@@ -34,7 +32,7 @@ def _free(datatype: Any) -> None:
 
 
 class Datatypes:
-    """The datatypes of messages. Counts above ``large`` travel as one large datatype."""
+    """The datatypes of messages. Counts above ``large`` use one large datatype."""
 
     def __init__(self, mpi: Any, large: int = 2**31 - 1) -> None:
         self.mpi = mpi
@@ -43,7 +41,7 @@ class Datatypes:
         self._made: Recent[tuple[Any, ...], Any] = Recent("datatypes", "caches_full", _free)
 
     def message(self, array: Array) -> Message:
-        """The elements of ``array`` in C order, as MPI wants them told."""
+        """The elements of ``array`` in C order, as MPI's buffer specification."""
         if array.flags.c_contiguous:
             nbytes = array.nbytes
             if nbytes <= self.large and array.dtype.char in PLAIN:
@@ -66,7 +64,7 @@ class Datatypes:
         return (memory, 1, self._many_bytes(nbytes))
 
     def receivable(self, array: Array) -> Array:
-        """``array`` if MPI can fill it as it lies there, or else a packed one to unpack."""
+        """``array`` if MPI can write into it directly, or else a packed array to unpack."""
         if array.flags.c_contiguous:
             return array
         datatype = self._strided(array.itemsize, array.shape, array.strides)
@@ -95,7 +93,7 @@ class Datatypes:
         return self._remembered((nbytes,), make)
 
     def _strided(self, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """The datatype that walks these strides, or ``None`` where packing is faster."""
+        """The datatype of these strides, or ``None`` where packing is faster."""
 
         def make() -> Any:
             axes = [(n, stride) for n, stride in zip(shape, strides) if n > 1]
@@ -136,7 +134,7 @@ class Operations:
         self._operations = {"b": boolean, "i": integer, "u": integer, "f": inexact, "c": inexact}
         self._found: dict[tuple[str, np.dtype[Any]], Native | None] = {}
         self.known = self._found.get
-        """The same as :meth:`find`, but ``None`` for what nobody has looked for yet."""
+        """The same as :meth:`find`, but ``None`` for entries that do not exist yet."""
 
     def find(self, op: str, dtype: np.dtype[Any]) -> Native | None:
         """The datatype and the operation, or ``None`` if MPI has none like NumPy's."""
@@ -169,7 +167,7 @@ class Operations:
 
 
 def words_of(error: Any) -> str:
-    """What MPI says, without the trace of its own functions that MPICH appends."""
+    """MPI's error text, without the trace of its functions that MPICH appends."""
     text: str = error.Get_error_string()
     return text.partition(", error stack")[0]
 

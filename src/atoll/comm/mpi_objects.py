@@ -1,7 +1,7 @@
 """Python objects between MPI processes: pickled, and sent as bytes.
 
-Their lengths are not known beforehand. Short ones travel in a slot of fixed length, together with it; longer
-ones follow in a second operation. mpi4py's handles are used here, but ``mpi`` alone imports it.
+Their lengths are not known in advance. Short ones are sent in a slot of fixed length, together with the length; longer
+ones follow in a second operation. This module uses mpi4py's handles, but only ``mpi`` imports it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""MPI's persistent collectives: set up once, and started again and again.
+"""MPI's persistent collectives, set up once and started repeatedly.
 
-Setting up an operation takes longer than a small message does. What is here works on the memory that it was
-set up for; whoever uses it copies in and out. mpi4py's module is handed in, since ``mpi`` alone imports it.
+Setting up an operation takes longer than a small message. Each operation works on its own memory, and the caller copies
+in and out. mpi4py's module is an argument, because only ``mpi`` imports it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .communicator import Array, Communicator, Rows
 
 
 class SmallReduction:
-    """A reduction of a few elements; an operation of MPI 4, which Open MPI has had before."""
+    """A reduction of a few elements; an operation of MPI 4, which Open MPI had earlier as an extension."""
 
     __slots__ = ("active", "given", "handle", "result")
 
@@ -49,7 +49,7 @@ class SmallRows(Rows):
 
     def gather(self, what: str) -> None:
         if self.active:
-            # An earlier wait for it was interrupted; the others end it before this one.
+            # An earlier wait for it was interrupted; the other ranks complete it before this one.
             row = self.row.copy()
             self.wait(self, "allgather", what)
             self.row[...] = row

@@ -1,6 +1,6 @@
-"""What was asked of MPI and is perhaps not done yet: requests, and messages that it keeps set up.
+"""Pending MPI operations: requests, and persistent messages.
 
-``mpi`` alone imports mpi4py. It is here the ``library`` of the communicator.
+Only ``mpi`` imports mpi4py; here it is the ``library`` of the communicator.
 """
 
 from __future__ import annotations

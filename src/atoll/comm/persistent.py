@@ -17,7 +17,7 @@ from .communicator import Array, Communicator, Prepared, Request
 from .in_step import tell
 
 HEAD = 64
-"""The bytes in front of the data: the hash of the log, and room that keeps the data aligned."""
+"""The bytes in front of the data: the hash of the log, and padding that aligns the data."""
 
 
 class PersistentBuffer:
@@ -54,7 +54,7 @@ class PersistentBuffers:
         """Whether a run has started them and has not finished."""
 
     def ready(self) -> None:
-        """End the requests that a failed run has left under way, before the buffers are used again."""
+        """End the requests that a failed run has left pending, before the buffers are used again."""
         self._communicator.wait_all(self._requests)
         self.under_way = False
 

@@ -1,4 +1,4 @@
-"""What a reduction over ranks means: the NumPy ufunc behind each operation's name."""
+"""Reductions over ranks: the NumPy ufunc of each operation's name."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def combine(contributions: Sequence[NDArray[Any]], op: str) -> NDArray[Any]:
     """The reduction of all contributions in rank order, in the dtype they have."""
     ufunc = UFUNCS[op]
     first = contributions[0]
-    with np.errstate(all="ignore"):  # as MPI does it, without a word
+    with np.errstate(all="ignore"):  # silent, as MPI is
         total = reduce(ufunc, contributions[1:], first)
     return first.copy() if total is first else np.asarray(total, dtype=first.dtype)

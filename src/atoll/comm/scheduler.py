@@ -1,19 +1,16 @@
-"""Simulated ranks take turns: one runs at a time, and time is simulated as well.
+"""Simulated ranks take turns: one runs at a time, and time is simulated.
 
-Every rank is a thread, but only the one that holds the turn runs; it gives the turn up when
-it has to wait, or when it looks for a message in vain. So a simulation gives the same result
-each time, a seed picks among the orders that MPI would allow, and a deadlock is plain to see:
-nobody can take the turn.
+Every rank is a thread, but only the thread that has the turn runs. It passes the turn on when it must wait, or when it
+finds no message. A simulation therefore gives the same result each time, a seed picks among the orders that MPI allows,
+and a deadlock is obvious: no rank can take the turn.
 
-Each rank has a clock. It stands still while the rank computes, unless the rank says how long
-that would take (``advance``), and moves on while the rank waits: a message that is sent at
-``t`` arrives at ``t + latency``, and who waits for it goes on at the later of the arrival and
-its own time. The turn goes to the rank that can go on earliest. Nothing can therefore happen
-to a rank before the time it has reached, and what it sees at a time is what it would have
-seen. A rank that looks in vain twice without doing anything in between is taken to poll, and
-its clock moves to the next time at which anything can happen.
+Each rank has a clock. It stands still while the rank computes, unless the rank declares how long that would take
+(``advance``), and moves on while the rank waits: a message sent at ``t`` arrives at ``t + latency``, and the receiver
+continues at the later of the arrival and its own time. The turn goes to the rank that can continue earliest. So nothing
+happens to a rank before the time that it has reached. A rank that finds no message twice without other actions in
+between is polling, and its clock moves to the next time at which anything can happen.
 
-With real clocks, all of them are the clock on the wall, and latencies are waited for.
+With real clocks, time is real, and latencies are waited for.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ from .launcher import HOW
 
 
 class Dropped(BaseException):
-    """Unwinds the thread of a rank that was told to die."""
+    """Unwinds the thread of a rank that the simulation ends."""
 
 
 class SimulatedRequest(Request):
@@ -139,7 +136,7 @@ class Scheduler:
     # The turn -----------------------------------------------------------------------------
 
     def _enqueue(self, rank: Rank, wake: float) -> None:
-        """Let ``rank`` have the turn once everybody's time has come to ``wake``."""
+        """Let ``rank`` have the turn once all clocks have reached ``wake``."""
         self._tickets += 1
         rank.ticket = self._tickets
         rank.wake = wake
@@ -147,7 +144,7 @@ class Scheduler:
         heapq.heappush(self._queue, (wake, order, rank.ticket, rank))
 
     def _next(self) -> Rank | None:
-        """The rank whose turn it is, or ``None`` if nobody is left."""
+        """The rank that gets the turn, or ``None`` if no rank is left."""
         while self._live:
             while self._queue:
                 wake, _, ticket, rank = heapq.heappop(self._queue)
@@ -181,7 +178,7 @@ class Scheduler:
             raise error
 
     def end(self, rank: Rank, failure: BaseException | None) -> None:
-        """The thread of ``rank`` is over: tell those who depend on it, and pass on the turn."""
+        """The thread of ``rank`` is over: notify the ranks that depend on it, and pass on the turn."""
         rank.state = "ended"
         rank.failure = failure
         self._live -= 1
@@ -201,7 +198,7 @@ class Scheduler:
             following.gate.release()
 
     def fail(self, why: str, cause: BaseException | None) -> None:
-        """End all ranks: whoever waits, or communicates from now on, gets an error."""
+        """End all ranks: a rank that waits or communicates from now on gets an error."""
         if self._failed is None:
             self._failed = (why, cause)
         for rank in self.ranks:
@@ -223,7 +220,7 @@ class Scheduler:
         self._enqueue(rank, self.now(rank))
 
     def _report_deadlock(self) -> None:
-        """Everybody who is still there waits for ever: tell each of them who waits for what."""
+        """All remaining ranks wait for ever: report to each of them which rank waits for what."""
         waiting = [rank for rank in self.ranks if rank.state == "blocked"]
         lines = [f"rank {rank.number}: {describe_all(rank.waiting)}" for rank in waiting[:64]]
         if len(waiting) > 64:
@@ -246,7 +243,7 @@ class Scheduler:
             )
 
     def difference(self, context: int) -> str:
-        """Where the logs of the ranks on a communicator part, in words; else nothing."""
+        """Where the logs of the ranks on a communicator differ, as text; empty if they agree."""
         records = []
         for rank in self.ranks:
             log = rank.logs.get(context)
@@ -262,7 +259,7 @@ class Scheduler:
         return time.monotonic() - self._start if self.real else rank.clock
 
     def enter(self, rank: Rank) -> None:
-        """Called before anything a rank does: is it the rank, is it alive, may it go on?"""
+        """Called before each action of a rank: checks that it is the rank, alive, and may continue."""
         if rank.thread != threading.get_ident():
             raise WorldError(
                 f"the world of simulated rank {rank.number} belongs to that rank's thread; "
@@ -349,7 +346,7 @@ class Scheduler:
         return found
 
     def _withheld(self, rank: Rank) -> bool:
-        """With a seed, a look may come too early even for what has arrived, but not always."""
+        """With a seed, a probe may miss even a message that has arrived, but not always."""
         return self.random is not None and not rank.looked_in_vain and self.random.random() < 0.25
 
     def _time_of_next_look(self, rank: Rank, requests: Sequence[Request]) -> float:

@@ -1,15 +1,13 @@
 """Simulated ranks: threads of one process that exchange messages as MPI ranks do.
 
-``run(4, function)`` calls ``function()`` on four ranks, each of which sees a world of four,
-and returns the four results. Waiting, the order of messages, and the semantics of buffers
-are those of MPI. How the ranks take turns, and what time means, is told in ``scheduler``;
-this module holds the mail: a message that is sent is matched with the receive for it by
-(communicator, source, destination, tag) in order, and a collective is a table of
-contributions that is complete when the last rank has put in its own.
+``run(4, function)`` calls ``function()`` on four ranks, each in a world of four, and returns the four results. Waiting,
+the order of messages, and the semantics of buffers are those of MPI. ``scheduler`` describes turns and time; this
+module transfers the data. It matches a message with its receive by (communicator, source, destination, tag) in order. A
+collective is a table of contributions that is complete when the last rank has contributed.
 
-A send copies its data when it is posted, as MPI does with small messages. With
-``rendezvous=True`` it completes only when the receive is there, as MPI may do at any size: a
-program that relies on the first then ends in a deadlock, which is reported at once.
+A send copies its data when it is posted, as MPI does with small messages. With ``rendezvous=True`` it completes only
+when the receive is posted, as MPI may do at any size: a program that relies on buffered sends then deadlocks, which is
+reported at once.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ Latency = float | Callable[[int, int, int], float]
 
 
 class _Message:
-    """A message on its way, which has not met its receive yet."""
+    """A message that has not met its receive yet."""
 
     __slots__ = ("array", "arrival", "request", "sent")
 
@@ -72,14 +70,12 @@ class _Collective:
 class Simulation:
     """A number of ranks, and the network between them.
 
-    ``latency``: seconds from a send to its arrival, or a function of (source, destination,
-    bytes). ``clock="virtual"`` gives each rank a clock of its own that computing does not
-    move, only ``communicator.advance(seconds)`` and waiting do; ``"real"`` means the clock
-    on the wall. ``seed`` picks an order in which ranks run and messages become visible,
-    among those that MPI allows. ``rendezvous``: sends wait for their receives.
-    ``drop={rank: k}``: that rank dies at its k-th operation.
+    ``latency``: seconds from a send to its arrival, or a function of (source, destination, bytes). ``clock="virtual"``
+    gives each rank a clock that only ``communicator.advance(seconds)`` and waiting move; ``"real"`` is wall-clock time.
+    ``seed`` picks an order in which ranks run and messages become visible, among those that MPI allows. ``rendezvous``:
+    sends wait for their receives. ``drop={rank: k}``: that rank dies at its k-th operation.
 
-    After :meth:`run`, ``traffic`` and ``clocks`` tell by rank what was sent and what time it is.
+    After :meth:`run`, ``traffic`` and ``clocks`` have the messages and the time of each rank.
     """
 
     def __init__(
@@ -216,7 +212,7 @@ class Simulation:
             self._wanted.setdefault(key, deque()).append((request, array))
 
     def _arrival(self, source: int, dest: int, now: float, array: Array) -> float:
-        """When a message that leaves now arrives: never before an earlier one of the pair."""
+        """When a message sent now arrives: never before an earlier one of the pair."""
         arrival = now + self.travel_time(source, dest, array.nbytes)
         arrival = max(arrival, self._last_arrival.get((source, dest), 0.0))
         self._last_arrival[source, dest] = arrival
@@ -225,7 +221,7 @@ class Simulation:
     def _match(
         self, message: _Message, request: SimulatedRequest, target: Array, now: float
     ) -> None:
-        """A message has met its receive at ``now``: the data is there at the arrival."""
+        """A message has met its receive at ``now``: its data is available at the arrival."""
         arrival = message.arrival
         array = message.array
         if self.rendezvous:
@@ -252,7 +248,7 @@ class Simulation:
         return found
 
     def forget_collective(self, context: int, number: int) -> None:
-        """Everybody has arrived."""
+        """All ranks have arrived."""
         del self._collectives[context, number]
 
     def new_context(self) -> int:
@@ -365,10 +361,10 @@ class SimulatedCommunicator(Communicator):
         nbytes: int = 0,
         what: str = "",
     ) -> SimulatedRequest:
-        """Put in what this rank gives; complete whoever now has all that it needs.
+        """Contribute this rank's value, and complete the ranks that now have all that they need.
 
-        Without ``root`` everybody needs everybody. With it, everybody needs the root, or
-        the root everybody (``to_root``). ``finish`` turns what was given into the result.
+        Without ``root`` each rank needs all others. With it, each rank needs the root, or the root all others
+        (``to_root``). ``finish`` turns the contributions into the result.
         """
         request = self._request(operation, None, None, what)
         number = self._collectives
@@ -410,7 +406,7 @@ class SimulatedCommunicator(Communicator):
         to_root: bool,
         nbytes: int,
     ) -> None:
-        """Find out whose part of the collective is complete, now that this rank is there."""
+        """Complete the ranks that have all contributions, now that this rank has arrived."""
         everybody = None not in collective.requests
         times, requests = collective.times, collective.requests
         if root is None or self.simulation.rendezvous:

@@ -1,4 +1,4 @@
-"""One process alone: collectives are copies, and a message to oneself waits in a dictionary."""
+"""A single process: collectives are copies, and a message to itself waits in a dictionary."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SingleRequest(Request):
 
 
 class SingleCommunicator(Communicator):
-    """The communicator of a process that has nobody to talk to but itself."""
+    """The communicator of a single process."""
 
     kind = "one process"
     universe = "process"

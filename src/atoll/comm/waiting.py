@@ -1,13 +1,11 @@
-"""Patience: how a rank waits without wasting the processor, and without waiting for ever.
+"""How a rank waits, without wasting the processor and without waiting for ever.
 
-A wait is a loop that looks, and pauses when it has looked in vain. The first pauses are
-none, since most messages are there within microseconds; the next give the processor to
-whoever wants it, so that more ranks than cores still get on; later ones sleep, for a tenth
-of the time waited so far and at most a millisecond. No pause is long or blocks a signal, so
-Ctrl-C works, and so do the limits: after ``config.wait_report`` seconds a line on standard
-error says who waits for whom, again each time the wait has doubled; after
-``config.wait_abort`` seconds it is an error. Each ``config.wait_check`` seconds whoever
-waits may look whether the others are still on the same way.
+A wait is a loop that tests, and pauses if the test fails. The first pauses are empty, because most messages arrive
+within microseconds. The next give the processor to other processes, so that more ranks than cores make progress. Later
+ones sleep, for a tenth of the time waited so far and at most a millisecond. No pause is long or blocks a signal, so
+Ctrl-C works, and so do the limits: after ``config.wait_report`` seconds a line on standard error reports the wait,
+again each time it has doubled, and after ``config.wait_abort`` seconds it raises an error. Each ``config.wait_check``
+seconds the waiting rank may compare its log with the others.
 """
 
 from __future__ import annotations
@@ -30,16 +28,16 @@ def _spins() -> int:
 
 
 SPINS = _spins()
-"""How often to look before the first real pause."""
+"""How often to test before the first real pause."""
 
 YIELDS = 400
-"""How often to give way before the first sleep."""
+"""How often to yield before the first sleep."""
 
 LONGEST_SLEEP = 1e-3
 
 
 class Patience:
-    """The pauses of one wait. ``describe`` says in words what is waited for."""
+    """The pauses of one wait. ``describe`` returns what it waits for, as text."""
 
     __slots__ = (
         "_check",
@@ -115,7 +113,7 @@ class Patience:
 
 
 def give_way() -> None:
-    """Let another process have this core, if one wants it."""
+    """Yield this core to another process."""
     if hasattr(os, "sched_yield"):
         os.sched_yield()
     else:

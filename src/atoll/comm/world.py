@@ -1,14 +1,12 @@
-"""The current world: which ranks run the program together.
+"""The current world: the ranks that run the program together.
 
-There is one process-wide world, made when it is first asked for: all ranks of the job if a
-launcher started this process, otherwise this process alone. A context variable can put
-another one in its place: ``with world.group([0, 1]):`` for a block, ``atoll.use(comm)`` from
-here on, and the simulated ranks each have their own.
+There is one process-wide world, made at first use: all ranks of the job if a launcher started this process, otherwise
+this process alone. A context variable can replace it: ``with world.group([0, 1]):`` for a block, ``atoll.use(comm)``
+from then on, and each simulated rank has its own.
 
-Threads. Context variables do not cross into a thread that the program starts, so such a
-thread begins in the process-wide world, whatever the world of the thread that started it.
-The ranks of a world must call it in the same order, so one thread of a process communicates: another
-one gets a ``ThreadError`` for as long as the first is alive (see ``context.threads``).
+Threads. Context variables do not carry over to a thread that the program starts, so such a thread begins in the
+process-wide world. The ranks of a world must call it in the same order, so one thread of a process communicates:
+another one gets a ``ThreadError`` while the first is alive (see ``context.threads``).
 """
 
 from __future__ import annotations
@@ -35,10 +33,10 @@ from .single import SingleCommunicator
 
 
 class World:
-    """A group of ranks that run the program together, seen from one of them.
+    """A group of ranks that run the program together, as one of them sees it.
 
-    As a context manager it is the current world of what is created inside the block. Two
-    worlds are equal if messages in them travel on the same communicator.
+    As a context manager it is the current world inside the block. Two worlds are equal if they use the same
+    communicator.
     """
 
     __slots__ = ("__weakref__", "_former", "_positions", "communicator", "rank", "size")
@@ -60,9 +58,9 @@ class World:
         return self.communicator.comm
 
     def split(self, color: int | None, key: int = 0) -> World | None:
-        """The world of the ranks that give the same color, ordered by key, then by rank.
+        """The world of the ranks that pass the same color, ordered by key, then by rank.
 
-        All ranks call it. Who gives ``None`` belongs to none of them, and gets ``None``.
+        All ranks call it. A rank that passes ``None`` belongs to no group and gets ``None``.
         """
         self._all_come("world.split()")
         part = self.communicator.split(color, key)
@@ -82,7 +80,9 @@ class World:
         self._all_come("world.barrier()")
 
     def _all_come(self, what: str) -> None:
-        """Wait until every rank is here, by a step of the log; ranks that have parted may come to begin anew."""
+        """Wait until every rank has arrived, by a step of the log; ranks that have diverged may meet here to begin
+        anew.
+        """
         if self.communicator.log.parted:
             self.communicator.barrier(what)
         else:
@@ -96,7 +96,7 @@ class World:
         return self._by_member(other).get(other.communicator.members[rank])
 
     def translate(self, other: World) -> tuple[int | None, ...]:
-        """By rank of ``other``, the rank in this world, or ``None`` for who is not in it."""
+        """By rank of ``other``, the rank in this world, or ``None`` for ranks outside it."""
         return tuple(map(self._by_member(other).get, other.communicator.members))
 
     def _by_member(self, other: World) -> dict[int, int]:
@@ -173,17 +173,16 @@ _process_lock = threading.Lock()
 
 
 def current_world() -> World:
-    """The world in force here; made now if this is the first time anybody asks."""
+    """The current world; made at first use."""
     return _current.get() or _process_world or _make_process_world()
 
 
 def use(comm: Any) -> World:
     """Make the ranks of an mpi4py communicator the current world. Collective over ``comm``.
 
-    As a statement, ``atoll.use(comm)`` holds from here on in this context. As
-    ``with atoll.use(comm):`` it holds for the block, and the former world returns. The
-    communicator is duplicated once, so the program may go on using it; it is
-    ``atoll.world.comm`` while the world is current.
+    As a statement, ``atoll.use(comm)`` applies from then on in this context. As ``with atoll.use(comm):`` it applies to
+    the block. The communicator is duplicated once, so the program may continue to use it; it is ``atoll.world.comm``
+    while the world is current.
     """
     if isinstance(comm, World | CurrentWorld):
         return _UsedWorld(comm.communicator)
@@ -201,7 +200,7 @@ def _make_process_world() -> World:
 
 
 def _process_communicator() -> Communicator:
-    """The communicator of the whole job, as the launcher and ``config.mpi`` want it."""
+    """The communicator of the whole job, by the launcher and ``config.mpi``."""
     launch = launcher.detect()
     wanted = config.mpi
     if wanted == "off":
@@ -220,7 +219,7 @@ def _process_communicator() -> Communicator:
     try:
         communicator = _world_of_mpi()
     except CommunicationError:
-        raise  # MPI works, and says what ails it
+        raise  # MPI works, and reports the problem
     except (ImportError, RuntimeError) as error:
         raise _launch_error(launch, f"mpi4py does not work ({error})", absent=True) from error
     if launch is not None:
@@ -271,7 +270,7 @@ os.register_at_fork(after_in_child=_forget_after_fork)
 
 
 class CurrentWorld:
-    """``atoll.world``: stands for whatever world is current when it is used."""
+    """``atoll.world``: stands for the world that is current when it is used."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""What every layer may ask of a running program: call sites, threads, counts, and whether ranks are in step."""
+"""The context of a running program, for all layers: call sites, threads, counts, divergence."""

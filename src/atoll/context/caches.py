@@ -35,7 +35,7 @@ class Memo(dict[Key, Entry]):
         super().__setitem__(key, entry)
 
     def only(self, key: Key, entry: Entry) -> Entry:
-        """The entry of a key: this one, or what another thread has put in meanwhile."""
+        """The entry of a key: this one, or the one that another thread has stored meanwhile."""
         if len(self) >= getattr(policy.limits, self._limit) and key not in self:
             self.clear()
             statistics.add("caches_full")

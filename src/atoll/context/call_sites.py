@@ -54,9 +54,9 @@ _numbered: Memo[int, tuple[CodeType, int]] = Memo()
 
 
 def site_number(site: Site | None) -> int:
-    """A number for a place in the program: the same for what is compiled from the same line once more.
+    """A number for a call site: the same for code that is compiled from the same line again.
 
-    It is made of words alone, so that ranks find the same places alike whatever code each has dropped meanwhile.
+    It is computed from text, so that ranks find the same sites whatever code objects each has dropped.
     """
     if site is None:
         return 0

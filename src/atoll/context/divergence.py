@@ -1,16 +1,14 @@
-"""The log of a rank: what it has done together with the others, as one rolling hash.
+"""The log of a rank: its collective steps, as one rolling hash.
 
-Each event that ranks must reach alike (a window, an element that is read, a collective of array
-code) is a *step*. A step mixes the fingerprint of what happens, which is the same on all ranks that
-do the same, into a rolling hash, and notes the number of the step and the line of the program.
-That costs about a microsecond and no message.
+Each event that all ranks must reach (a window, an element that is read, a collective of array code) is a *step*. A step
+mixes the fingerprint of the event, which is the same on all ranks that do the same, into a rolling hash, and records
+the number of the step and the call site. That costs about a microsecond and no message.
 
-The hash travels with what is sent anyway. Messages between two ranks carry some of its bits in
-their tag, so that messages of different plans never meet; small collectives carry all of it in
-front of their data, and who finds another one than his own does not use the data. What
-never meets waits: a rank that waits for longer than ``config.wait_check`` seconds sends a
-:class:`Record` of its last steps to those that it waits for and reads theirs. The first number
-at which two records differ names the lines of both, and is a :class:`DivergenceError` on all.
+The hash accompanies other messages. Messages between two ranks carry some of its bits in their tag, so that messages of
+different plans never match. Small collectives carry all of it in front of their data, and a rank that receives another
+hash than its own does not use the data. A message that never matches makes a rank wait: after ``config.wait_check``
+seconds it sends a :class:`Record` of its last steps to the ranks that it waits for and reads theirs. The first number
+at which two records differ names the lines of both, and raises a :class:`DivergenceError` on all.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ KEPT = 1000
 """How many steps a rank remembers."""
 
 SHOWN = 100
-"""How many of them it tells the others."""
+"""How many of them it sends to other ranks."""
 
 PATCHES = 7
-"""The bits of a tag that tell the messages of one window apart."""
+"""The bits of a tag that distinguish the messages of one window."""
 
 HASH_MASK = (1 << 64) - 1
 
@@ -43,7 +41,7 @@ _ODD = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one rank tells the others of its log."""
+    """The part of a rank's log that it sends to other ranks."""
 
     rank: int
     number: int
@@ -51,7 +49,7 @@ class Record:
     steps: dict[int, tuple[int, str, str]] = field(repr=False)
     """The last ones: hash, what happened where, and what was computed there."""
     gone: str = ""
-    """How it has come to its end, in words, if it has."""
+    """How the rank has finished, as text, if it has."""
     answer: bool = False
     """Whether this answers another record."""
     verdict: str = ""
@@ -59,7 +57,7 @@ class Record:
 
     @property
     def last(self) -> str:
-        """What happened last, in words."""
+        """The last step, as text."""
         return self.steps[self.number][1] if self.number in self.steps else "nothing yet"
 
 
@@ -88,18 +86,18 @@ class StepLog:
 
     def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
         self._alone = alone
-        """Whether any thread may communicate: there is nobody else, or the rank is a thread itself."""
+        """Whether any thread may communicate: there are no other ranks, or the rank is a thread itself."""
         self.rank = rank
         self.number = 0
         self.pulse = remote_stacks.pulse()
-        """Where those who ask see that this rank makes steps."""
+        """The memory in which other processes read that this rank makes steps."""
         self.hash = 0
         self.gone = ""
-        """How this rank has come to its end, if it has."""
+        """How this rank has finished, if it has."""
         self.forked = False
-        """Whether this process is a fork of the rank, which takes part in nothing; ``parted`` says so."""
+        """Whether this process is a fork of the rank and may not communicate; ``parted`` has the reason."""
         self.parted = ""
-        """Where the ranks have parted, once that is known: from then on nothing is done together."""
+        """Where the ranks have diverged, once that is known: all later collective steps fail."""
         self.window: Any = None
         """What every rank will have and has yet to compute; see ``ops.windows``."""
         self.cuts: dict[int, Any] = {}
@@ -107,14 +105,14 @@ class StepLog:
         self.same: Any = None
         """By which ranks compare a number."""
         self.as_laid_out = False
-        """Whether arrays stay as they lie, however unevenly: the program has laid some out so, or has their memory."""
+        """Whether uneven arrays keep their layout: the program has chosen one, or has their memory."""
         self.windows = True
-        """Whether there are windows at all: a rank that is imagined can compute nothing."""
+        """Whether windows exist: a dry run evaluates nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1
         self._steps: deque[tuple[int, int, Site | None, str, object]] = deque(maxlen=KEPT)
 
     def step(self, fingerprint: int, what: str, more: object = "") -> None:
-        """Something that all ranks must do alike begins here; ``str(more)`` tells such steps of one line apart."""
+        """Begin a step that all ranks must take alike; ``str(more)`` distinguishes such steps of one line."""
         if self.parted:
             raise self._still_parted(what)
         if not self._alone:
@@ -136,12 +134,12 @@ class StepLog:
             )
 
     def part(self, verdict: str) -> DivergenceError:
-        """The error to raise where it is found that the ranks have parted. They stay parted."""
+        """The error to raise when ranks have diverged. All later collective steps raise it too."""
         self.parted = self.parted or verdict
         return DivergenceError(verdict)
 
     def check(self, what: str) -> None:
-        """Refuse what needs all ranks once they have parted."""
+        """Raise an error for a collective operation after a divergence."""
         if self.parted:
             raise self._still_parted(what)
 
@@ -162,7 +160,7 @@ class StepLog:
         )
 
     def settle(self) -> None:
-        """All ranks come here: compute what only some of them may have looked at."""
+        """Compute what only some ranks may have read. All ranks call it."""
         if self.window is not None and not self.parted:
             StepLog.close(self)
 
@@ -176,7 +174,7 @@ class StepLog:
         return _words(*self._steps[-1][2:4]) if self._steps else ""
 
     def record(self, *, answer: bool = False, verdict: str = "") -> Record:
-        """What to tell others."""
+        """The record to send to other ranks."""
         latest = list(self._steps)[-SHOWN:]
         steps = {
             number: (rolled, _words(site, what), str(more))
@@ -201,7 +199,7 @@ opened = _Opened()
 
 @contextmanager
 def asking_for(what: str) -> Iterator[None]:
-    """Let the log say ``what`` of the looks inside."""
+    """Name the evaluations inside ``what`` in the log."""
     before, opened.look = opened.look, what
     try:
         yield
@@ -226,7 +224,7 @@ CURE = (
 
 
 def difference(one: Record, other: Record) -> str:
-    """Where two ranks have parted, in words; nothing where both are on one way."""
+    """Where two ranks have diverged, as text; empty if they agree."""
     if one.rank > other.rank:
         one, other = other, one
     for number in sorted(one.steps.keys() & other.steps.keys()):

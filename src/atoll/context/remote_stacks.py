@@ -1,17 +1,16 @@
-"""Where the other ranks of this host are in their programs: asked of processes that do not listen.
+"""Remote stacks: the lines at which the other ranks of this host are, read from outside.
 
-A rank that loops for ever, sleeps, or computes in C reads no message, so nobody learns from it why it does
-not come. But a process can be asked from outside. Each rank binds a name that is no file (an abstract socket),
-made of its job and its number: who connects to it learns the number of its process from the kernel, though nobody
-accepts. And it lets faulthandler answer a signal: that writes the lines of the main thread to a
-piece of memory, without the interpreter's help, whatever the thread does. Whoever has waited for too long
-sends the signal, and reads that memory through ``/proc``.
+A rank that loops for ever, sleeps, or computes in C reads no message, so it cannot reply. But its process can be
+inspected from outside. Each rank binds an abstract socket with a name made of its job and its rank; a process that
+connects learns the rank's process number from the kernel, without the rank's help. The rank registers faulthandler for
+a signal, which writes the stack of the main thread into a piece of memory, whatever the thread does. A rank that has
+waited for too long sends the signal and reads that memory through ``/proc``.
 
-Beside the lines lies a number that changes with each step that the rank makes with others, its *pulse*: whoever
-has ended sees by it that the others get on.
+The same memory has a number that changes with each collective step of the rank, its *pulse*: ranks that have finished
+see whether the others make progress.
 
-Nothing else of it costs a rank anything while nobody asks. It works on Linux, between processes of one user on one
-host: what another user has bound, or connects from, is as if it were not there.
+A rank that is not inspected has no further cost. All of this works on Linux, between processes of one user on one host.
+Sockets of other users are ignored.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ PAPER = "atoll-whereabouts"
 """The name of the memory that a rank's lines are written to."""
 
 ANSWER, PAUSE = 3.0, 0.2
-"""Seconds that a process may take to answer where many share a core, and to go on in what it has begun."""
+"""Seconds that a process may take to answer on a busy core, and to resume afterwards."""
 
 ASKED, TOLD = 16, 4
-"""Of how many ranks the whereabouts are asked, and told, in one message."""
+"""Of how many ranks the stacks are requested, and reported, in one message."""
 
 _LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
 _pulse = memoryview(bytearray(8)).cast("Q")
@@ -98,7 +97,7 @@ def _name(job: str, rank: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """What has been learnt of a rank: where it is, in words, and whether it waits for others there."""
+    """The stack of a rank: its line as text, and whether it waits for other ranks there."""
 
     rank: int
     words: str
@@ -106,7 +105,7 @@ class Whereabouts:
 
 
 def told(ranks: Iterable[int], *, waiting: bool = True) -> str:
-    """Where these ranks of the job are, as the rest of a sentence: those first that wait for nobody, or only those."""
+    """The lines of these ranks, as the rest of a sentence: ranks that wait for no other come first, or alone."""
     found = []
     for rank in list(ranks)[:ASKED]:
         where = ask(rank)
@@ -144,7 +143,7 @@ def ask(rank: int) -> Whereabouts | None:
 
 
 def _process(rank: int) -> int | None:
-    """The process of a rank: the kernel knows who listens under its name."""
+    """The process of a rank, by the kernel's record of the socket's owner."""
     import socket
 
     if rank not in _processes and _job:
@@ -192,7 +191,7 @@ def has_ended(process: int) -> bool:
 
 
 def _state(process: int) -> str:
-    """The letter that the kernel has for what a process does; empty if it is gone."""
+    """The kernel's letter for the state of a process; empty if it has ended."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0]
@@ -294,7 +293,7 @@ _WAITING = tuple(os.path.join(ROOT, "comm", name) for name in ("waiting.py", "wa
 
 
 def in_words(frames: list[Frame]) -> tuple[str, bool]:
-    """What frames say: ``is at program.py:7, in f``, and whether that is a wait of atoll's for other ranks."""
+    """Frames as text: ``is at program.py:7, in f``, and whether that is one of atoll's waits for other ranks."""
     innermost = frames[0]
     at = next(filter(_is_users, frames), None)
     between = frames if at is None else frames[: frames.index(at)]

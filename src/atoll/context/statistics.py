@@ -1,16 +1,11 @@
 """Counts of what atoll has done: arrays, buffers, kernels and messages.
 
-Whoever does the work counts it, at the place where it is done::
+The code that does the work counts it::
 
     from atoll.context import statistics
 
-    statistics.add("distributed")
-    statistics.add("bytes_moved", array.nbytes)
-    statistics.peak(pool.bytes_in_use)
-
-A process has one set of counters. ``with statistics.separate():`` gives the code inside
-(and the threads that copy its context) a set of its own, which is how simulated ranks are
-told apart. Counting never communicates: every rank counts its own share.
+A process has one set of counters. ``with statistics.separate():`` gives the code inside (and threads that copy its
+context) its own set, as for simulated ranks. Counting never communicates: every rank counts its own share.
 """
 
 from __future__ import annotations
@@ -36,7 +31,7 @@ class Statistics:
     destroyed: int = 0
     """Buffers given back to the operating system."""
     reused: int = 0
-    """Buffers served from memory that was used before."""
+    """Buffers served from reused memory."""
     peak_bytes: int = 0
     """The most memory that buffers held at one time."""
     kernels_compiled: int = 0
@@ -44,7 +39,7 @@ class Statistics:
     """Kernels forgotten since there were too many; their memory goes with the last plan that has them."""
     kernels_run: int = 0
     plans_made: int = 0
-    """Plans worked out: for an expression that was not met before, or in another way."""
+    """Plans made by the planner: for an expression of a new structure, or in another way."""
     plans_dropped: int = 0
     """Plans forgotten since there were too many."""
     plans_reused: int = 0
@@ -62,7 +57,7 @@ class Statistics:
     caches_full: int = 0
     """How often a full cache forgot what it held, all of it or the oldest; plans and kernels count by themselves."""
     choices_failed: int = 0
-    """How often choosing a quicker way failed, which is a mistake in atoll: another way was taken, to the same values."""
+    """How often an optimization failed to be chosen, which is a bug in atoll: a simpler way gave the same values."""
 
 
 class Counters:
@@ -149,9 +144,9 @@ def allocated(name: str, bytes_in_use: int) -> None:
 
 
 def chosen(choose: Callable[[], T]) -> T | None:
-    """What a choice between ways to the same values comes to; ``None``, the plain way, where choosing itself fails.
+    """The result of a choice between ways to the same values; ``None``, the plain way, where the choice fails.
 
-    That is counted, and raised where ``config.debug`` is set: no program shall end because saving work failed.
+    A failure is counted, and raised if ``config.debug`` is set: a failed optimization must not end a program.
     """
     try:
         return choose()

@@ -1,6 +1,6 @@
-"""Threads of one process: one at a time changes what arrays hold, and the others wait for it.
+"""Threads of one process: one at a time changes arrays, and the others wait for it.
 
-``turn.lock`` is held by whoever evaluates, assigns, or follows the operands of a pending node. Its rules:
+A thread that evaluates, assigns, or follows the operands of a pending node holds ``turn.lock``. Its rules:
 
 * It is re-entrant: a finaliser, a signal handler or a handler of warnings that runs meanwhile in the same thread may
   use arrays.
@@ -9,9 +9,9 @@
 * Finalisers never wait for it. What they have to do is left to whoever holds it: see :func:`leave`.
 * A fork waits for it, so that a child never begins in the middle of somebody else's work.
 
-Simulated ranks are threads that take turns, and wait for each other in the middle of an evaluation; each has a lock and
-caches of its own. On several ranks the order of messages follows from the order of evaluations, so one thread of a
-rank communicates: see :meth:`.StepLog.step`.
+Simulated ranks are threads that take turns, and wait for each other during an evaluation; each has its own lock and
+caches. On several ranks the order of messages follows from the order of evaluations, so one thread of a rank
+communicates: see :meth:`.StepLog.step`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def leave(task: Callable[[], None]) -> None:
 
 
 def catch_up() -> None:
-    """Do what was left to whoever holds the lock."""
+    """Do the work that was left to the holder of the lock."""
     while _left and turn.lock.acquire(False):
         try:
             with suppress(IndexError):  # another thread was quicker

@@ -1,11 +1,10 @@
-"""Warnings name the line of the user's program, whoever gives them.
+"""Makes warnings name the line of the user's program.
 
-NumPy warns from its compiled code, and Python takes the running function for the culprit: with a small array that
-is a line of ours, and since the default is to show a warning once for each line, all but the first of
-a program would be lost. Asking beforehand at each operation would cost more than the operation.
-So there is one filter of ours in front of the others. Python asks the filters only when a warning is given: whether
-they match the text, the module and the category. Ours takes the three down, and if the module is one of
-atoll's, it gives the same warning for the user's line, by the other filters, and the first one is ignored.
+NumPy warns from compiled code, and Python blames the running function: with a small array that is a line of atoll, and
+since Python shows a warning once per line, all but the first of a program would be lost. A check at each operation
+would cost more than the operation. So atoll puts one filter in front of the others. Python consults the filters only
+when a warning is issued, and compares their text, module and category. The filter records the three, and if the module
+is one of atoll's, it issues the same warning for the user's line, by the other filters, and ignores the first one.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _PACKAGE = __name__.partition(".")[0]
 _collecting: Any = getattr(warnings, "_showwarnmsg_impl", None)
 _shown: Any = warnings.showwarning
 filters_changed: Callable[[], None] = getattr(warnings, "_filters_mutated", lambda: None)
-"""What Python wants to be told after a change of the list of filters."""
+"""What Python requires after a change of the list of filters."""
 
 
 class _Heard(threading.local):
-    """What was asked last, and whether a warning of ours is being told."""
+    """The last lookup, and whether atoll is issuing a warning."""
 
     text = ""
     ours = False
@@ -91,7 +90,7 @@ def come_first() -> None:
 
 
 def is_collecting() -> bool:
-    """Whether warnings are kept by somebody instead of being shown."""
+    """Whether warnings are collected instead of shown."""
     return (
         getattr(warnings, "_showwarnmsg_impl", None) is not _collecting
         or warnings.showwarning is not _shown

@@ -1,4 +1,4 @@
-"""The only room in which foreign objects are recognised and atoll's arrays are shown to others."""
+"""The only package that recognises foreign objects and exports atoll's arrays to other libraries."""
 
 from importlib import import_module
 from types import ModuleType
@@ -7,6 +7,6 @@ ROOMS = ("distarray", "partitioned")
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name in ROOMS:  # entered by who asks for one
+    if name in ROOMS:  # entered by the attribute that is accessed
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,14 +1,13 @@
-"""What the adapters of clusters share: errors that all ranks raise, and grids of partitions.
+"""What the adapters of clusters share: errors on all ranks, and grids of partitions.
 
-A cluster (Dask's, Ray's) is another world: its workers are not ranks, and often only one rank
-knows of it. So one rank, the *root*, talks to the cluster for all until the partitions are
-there; then it tells the others where the cluster is and what the partitions are called, and
-each rank connects by itself and fetches or brings its own share.
+The workers of a cluster (Dask, Ray) are not ranks, and often only one rank is connected to it. So one rank, the *root*,
+communicates with the cluster until the partitions exist. Then it tells the others the cluster's address and the
+partitions' names, and each rank connects and fetches or sends its own share.
 
-Everything that can fail on one rank runs inside :func:`everywhere`: what was raised on any rank
-is raised on all, after the same exchange, so that no rank waits for one that has given up. While
-the root waits for the cluster, :func:`while_root_waits` lets it say so every second: the ranks
-know the difference between a long computation and a lost root, and stop together.
+Everything that can fail on one rank runs inside :func:`everywhere`: an exception on any rank is raised on all, after
+the same exchange, so that no rank waits for one that has failed. While the root waits for the cluster,
+:func:`while_root_waits` lets it report every second, so that the ranks can tell a long computation from a lost root,
+and stop together.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ Position = tuple[int, ...]
 Shape = tuple[int, ...]
 
 BEAT = 1.0
-"""Seconds after which the root tells the others that it still waits."""
+"""Seconds after which the root reports that it still waits."""
 
 
 class Piece(NamedTuple):
-    """One partition in words that travel: what it is called, how large it is, and where it lies."""
+    """One partition as plain data: its name, its size, and its location."""
 
     key: Any
     shape: Shape
@@ -129,7 +128,7 @@ def grid_of(name: str, tiling: Sequence[int], pieces: Mapping[Position, Piece]) 
                 f"{tuple(tiling)} has {axes} dimensions"
             )
         for axis, place in enumerate(position):
-            # The partition on the axis itself, at 0 along all others, says how long this tile is.
+            # The partition on the axis itself, at 0 along all others, has the length of this tile.
             first = tuple([place if k == axis else 0 for k in range(axes)])
             model = pieces[first].shape[axis] if first in pieces else None
             if model is not None and piece.shape[axis] != model:

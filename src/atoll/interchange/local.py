@@ -1,4 +1,4 @@
-"""Blocks that the ranks bring along become one array; the memory stays theirs."""
+"""Joins the ranks' own blocks into one array over the same memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .worlds import world_of
 
 
 class Report(NamedTuple):
-    """What a rank says of its block, or what is wrong with it."""
+    """A rank's description of its block, or its error."""
 
     shape: tuple[int, ...]
     dtype: str

@@ -1,13 +1,11 @@
-"""Ray's object references in and out: each rank gets its own partitions from the object store.
+"""Imports and exports Ray's object references: each rank gets its own partitions from the object store.
 
-In. The first rank that brings references is the root. A task for each node of the cluster says what
-the partitions there are like (:class:`Inquiry`), so that no data moves for that. Out. Each rank puts
-its block into the store of its node.
+Import. The first rank that passes references is the root. A task on each node of the cluster describes the partitions
+there (:class:`Inquiry`), so that no data moves for that. Export. Each rank puts its block into the store of its node.
 
-References are given to other ranks inside Ray: a small actor, the *shelf*, holds them while they
-change hands, so that Ray counts who has them. A reference that travels by other ways is never
-let go. Ranks that are not connected to the cluster connect for the call; those that have put
-blocks stay connected, because an object in Ray lives as long as the process that put it.
+Ranks exchange references inside Ray: a small actor, the *shelf*, holds them meanwhile, so that Ray counts their owners.
+Ray never releases a reference that is sent by other means. Ranks that are not connected to the cluster connect for the
+call; those that have put blocks stay connected, because an object in Ray lives as long as the process that put it.
 """
 
 from __future__ import annotations
@@ -170,7 +168,7 @@ def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPart
 
 
 class Inquiry:
-    """Asks the cluster what partitions are like, where they lie, and whether they are there."""
+    """Asks the cluster for the shapes, locations and state of partitions."""
 
     def __init__(self, name: str, partitions: RayPartitions) -> None:
         self.name, self.partitions = name, partitions
@@ -215,7 +213,7 @@ class Inquiry:
         return False
 
     def _ask(self) -> None:
-        """One task for each node, which is given the partitions that lie there."""
+        """One task for each node, which receives the partitions of that node."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -237,7 +235,7 @@ class Inquiry:
         try:
             found: list[Any] = ray.get(answer)
         except Exception as error:
-            for place in places:  # which one it is, the task cannot say
+            for place in places:  # the task cannot know which one it is
                 try:
                     ray.get(self.waiting[place], timeout=5)
                 except Exception as own:
@@ -247,7 +245,7 @@ class Inquiry:
 
 
 def _describer() -> Callable[..., Any]:
-    """The task that says what partitions are like; made here, so that workers need no atoll."""
+    """The task that describes partitions; made here, so that workers need no atoll."""
 
     def describe(*partitions: Any) -> list[Any]:
         import os

@@ -1,4 +1,4 @@
-"""What the readers of the protocols have in common: what all ranks noted, and how they refuse."""
+"""What the readers of the protocols share: notes of all ranks, and refusals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def noted(sections: Sequence[Digest]) -> list[str]:
 
 
 def warn(protocol: str, notes: Sequence[str], stacklevel: int) -> None:
-    """Show each note as a :class:`~atoll.errors.ProtocolWarning` at the caller's line."""
+    """Issue each note as a :class:`~atoll.errors.ProtocolWarning` at the caller's line."""
     for note in notes:
         warnings.warn(f"{protocol}: {note}", ProtocolWarning, stacklevel=stacklevel + 1)
 

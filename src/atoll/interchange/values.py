@@ -1,7 +1,7 @@
-"""What strangers give, as plain values: whatever their objects do when they are asked becomes a reason in words.
+"""Foreign objects as plain values: every failure of their methods becomes a reason, as text.
 
-An object of another library may raise, lie, or go on for ever, in any method that is called on it. So each is asked here, once,
-and no more than is wanted; what comes out is of Python's own classes, and is the same however often it is looked at.
+An object of another library may raise, give inconsistent answers, or never return, in any method. So this module calls
+each method once, requests no more than it needs, and returns objects of Python's own classes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHOWN_BITS = 128
 MOST_AXES = 64
 """How many axes an array of NumPy can have."""
 MOST_KEYS = 64
-"""How many keys of a dictionary of the protocols are looked at."""
+"""How many keys of a protocol's dictionary are read."""
 LARGEST = (1 << 63) - 1
 """The largest size or index."""
 
@@ -59,7 +59,7 @@ def kind_name(value: object) -> str:
 
 
 def said(error: BaseException) -> str:
-    """An exception in words."""
+    """An exception as text."""
     try:
         words = str(error)
     except Exception:
@@ -96,7 +96,7 @@ def plain(value: object) -> Plain:
 
 
 def is_a(value: object, *kinds: type) -> bool:
-    """``isinstance``, of objects that may refuse to say what they are, too."""
+    """``isinstance``, also for objects whose ``__class__`` raises."""
     try:
         return isinstance(value, kinds)
     except Exception:
@@ -151,7 +151,7 @@ def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
 
 
 def _plain_key(key: Any) -> Any:
-    """A text, or a tuple of integers, as it is; anything else as a text in which nobody would write a key."""
+    """A text, or a tuple of integers, as it is; anything else as a text that no valid key equals."""
     if type(key) is str:
         return key
     if type(key) is tuple and len(key) <= MOST_AXES:

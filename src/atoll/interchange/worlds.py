@@ -1,4 +1,4 @@
-"""Which world a caller means by ``comm=``."""
+"""The world of an argument ``comm=``."""
 
 from __future__ import annotations
 

@@ -1,21 +1,19 @@
-"""Dask's collections in and out: futures are the handles, each rank fetches its own partitions.
+"""Imports and exports Dask collections: futures are the handles, and each rank fetches its own partitions.
 
-In. The first rank that brings a collection is the root; it has the cluster compute the
-partitions and keep them (:class:`Arrival`), asks for lengths that Dask does not know, and where
-the partitions lie. The others hear the scheduler's address and the keys. Every rank, by a client
-of its own or one that is opened for the call, makes futures of the keys; the importer of
-``__partitioned__`` deals them out by location, and each is fetched by one rank, from its worker.
+Import. The first rank that passes a collection is the root. It has the cluster compute and keep the partitions
+(:class:`Arrival`), and asks for unknown lengths and for locations. The others receive the scheduler's address and the
+keys. Every rank makes futures of the keys, by its own client or one that is opened for the call. The importer of
+``__partitioned__`` assigns the partitions to ranks by location, and one rank fetches each from its worker.
 
-Out. Each rank sends the partitions that it holds to workers, cut into chunks of Dask's usual
-size, under keys that follow from the position. The root makes the Dask array of the futures, and
-only when the scheduler knows that the root wants them do the others let go.
+Export. Each rank sends the partitions that it holds to workers, cut into chunks of Dask's usual size, under keys that
+follow from the position. The root makes the Dask array of the futures. The other ranks release theirs only when the
+scheduler knows that the root needs them.
 
-Without a cluster a collection is a recipe: it travels to all ranks, and each computes its
-own partitions by Dask's scheduler in this process.
+Without a cluster, all ranks receive the collection, and each computes its own partitions by Dask's scheduler in this
+process.
 
-A wait on the cluster ends with a :class:`~atoll.errors.ClusterError` at once when the scheduler
-is lost or a task failed, and after ``config.wait_abort`` seconds in which nothing moved: no
-partition was finished, and no worker had anything to do.
+A wait for the cluster raises a :class:`~atoll.errors.ClusterError` at once when the scheduler is lost or a task failed,
+and after ``config.wait_abort`` seconds in which no partition was finished and no worker was busy.
 """
 
 from .exporting import export_dask as export_dask

@@ -1,8 +1,8 @@
-"""Talking to a scheduler of Dask's without ever waiting for one that is gone.
+"""Communicates with a Dask scheduler without ever waiting for a lost one.
 
-:func:`ask` runs a method of a client in the client's own loop and looks up now and then whether
-the scheduler is still there. :class:`Watch` waits for futures; it is done, or fails, when they do,
-when the scheduler is lost, and when nothing has moved for ``config.wait_abort`` seconds.
+:func:`ask` runs a method of a client in the client's own loop and checks from time to time whether the scheduler is
+alive. :class:`Watch` waits for futures; it is done, or fails, when they do, when the scheduler is lost, and when
+nothing has changed for ``config.wait_abort`` seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...errors import ClusterError
 from ..clusters import Position, everywhere
 
 QUIET = 5.0
-"""Seconds without a change after which the scheduler is asked whether anybody works."""
+"""Seconds without a change after which the scheduler is asked whether any worker is busy."""
 
 
 class Link(NamedTuple):
@@ -31,7 +31,7 @@ class Link(NamedTuple):
 
 
 def lost(client: Any) -> ClusterError:
-    """The error that says so."""
+    """The error for a lost scheduler."""
     return ClusterError(
         f"the scheduler at {address_of(client)} is lost (the client is {client.status!r})"
     )
@@ -212,7 +212,7 @@ def published(client: Any, name: str, futures: dict[Position, Any]) -> Iterator[
     try:
         yield
     finally:
-        # A scheduler that is gone has forgotten them anyway.
+        # A lost scheduler has forgotten them anyway.
         with suppress(ClusterError):
             ask(client, client.unpublish_dataset, name)
 

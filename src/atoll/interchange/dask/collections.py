@@ -1,4 +1,4 @@
-"""What a Dask collection says of itself before anything is computed."""
+"""What a Dask collection declares before anything is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An atoll array out to Dask: each rank sends its block to workers, cut into chunks."""
+"""Exports an atoll array to Dask: each rank sends its block to workers, cut into chunks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def export_dask(block: Array, layout: Layout, world: World, client: Any = None) 
             _settle(name, mine, futures)
             made.append(_array(futures, token, chunks, block.dtype))
 
-        # The scheduler has heard who keeps the chunks before the ranks that sent them let go.
+        # The scheduler knows the new owner of the chunks before the ranks that sent them release theirs.
         everywhere(world, name, take)
         return made[0] if made else None
 
@@ -114,7 +114,7 @@ def _scatter(
         shares.setdefault(worker, []).append(place)
     for worker, places in shares.items():
         for batch in _batches(places, arrays):
-            # A worker in this process would go on looking at memory that the program writes to.
+            # A worker in this process would share memory that the program writes to.
             data = {
                 f"atoll-block-{token}-{place}": arrays[place].copy() if shared else arrays[place]
                 for place in batch

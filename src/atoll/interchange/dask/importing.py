@@ -1,4 +1,4 @@
-"""A Dask collection in: computed on the cluster, and each partition fetched by one rank."""
+"""Imports a Dask collection: the cluster computes it, and one rank fetches each partition."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ from .recipes import import_recipe
 class DaskPartitions:
     """Gives a ``dask.array`` or ``dask.dataframe`` collection the property ``__partitioned__``.
 
-    The handles are ``distributed.Future``; there are no ``locals``. The first look at the property
-    computes the partitions on the cluster of ``client`` (the current one unless given), where they
-    stay as long as this object lives.
+    The handles are ``distributed.Future``; there are no ``locals``. The first access to the property computes the
+    partitions on the cluster of ``client`` (by default the current one), where they stay as long as this object lives.
     """
 
     def __init__(self, collection: Any, client: Any = None) -> None:
@@ -84,7 +83,9 @@ def gather(handles: Any) -> Any:
     if client is None:
         raise ClusterError("get: these futures came by pickle, and no distributed.Client is here")
     strangers = [future for future in futures if future.client is None]
-    for future in strangers:  # they came by pickle, and the scheduler does not know who wants them
+    for (
+        future
+    ) in strangers:  # they were pickled, and the scheduler does not know this client's interest
         future.bind_client(client)
     if strangers:
         client._inform_scheduler_of_futures()
@@ -135,16 +136,16 @@ def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imp
             futures.update(arrival[0].futures if world.rank == root else taken(mine, label))
 
         everywhere(world, name, take)
-        # All ranks are told how this ends before any of them lets its futures go.
+        # All ranks know the outcome before any of them releases its futures.
         return import_partitioned(
             description(grid, futures.__getitem__, gather), comm=world, name=name
         )
 
 
 class Arrival:
-    """A collection on its way into the memory of a cluster.
+    """A collection that a cluster is computing.
 
-    Its ``futures`` keep the partitions there; ``look`` says how far things have come.
+    Its ``futures`` keep the partitions there; ``look`` returns the progress.
     """
 
     def __init__(self, name: str, collection: Any, client: Any) -> None:

@@ -1,7 +1,7 @@
-"""Without a cluster a collection is a recipe: each rank computes its own partitions.
+"""Without a cluster, each rank computes its own partitions of a collection from its graph.
 
-The first rank that brings a collection sends it to the others, so that all compute the same
-even where the collection draws random numbers.
+The first rank that passes a collection sends it to the others, so that all compute the same even if the collection
+draws random numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Recipe:
 
 
 def _compute(handles: Any) -> Any:
-    """What recipes come to, by Dask's scheduler in this process."""
+    """The values of graphs, by Dask's scheduler in this process."""
     import dask
 
     single = isinstance(handles, Recipe)
@@ -63,7 +63,7 @@ def import_recipe(collection: Any, world: World, root: int) -> Imported:
             asked = [dask.delayed(np.shape)(one.delayed) for one in parts.values()]
             shapes = dict(zip(parts, dask.compute(*asked, scheduler=scheduler)))
         tiling = tuple([1 + max(axis) for axis in zip(*shapes)])
-        # Loopback is near to every rank: the recipes are dealt out evenly.
+        # Loopback is near to every rank: the graphs are distributed evenly.
         near = (("127.0.0.1", os.getpid()),)
         grid = grid_of(name, tiling, {p: Piece(p, shape, near) for p, shape in shapes.items()})
         return (b"" if world.size == 1 else cloudpickle.dumps(made)), grid

@@ -1,13 +1,11 @@
-"""The Distributed Array Protocol, versions 1.0 and 0.9, in and out, strictly checked.
+"""The Distributed Array Protocol, versions 1.0 and 0.9: import, export and strict checks.
 
-A producer has a method ``__distarray__`` that returns, on each process, a dictionary with
-the process's own buffer and one dictionary per dimension that says which global indices
-the buffer holds. Nothing is copied and nobody communicates.
+A producer has a method ``__distarray__`` that returns, on each process, a dictionary with the process's own buffer and
+one dictionary per dimension that names the global indices in the buffer. Nothing is copied or communicated.
 
-The way in is read, judge, lay out: `reading` turns any producer into plain values and
-records what is malformed, `rules` judges numbers on one process and across all,
-`repairs` mends what lenient mode may mend, `importing` makes a layout of the rest. The
-way out is `exporting`. `counting` holds the protocol's own utilities.
+To import, `reading` turns any producer into plain values and records what is malformed, `rules` checks numbers on one
+process and across all, `repairs` repairs what lenient mode allows, and `importing` makes a layout. `exporting` does the
+reverse. `counting` has the protocol's own utilities.
 """
 
 from .checking import Examination as Examination

@@ -1,9 +1,8 @@
 """The checker: every rule of the protocol, on one process and across all.
 
-Each process reads its own section and checks the rules of form and number on it. Then all
-send one digest each (one allgather, whatever state a process is in), and every process
-runs the rules across processes on the same digests: so all return the same list, and a
-broken dictionary on one of them cannot make the others wait.
+Each process reads its own section and checks the rules of form and number on it. Then each sends one digest (one
+allgather, whatever its state), and every process applies the rules across processes to the same digests. So all return
+the same list, and an invalid dictionary on one process cannot make the others wait.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def check_distarray(source: object, *, strict: bool = True, comm: Any = None) ->
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What all processes together know of one distributed array, and this one's block."""
+    """What all processes together know of one distributed array, and this process's block."""
 
     sections: tuple[Section, ...]
     violations: tuple[Violation, ...]
@@ -51,7 +50,7 @@ class Examination:
 def local_section(
     source: object, rank: int, strict: bool
 ) -> tuple[Section, npt.NDArray[Any] | None]:
-    """The digest of this process: read, and checked by the rules that need nobody else."""
+    """The digest of this process: read, and checked by the rules that need no other process."""
     section, block = read(source, rank, strict)
     violations = (*section.violations, *local_violations(section))
     dimensions = leading_only(section.dimensions)

@@ -1,12 +1,11 @@
-"""How many indices a process owns, from one dimension dictionary alone.
+"""How many indices a process owns, from one dimension dictionary.
 
-These are the utilities that the Distributed Array Protocol describes for its own helper
-module, with the same names. *Owned* leaves out communication padding (it belongs to the
-neighbour) and counts boundary padding. The partial last block of a block-cyclic dimension
-belongs to the process whose turn it is, not always to process 0.
+These are the utilities that the Distributed Array Protocol describes for its helper module, with the same names.
+*Owned* excludes communication padding, which belongs to the neighbour, and includes boundary padding. The partial last
+block of a block-cyclic dimension belongs to the process whose turn it is, not always to process 0.
 
-Dictionaries of version 0.9 leave communication padding out of ``start`` and ``stop``
-already; pass ``version="0.9.0"`` for them.
+Dictionaries of version 0.9 exclude communication padding from ``start`` and ``stop`` already; pass ``version="0.9.0"``
+for them.
 """
 
 from __future__ import annotations

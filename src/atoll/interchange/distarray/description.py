@@ -1,13 +1,12 @@
-"""What one process says about its section of a distributed array, in plain values.
+"""One process's description of its section of a distributed array, in plain values.
 
-A :class:`Section` is the digest that a process sends to the others: everything the rules
-across processes need, and nothing of the data. It holds one :class:`Dimension` per axis
-(``None`` where the dictionary could not be read), the rules broken so far and the
-repairs made so far.
+A :class:`Section` is the digest that a process sends to the others: everything that the rules across processes need,
+and no data. It holds one :class:`Dimension` per axis (``None`` where the dictionary could not be read), the broken
+rules and the repairs so far.
 
-The two versions of the protocol describe a block differently: 1.0 counts communication
-padding into ``start`` and ``stop``, 0.9 does not. A :class:`Dimension` keeps the numbers
-as given and derives one form from them: the owned range and the widths of the halo.
+The two versions of the protocol describe a block differently: 1.0 includes communication padding in ``start`` and
+``stop``, 0.9 does not. A :class:`Dimension` keeps the given numbers and derives one form from them: the owned range and
+the widths of the halo.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _ORDER = {rule: position for position, rule in enumerate(RULES)}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rule broken: where (``None``: everywhere), with which value, and in words."""
+    """One broken rule: where (``None``: everywhere), with which value, and as text."""
 
     rule: str
     dimension: int | None

@@ -1,11 +1,9 @@
-"""From a layout to dimension dictionaries, for one process and without asking any other.
+"""From a layout to dimension dictionaries, for one process and without communication.
 
-The protocol knows grids of all processes in row-major order only. A layout knows more: ranks
-in any order, on part of the world, with copies. So the first question is which grid of the
-protocol's kind says the same: one in which, on each axis, what a process holds depends on
-its coordinate there alone. The layout's own grid is tried first, then every other way to
-write the number of processes as a product. Along each axis of the grid found, a process
-shows the first of these that is true:
+The protocol supports grids of all processes in row-major order only. A layout may have ranks in any order, on part of
+the world, with copies. So the exporter looks for an equivalent grid of the protocol's kind: one in which, on each axis,
+the elements of a process depend on its coordinate there alone. It tries the layout's own grid, then every other
+factorization of the number of processes. Along each axis of that grid, a process exports the first form that applies:
 
 ``b``
     if what the processes hold follows each other, empty sections included; with padding
@@ -15,9 +13,9 @@ shows the first of these that is true:
 ``u``
     the list of indices, for everything else. Indices held twice are legal there.
 
-1.0 counts communication padding into ``start`` and ``stop``, and lets it be no different on the
-two sides of a border; the outer padding of a periodic axis would count into its size. What
-does not fit is left out of the buffer, which stays a view. 0.9 has room for all of it.
+1.0 includes communication padding in ``start`` and ``stop``, with equal widths on the two sides of a border; the outer
+padding of a periodic axis would count into its size. What does not fit is excluded from the buffer, which stays a view.
+0.9 supports all of it.
 """
 
 from __future__ import annotations
@@ -64,17 +62,16 @@ class Description:
 
 
 def to_distarray(array: Exportable, version: str = DEFAULT_VERSION) -> dict[str, Any]:
-    """What ``array`` shows by the Distributed Array Protocol of ``version``: 1.x.y, 0.10.x or 0.9.x.
+    """The description of ``array`` by the Distributed Array Protocol of ``version``: 1.x.y, 0.10.x or 0.9.x.
 
-    The buffer is the array's own memory on this process. With nothing pending this
-    communicates nothing.
+    The buffer is the array's own memory on this process. If nothing is pending, the call communicates nothing.
     """
     array._evaluate()
     found = description(array.layout, array.world.rank, is_legacy(version))
     block = array.local_padded
     buffer = block if found.key == () else block[found.key]
     if buffer.shape != found.shape:
-        # An empty section; which of its extents is 0 is the grid's to say.
+        # An empty section; the grid determines which of its extents is 0.
         buffer = buffer.reshape(found.shape)
     try:
         memoryview(buffer.data)
@@ -105,7 +102,7 @@ def is_legacy(version: str) -> bool:
 
 @remembered
 def description(layout: Layout, rank: int, legacy: bool) -> Description:
-    """What ``rank`` says of a layout."""
+    """The description of a layout for ``rank``."""
     grid, orders = _grid(layout)
     cell = layout.coordinates(rank)
     place = _unravel(rank, grid) if len(orders) else ()
@@ -228,7 +225,7 @@ def _block(
 
 
 def _agreed(axis: BlockAxis, here: int) -> tuple[int, int]:
-    """The communication widths that 1.0 can say: inner ones, equal on both sides of a border."""
+    """The communication widths that 1.0 can express: inner ones, equal on both sides of a border."""
     left = min(axis.padding(here)[0], axis.padding(here - 1)[1]) if here else 0
     last = here == axis.processes - 1
     right = 0 if last else min(axis.padding(here)[1], axis.padding(here + 1)[0])

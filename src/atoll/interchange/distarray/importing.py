@@ -1,8 +1,8 @@
-"""From judged sections to a layout: the same on every process, for all have the same sections.
+"""From checked sections to a layout: the same on every process, because all have the same sections.
 
-Each axis of the process grid gives one axis map. Communication padding becomes halo widths,
-boundary padding stays owned. Blocks of a cyclic axis may be dealt out from any process on:
-then the ranks take other places in the grid, and the map is the canonical one.
+Each axis of the process grid gives one axis map. Communication padding becomes halo widths, boundary padding stays
+owned. Blocks of a cyclic axis may start at any process: then the ranks are permuted in the grid, and the map is the
+canonical one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .rules import coordinates, is_replicated, representatives
 
 
 class Imported(NamedTuple):
-    """What an array is made of: this rank's block with its padding, the layout, the world."""
+    """The parts of an array: this rank's block with its padding, the layout, the world."""
 
     block: npt.NDArray[Any]
     layout: Layout
@@ -34,10 +34,10 @@ class Imported(NamedTuple):
 def import_distarray(
     source: object, *, strict: bool = False, comm: Any = None, stacklevel: int = 2
 ) -> Imported:
-    """The block, layout and world of what ``source`` shows by the protocol. Collective.
+    """The block, layout and world of what ``source`` exports by the protocol. Collective.
 
-    The block is the producer's memory. Raises :class:`~atoll.errors.ProtocolError` with every
-    rule broken, on all processes alike; nothing is imported half.
+    The block is the producer's memory. Raises :class:`~atoll.errors.ProtocolError` with every broken rule, on all
+    processes alike.
     """
     world = world_of(comm)
     examination = examine(source, world.communicator, strict)

@@ -1,8 +1,8 @@
-"""From any producer to a :class:`Section`: rules of form, checked on one process alone.
+"""From any producer to a :class:`Section`: rules of form, checked on one process.
 
-Reading never raises for what a producer got wrong: every fault becomes a record, so that
-a process with a broken dictionary still takes part in what the processes do together.
-In lenient mode, deviations whose meaning is clear are repaired and noted instead.
+Reading never raises an error of the producer: every fault becomes a record, so that a process with an invalid
+dictionary still takes part in the collective steps. In lenient mode, deviations whose meaning is clear are repaired and
+recorded instead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
 }
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?((?:[-+.]?[0-9A-Za-z]+)*)$")
 _MOST_LISTED = 1 << 24
-"""How many indices are read from a list where the buffer's extent does not say how many there are."""
+"""How many indices are read from a list if the buffer's extent does not give their number."""
 _LONGEST = 64
 """How many characters a version may have."""
 _MISSING = object()
@@ -270,7 +270,7 @@ def _block(buffer: object, reading: Reading) -> npt.NDArray[Any] | None:
 
 
 def _same_memory(source: object, block: npt.NDArray[Any], reading: Reading) -> None:
-    """A second export must show the same memory, or writes through one are lost to the other."""
+    """A second export must give the same memory, or writes through one are lost to the other."""
     try:
         second = np.asarray(memoryview(source.__distarray__()["buffer"]))  # type: ignore[attr-defined]
     except Exception as error:
@@ -325,7 +325,7 @@ def _dictionaries(dim_data: object, reading: Reading) -> list[dict[Any, Any]] | 
 def _reshaped(
     block: npt.NDArray[Any], dim_data: list[dict[Any, Any]], legacy: bool, reading: Reading
 ) -> npt.NDArray[Any] | None:
-    """The 0.9 text itself shows a flat buffer for two dimensions: follow it where the sizes tell how."""
+    """The 0.9 text itself has a flat buffer for two dimensions: reshape it where the sizes determine how."""
     message = f"dim_data describes {len(dim_data)} dimensions, the buffer has {block.ndim}"
     if not reading.strict and block.ndim == 1 and len(dim_data) > 1:
         trial = Reading(reading.rank, strict=False)
@@ -554,5 +554,5 @@ def _indices(fields: _Fields, extent: int) -> Indices:
         broken(f"index {array[0]} is listed twice; indices must be locally unique", int(array[0]))
     if array.dtype.kind == "u" and array.size and int(array.max()) > LARGEST:
         broken(f"index {array.max()} does not fit 64 bits with a sign", int(array.max()))
-    # A copy: the layout that is made of it must not change when the producer's list does.
+    # A copy: the layout must not change when the producer's list does.
     return np.array(array, np.int64, order="C")

@@ -1,8 +1,7 @@
-"""Lenient mode's repairs that only all sections together can tell.
+"""Lenient mode's repairs that need all sections.
 
-Producers in the wild set ``size`` to the local count, or number their blocks from 0 on
-every process. Both leave the true numbers in plain sight once the sections are side by
-side: the extents add up.
+Some producers set ``size`` to the local count, or number their blocks from 0 on every process. The gathered sections
+determine the true numbers, because the extents add up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The rules about numbers: on one process, and across all of them.
+"""The rules about numbers: on one process, and across all.
 
-Both are pure functions of :class:`Section` values. Every process runs the rules across
-processes on the same gathered sections, so every process finds the same records.
+Both are pure functions of :class:`Section` values. Every process applies the rules across processes to the same
+gathered sections, so every process gets the same records.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def cross_violations(sections: Sequence[Section]) -> list[Violation]:
 
 
 def _agreement(sections: Sequence[Section], record: Record) -> None:
-    """X8: what all processes must say alike."""
+    """X8: what all processes must declare alike."""
     spoken = [section for section in sections if section.ndim >= 0]
     if not spoken:
         return
@@ -253,9 +253,9 @@ def _grid(section: Section) -> str:
 def representatives(
     axis: Sequence[tuple[int, Dimension | None]],
 ) -> dict[int, tuple[int, Dimension]]:
-    """By grid rank along an axis: the process that speaks for it, and what it says.
+    """By grid rank along an axis: the process that represents it, and its dimension.
 
-    That is the one which sent its indices, else the lowest rank.
+    That is the process that sent its indices, else the lowest rank.
     """
     chosen: dict[int, tuple[int, Dimension]] = {}
     for rank, d in axis:
@@ -339,7 +339,7 @@ def _sound(d: Dimension) -> bool:
 
 
 def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, object]]:
-    """X3: what two dictionaries of one grid rank say differently, outer boundary padding apart."""
+    """X3: the differences between two dictionaries of one grid rank, outer boundary padding apart."""
     for name in ("start", "stop", "one_to_one"):
         mine, theirs = getattr(d, name), getattr(model, name)
         if mine != theirs:
@@ -353,7 +353,7 @@ def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, 
 def _blocks(
     dimensions: dict[int, Dimension], ranks: dict[int, int], i: int, record: Record
 ) -> None:
-    """X5, X6 and the reach of B3: what neighbours say of each other."""
+    """X5, X6 and the reach of B3: what neighbours declare about each other."""
     for grid_rank, left in dimensions.items():
         right = dimensions.get(grid_rank + 1)
         wrapped = False
@@ -426,7 +426,7 @@ def _unstructured(
         )
     if distinct == total or not exclusive.any():
         return
-    # Sorted together with who holds them: slower, and only where there is something to name.
+    # Sorted together with their processes: slower, and only where there is a violation to name.
     holders = np.repeat(np.array(list(dimensions)), [len(listed) for listed in lists])
     order = np.argsort(indices, kind="stable")
     indices, holders = indices[order], holders[order]

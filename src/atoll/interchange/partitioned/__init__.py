@@ -1,23 +1,21 @@
-"""The ``__partitioned__`` protocol, in and out: rectangular partitions that form a grid.
+"""The ``__partitioned__`` protocol, import and export: rectangular partitions that form a grid.
 
-A producer has a property ``__partitioned__``: a dictionary with the ``shape`` of the whole, the
-``partition_tiling`` (how many partitions along each axis), the ``partitions`` by their position
-in the grid (``start``, ``shape``, ``data``, ``location``), a callable ``get``, and, where the
-ranks of an MPI program hold the partitions, the positions of the own ones in ``locals``.
+A producer has a property ``__partitioned__``: a dictionary with the ``shape`` of the whole, the ``partition_tiling``
+(how many partitions along each axis), the ``partitions`` by their position in the grid (``start``, ``shape``, ``data``,
+``location``), a callable ``get``, and, where the ranks of an MPI program hold the partitions, the positions of the own
+ones in ``locals``.
 
-The way in is read, agree, judge, arrange. `reading` turns any producer into plain values on
-each rank, and `data` its partitions into arrays over the same memory; whatever is wrong becomes
-a record, never an exception. `checking` sends the digests around (one allgather, whatever state
-a rank is in) and judges them by the rules of `rules`: the same list of records everywhere.
-`arranging` looks for a layout under which every rank keeps what it has; `importing` makes the
-block of it, over the producer's memory where a rank has one partition, or several that adjoin
-in one array. Where no layout says who owns what, the partitions move once, to the default one.
+To import, `reading` turns any producer into plain values on each rank, and `data` its partitions into arrays over the
+same memory; every fault becomes a record, never an exception. `checking` exchanges the digests (one allgather, whatever
+a rank's state) and applies the rules: the same list of records everywhere. `arranging` looks for a layout under which
+every rank keeps its partitions; `importing` makes the block, over the producer's memory where a rank has one partition,
+or several that adjoin in one array. If no layout fits, the partitions move once, to the default one.
 
-The way out is `exporting`: each axis of a layout is cut into tiles, the partitions are their
-products, and the data of a partition is a view of the rank's block.
+To export, `exporting` cuts each axis of a layout into tiles. The partitions are their products, and the data of a
+partition is a view of the rank's block.
 
-Clusters. Without ``locals`` the data are handles of a cluster (futures, object references).
-Every rank gives the same description, with handles that work on that rank; then
+Clusters. Without ``locals`` the data are handles of a cluster (futures, object references). Every rank gives the same
+description, with handles that work on that rank; then
 
 - each partition gets one rank: that with the same process in ``location``, else one on the same
   node (an (ip, pid[, device]) tuple; the address decides, loopback means any node), else evenly,
@@ -30,8 +28,8 @@ Every rank gives the same description, with handles that work on that rank; then
   :class:`~atoll.errors.ClusterError` or a :class:`~atoll.errors.ProtocolError`, otherwise a
   ``ClusterError`` that quotes it.
 
-An adapter for a cluster therefore makes the dictionary and calls
-``import_partitioned(description, comm=world)``, which returns the block, layout and world.
+An adapter for a cluster therefore makes the dictionary and calls ``import_partitioned(description, comm=world)``, which
+returns the block, layout and world.
 """
 
 from .checking import Examination as Examination

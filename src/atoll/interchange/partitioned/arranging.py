@@ -1,9 +1,8 @@
-"""Who holds which partitions, as a layout under which every rank keeps what it has.
+"""The partitions' owners as a layout under which every rank keeps its partitions.
 
-Along each axis, the partitions at one place have owners; places with the same owners belong
-together. If they adjoin, they become one larger block; if they come in turn, in equal sizes, the axis
-is cyclic; otherwise it is unstructured. The layout exists if, in the grid of these groups, each
-rank stands at one place only.
+Along each axis, the partitions at one position have owners; positions with the same owners belong together. If they
+adjoin, they become one larger block; if they alternate in equal sizes, the axis is cyclic; otherwise it is
+unstructured. The layout exists if, in the grid of these groups, each rank has one position only.
 """
 
 from __future__ import annotations
@@ -131,5 +130,5 @@ def dealt(
 
 
 def _loops(address: str) -> bool:
-    """Whether an address says no more than: here."""
+    """Whether an address is a loopback address."""
     return not address or address.startswith("127.") or address in ("localhost", "::1")

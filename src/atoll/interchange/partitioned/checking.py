@@ -1,8 +1,8 @@
-"""The checker: every rule of the text, on one rank and across all.
+"""The checker: every rule of the protocol, on one rank and across all.
 
-Each rank reads its own description. Then all send one digest each (one allgather, whatever state a
-rank is in), and every rank judges the same digests: so all return the same list, and what is
-broken on one of them cannot make the others wait.
+Each rank reads its own description. Then each sends one digest (one allgather, whatever its state), and every rank
+judges the same digests. So all return the same list, and an invalid description on one rank cannot make the others
+wait.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def examine(source: object, communicator: Communicator, strict: bool) -> Examina
 
 
 def _merged(violations: Sequence[Violation], size: int) -> list[Violation]:
-    """What all ranks say alike is said once, of no rank in particular."""
+    """Merge records that all ranks share into one without a rank."""
     ranks: dict[tuple[Any, ...], list[Violation]] = {}
     for violation in violations:
         key = (violation.rule, violation.position, violation.message)
@@ -112,7 +112,7 @@ def _disagreements(sections: Sequence[Section]) -> list[Violation]:
 def _memory(
     sections: Sequence[Section], strict: bool
 ) -> tuple[Extents, list[str], list[Violation]]:
-    """The partitions' lengths as they are in memory, where that differs from what is said."""
+    """The partitions' lengths in memory, where these differ from the declared ones."""
     said = sections[0].extents
     different: list[tuple[Position, int, Shape, Shape]] = []
     real: dict[Position, Shape] = {}

@@ -1,8 +1,7 @@
 """Any partition as a NumPy array over the same memory: DLPack, buffer, ``__array__``, DataFrame.
 
-Arrays of NumPy are taken as they are. DLPack comes first for the others, because it alone says
-where the memory is. An array that DLPack can show only for reading is asked again by the
-other ways.
+NumPy arrays are used directly. DLPack comes first for other objects, because only DLPack declares the device. If DLPack
+gives a read-only array, the other ways are tried too.
 """
 
 from __future__ import annotations
@@ -163,7 +162,7 @@ def _of_frame(value: Any) -> Array:
 
 
 def shares(value: Any, array: Array) -> bool:
-    """Whether ``array`` lies over the memory of ``value`` rather than a copy of it."""
+    """Whether ``array`` uses the memory of ``value`` rather than a copy of it."""
     if is_a(value, np.ndarray) or not array.size:
         return True
     try:
@@ -250,7 +249,7 @@ def _common_strides(parts: dict[Position, Array], lengths: list[int]) -> tuple[i
                     return None
                 found[axis] = stride
     if any(stride is None and n > 1 for stride, n in zip(found, lengths)):
-        # Tiles of one element along an axis: what lies between two of them is the stride.
+        # Tiles of one element along an axis: the distance between two of them is the stride.
         some = next(iter(parts.values()))
         found = [s if s is not None else some.strides[axis] for axis, s in enumerate(found)]
     return tuple([stride or 0 for stride in found])

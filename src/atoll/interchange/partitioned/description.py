@@ -1,9 +1,8 @@
-"""What one rank says about a partitioned container, in plain values.
+"""One rank's description of a partitioned container, in plain values.
 
-A :class:`Container` is what a rank could read of a dictionary; a :class:`Section` is the digest of
-it that a rank sends to the others: everything that the rules across ranks need, and nothing of
-the data. A digest grows with the length of the grid's axes and with the partitions that the
-rank itself holds, not with all partitions.
+A :class:`Container` is what a rank could read of a dictionary; a :class:`Section` is the digest of it that a rank sends
+to the others: everything that the rules across ranks need, and no data. A digest grows with the length of the grid's
+axes and with the partitions that the rank itself holds, not with all partitions.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _ORDER = {rule: number for number, rule in enumerate(RULES)}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rule broken: at which position and rank (``None``: all), with which value, in words."""
+    """One broken rule: at which position and rank (``None``: all), with which value, as text."""
 
     rule: str
     position: Position | None
@@ -87,7 +86,7 @@ class Section(NamedTuple):
     spmd: bool
     held: tuple[Held, ...]
     names: bytes
-    """A digest of what must be equal on all ranks where nobody says who is local."""
+    """A digest of what must be equal on all ranks if the description has no ``locals``."""
     process: Location
     violations: tuple[Violation, ...]
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""An array as the dictionary of ``__partitioned__``: its blocks, by their position in the grid."""
+"""Exports an array as the dictionary of ``__partitioned__``: its blocks, by their position in the grid."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Tiles(NamedTuple):
 
 
 def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
-    """What ``array`` shows by ``__partitioned__``; nothing is copied.
+    """The description of ``array`` by ``__partitioned__``; nothing is copied.
 
-    Each block of the layout is a partition; a block-cyclic axis gives a partition for each block; of
-    a replicated array there is one, whose location lists every rank. With ``dialect="heat"`` a
-    location is the rank, as Heat reads it, and not ``(address, process, device)``.
+    Each block of the layout is a partition; a block-cyclic axis gives a partition for each block; a replicated array is
+    one partition, whose location lists every rank. With ``dialect="heat"`` a location is the rank, as Heat reads it,
+    and not ``(address, process, device)``.
 
-    What is pending is evaluated first. Addresses and processes are exchanged at the first call
-    in a world, which is collective therefore; later ones communicate nothing if nothing is pending.
+    Pending arrays are evaluated first. The first call in a world exchanges addresses and processes, so it is
+    collective; later ones communicate nothing if nothing is pending.
     """
     if dialect not in ("spec", "heat"):
         raise ValueError(f"to_partitioned: dialect is {dialect!r}; it must be 'spec' or 'heat'")

@@ -1,4 +1,4 @@
-"""Partitions of a cluster, fetched by the ranks that they were dealt to."""
+"""Partitions of a cluster, fetched by the ranks that they are assigned to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .data import RefusedError, as_array, is_data, shares
 from .description import Position, Shape
 
 BATCH = 1 << 24
-"""How many elements are asked for at once; at least one partition."""
+"""How many elements are requested at a time; at least one partition."""
 
 Array = npt.NDArray[Any]
 

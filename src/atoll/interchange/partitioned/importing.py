@@ -1,4 +1,4 @@
-"""From a judged description to a block, a layout and a world: the same layout on every rank."""
+"""From a checked description to a block, a layout and a world: the same layout on every rank."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 
 class Imported(NamedTuple):
-    """What an array is made of: this rank's block, the layout, the world."""
+    """The parts of an array: this rank's block, the layout, the world."""
 
     block: Array
     layout: Layout
@@ -43,11 +43,10 @@ def import_partitioned(
     name: str = "from_partitioned",
     stacklevel: int = 2,
 ) -> Imported:
-    """The block, layout and world of what ``source`` shows by ``__partitioned__``. Collective.
+    """The block, layout and world of what ``source`` exports by ``__partitioned__``. Collective.
 
-    The block is the producer's memory where that is possible; ``copy=False`` refuses to copy,
-    ``copy=True`` always does. Raises :class:`~atoll.errors.ProtocolError` with every rule that is
-    broken, on all ranks alike; nothing is imported half.
+    The block is the producer's memory where that is possible; ``copy=False`` refuses to copy, ``copy=True`` always
+    does. Raises :class:`~atoll.errors.ProtocolError` with every broken rule, on all ranks alike.
     """
     world = world_of(comm)
     examination = examine(source, world.communicator, strict)
@@ -171,7 +170,7 @@ def _key(position: Position, offsets: list[dict[int, int]], array: Array) -> tup
 def _moved(
     name: str, container: Container, extents: Extents, owners: Owners, world: World, dtype: Any
 ) -> tuple[Array, Layout]:
-    """The partitions in the layout that a new array would have, moved there at once."""
+    """The partitions in the layout that a new array would have, after one exchange."""
     layout = Layout.default(container.shape, world.size)
     starts = _starts(extents)
     parcels: list[list[tuple[Any, Array]]] = [[] for _ in range(world.size)]
@@ -256,11 +255,10 @@ def _fetched(
 
 
 class _Arrivals:
-    """What comes from a cluster, partition by partition.
+    """Stores the partitions that arrive from a cluster.
 
-    Where the block is known (``places`` is set), each goes to its place at once and is let go, so that
-    no rank ever has its share twice. What is a view of a handle's own memory is kept: all
-    together they may be one array.
+    If the block is known (``places`` is set), each partition is copied into it and released, so that no rank ever has
+    its share twice. Views of a handle's own memory are kept: all together they may be one array.
     """
 
     def __init__(self, extents: Extents) -> None:

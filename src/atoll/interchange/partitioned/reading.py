@@ -1,4 +1,4 @@
-"""From a producer to plain values on one rank; what is wrong becomes a record, never an exception."""
+"""From a producer to plain values on one rank; every fault becomes a record, never an exception."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ MOST_PLACES = 1 << 16
 
 
 class _StopReading(Exception):
-    """There is no grid to go on with."""
+    """The description has no grid to continue with."""
 
 
 class Reader:
-    """Reads one description; ``violations`` and ``notes`` are what it found on the way."""
+    """Reads one description; ``violations`` and ``notes`` are the records of faults and repairs."""
 
     def __init__(self, rank: int, strict: bool) -> None:
         self.rank, self.strict = rank, strict
@@ -58,19 +58,19 @@ class Reader:
     def odd(
         self, rule: str, position: Position | None, value: Any, message: str, cure: str
     ) -> None:
-        """A rule is broken, but what is meant is clear: ``cure`` says what is made of it."""
+        """A broken rule with a clear meaning: ``cure`` describes the repair."""
         if self.strict:
             self.wrong(rule, position, value, message)
         else:
             self.notes.append(printable(f"{rule}: {message}; {cure}"))
 
     def read(self, source: object) -> Container | None:
-        """What ``source`` shows, as far as it makes sense."""
+        """The description that ``source`` exports, as far as it is valid."""
         try:
             return self._container(self._dictionary(source))
         except _StopReading:
             return None
-        except Exception as error:  # the other ranks wait for this one's digest, whatever it met
+        except Exception as error:  # the other ranks wait for this one's digest in any case
             self.wrong(
                 "P1", None, kind_name(source), f"the description cannot be read ({said(error)})"
             )
