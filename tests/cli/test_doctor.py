@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from atoll.cli import doctor, probes
+
 from .commands import atoll
 
 
@@ -35,6 +39,14 @@ def test_a_launcher_that_fails_is_broken(tmp_path: Path) -> None:
     (line,) = [line for line in outcome.output.splitlines() if line.startswith("broken  ranks")]
     assert "no such host" in line
     assert "broken: ranks" in outcome.output
+
+
+def test_a_missing_compiler_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "COMPILER", "raise ImportError('no llvmlite here')")
+    finding = doctor.check_compiler()
+    assert finding.state == "note"
+    assert "no llvmlite here" in finding.text
+    assert "NumPy runs the loops" in finding.text
 
 
 def test_options_are_checked() -> None:

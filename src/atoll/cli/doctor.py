@@ -137,7 +137,8 @@ def check_compiler() -> Finding:
     try:
         facts = ask([sys.executable, "-c", probes.COMPILER])
     except ProbeError as problem:
-        return Finding("compiler", "broken", f"llvmlite: {problem}; pip install -U llvmlite")
+        text = f"NumPy runs the loops, on one thread, for llvmlite cannot: {problem}"
+        return Finding("compiler", "note", f"{text}; pip install -U llvmlite")
     text = f"llvmlite {facts['version']} with LLVM {facts['llvm']}"
     if not facts["compiles"]:
         return Finding("compiler", "broken", f"{text} compiles wrong code", facts)

@@ -18,7 +18,7 @@ class Numpy(Backend):
     """Kernels are run by the ufuncs of NumPy."""
 
     name = "numpy"
-    remark = "by NumPy, block by block,"
+    remark = "by NumPy, block by block"
     step = NumpyStep
 
     def has_loop(self, loop: Any) -> bool:
