@@ -14,7 +14,7 @@ import pytest
 
 import atoll
 from atoll.config import config
-from atoll.functions.public import numpy_function
+from atoll.functions.public import collective, numpy_function
 
 
 def test_every_public_name_is_there():
@@ -30,6 +30,26 @@ def test_coverage_knows_every_name():
     assert table["sort"] == table["median"] == "data"
     assert table["float64"] == "same"
     assert [name for name, kind in table.items() if kind == "numpy"] == []
+
+
+LATE = """
+import numpy, atoll
+from atoll.lazy.registry import registry
+assert registry.find(numpy.linalg.solve) is atoll.linalg.solve
+assert registry.find(numpy.fft.rfft) is atoll.fft.rfft
+assert registry.find(numpy.sort) is atoll.sort
+assert type(numpy.fft.fft(atoll.ones(8))) is type(numpy.linalg.inv(atoll.eye(2))) is atoll.ndarray
+"""
+
+
+def test_numpys_functions_are_found_before_our_modules_are_used():
+    subprocess.run([sys.executable, "-c", LATE], timeout=50, check=True)
+
+
+def test_a_function_of_numpys_has_one_implementation():
+    with pytest.raises(ValueError, match=r"sort.* has an implementation already"):
+        collective(numpy.sort)(lambda a: a)
+    assert atoll.functions.names["sort"] is atoll.sort
 
 
 def test_unknown_names_are_errors():

@@ -82,14 +82,17 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     return general(np.multiply, shaping.reshape(a, (-1, 1)), b)
 
 
-@collective(np.trace, np.ndarray.trace, alone=True)
-def trace(
+def _trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
     a = asarray(a)
     if not is_large(a) or a.ndim < 2:
         return NotImplemented
     return into(out, a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype), "unsafe")
+
+
+collective(np.trace, alone=True)(_trace)
+collective(np.ndarray.trace)(_trace)
 
 
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **options: Any) -> Any:

@@ -24,10 +24,10 @@ class Registry:
 
     def publish(self, name: str, value: Any, kind: str, original: Any = None) -> None:
         """Make ``value`` public under a name; ``original`` is NumPy's object of that name."""
-        self.names[name] = value
-        self.kinds[name] = kind
         if original is not None:
             self.enter(original, value)
+        self.names[name] = value
+        self.kinds[name] = kind
 
     def enter(self, original: Any, function: Callable[..., Any]) -> None:
         """Let ``function`` stand for a function or method of NumPy's."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...lazy import shaping
 from ...lazy.creation import asarray
+from ...lazy.spread import place_of
 from ..blocks import call
 from ..public import collective, is_large
 from .factors import singular_values
@@ -25,6 +26,8 @@ def _lengths(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
         return (x != 0).astype(x.real.dtype).sum(axes, keepdims=keepdims)
     if ord == 1:
         return abs(x).sum(axes, keepdims=keepdims)
+    if place_of(x) is None:
+        return NotImplemented
     powers = call("power", abs(x), ord).sum(axes, keepdims=keepdims)
     return call("power", powers, np.reciprocal(ord, dtype=np.float64)).astype(x.real.dtype)
 
