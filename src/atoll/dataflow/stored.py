@@ -125,7 +125,7 @@ def nodes_again(rows: list[Row]) -> list[Node]:
     calls: dict[int, Any] = {}
     for op, args, form, params, name, shared in rows:
         geometry = _geometry_again(form)
-        if op is SOURCE:
+        if op.is_leaf:
             made.append(source(params[0], geometry))
             continue
         operands = tuple([made[a] if type(a) is int else a[0] for a in args])

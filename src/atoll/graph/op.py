@@ -20,6 +20,8 @@ class Op:
 
     __slots__ = ("__weakref__", "name")
 
+    is_leaf = False
+    """The value is there."""
     elementwise = False
     """Each element is computed from the elements of the operands at its own index."""
     is_ufunc = False
@@ -97,9 +99,9 @@ class Op:
         """Whether kernels fold numbers of a dtype, if they have the ufunc for it."""
         return False
 
-    def check(self, node: Node) -> str:
-        """What is wrong with a node of this family; nothing where it is legal."""
-        return ""
+    def check(self, node: Node) -> bool:
+        """Whether a pending node has the operands, the shape and the dtype that the operation asks for."""
+        return not self.is_leaf
 
 
 TABLE: dict[str, Op] = {}
@@ -111,5 +113,10 @@ def named(name: str) -> Op:
     return TABLE[name]
 
 
-SOURCE = Op("source")
+class _Source(Op):
+    __slots__ = ()
+    is_leaf = True
+
+
+SOURCE = _Source("source")
 """What holds its value from the start, or has been computed."""

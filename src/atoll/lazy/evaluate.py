@@ -38,6 +38,7 @@ from ..graph.pattern import Pattern, Patterns
 from ..ops import light, windows
 from ..ops.fingerprint import computed, of_trace, outlined
 from ..ops.placement import is_dense_share, placed_view
+from ..ops.table import check
 from . import float_errors
 
 if TYPE_CHECKING:
@@ -547,6 +548,8 @@ def make_program(
     from ..plan.statements import Trace
 
     order, leaves = found.order, found.leaves
+    if config.debug and describe:  # the extents of a template are symbolic
+        check(order)
     scalar_of: dict[tuple[int, int], int] = {}
     for node in order:
         for place, arg in enumerate(node.args):

@@ -53,6 +53,11 @@ class _Folding(Entry):
     folds = True
     colour = "#f7ecd0"
 
+    def check(self, node: Node) -> bool:
+        (operand,), (axes, keepdims) = node.args, node.params
+        shape = operand.geometry.shape
+        return bool(axes) and node.geometry.shape == reduced_shape(shape, axes, keepdims)
+
     def begins_with_zero(self, dtype: np.dtype[Any]) -> bool:
         """Whether NumPy begins with zero, so that a sum of -0.0 is 0.0."""
         return self.ufunc is np.add and dtype.kind in "fc"

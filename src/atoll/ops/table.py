@@ -6,7 +6,7 @@ does instead, and the words for people. The folds have a table of their own, see
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,41 @@ class Entry(Op):
                 )
 
 
+def _shape_of(operand: Any) -> tuple[int, ...]:
+    return operand.geometry.shape if type(operand) is Node else ()
+
+
+def _alike(one: Geometry, other: Geometry) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype
+
+
+def _broadcast(node: Node) -> bool:
+    """Whether the operands broadcast to the shape of the result."""
+    shape: tuple[int, ...] = np.broadcast_shapes(*map(_shape_of, node.args))
+    return shape == node.geometry.shape
+
+
+def check(nodes: Iterable[Node]) -> None:
+    """Raise an error if a pending node is not what its operation asks for."""
+    for node in nodes:
+        if not node.op.check(node):
+            raise AssertionError(
+                f"{node!r} is no legal node: operands {node.args!r}, {node.params!r}"
+            )
+
+
 class _Call(Entry):
     __slots__ = ()
     elementwise = is_ufunc = True
     colour = "#dce9f7"
+
+    def check(self, node: Node) -> bool:
+        loop = node.params[0]
+        return (
+            len(node.args) == len(loop.inputs)
+            and node.geometry.dtype == loop.output
+            and _broadcast(node)
+        )
 
     def label(self, node: Node) -> str:
         return node.name
@@ -111,6 +142,9 @@ class _Cast(Entry):
     __slots__ = ()
     elementwise = True
 
+    def check(self, node: Node) -> bool:
+        return len(node.args) == 1 and _shape_of(node.args[0]) == node.geometry.shape
+
     def label(self, node: Node) -> str:
         return f"astype {node.geometry.dtype}"
 
@@ -130,6 +164,9 @@ class _Where(Entry):
     __slots__ = ()
     elementwise = True
 
+    def check(self, node: Node) -> bool:
+        return len(node.args) == 3 and _broadcast(node)
+
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         dtype, ndim, shape = node.geometry.dtype, node.geometry.ndim, node.geometry.shape
         dtypes = np.dtype(np.bool_), dtype, dtype
@@ -144,6 +181,9 @@ class _Where(Entry):
 class _Fill(Entry):
     __slots__ = ()
     is_number = True
+
+    def check(self, node: Node) -> bool:
+        return len(node.args) == 1 and type(node.args[0]) is not Node
 
     def is_trivial(self, node: Node) -> bool:
         return True
@@ -160,6 +200,9 @@ class _Fill(Entry):
 class _Index(Entry):
     __slots__ = ()
     from_index = True
+
+    def check(self, node: Node) -> bool:
+        return len(node.args) == 2 and 0 <= node.params[0] < node.geometry.ndim
 
     def label(self, node: Node) -> str:
         return f"index along axis {node.params[0]}"
@@ -186,6 +229,10 @@ class _Read(Entry):
     __slots__ = ()
     is_view = has_view = True
 
+    def check(self, node: Node) -> bool:
+        (base,), view = node.args, node.params[0]
+        return base.geometry.shape == view.base.shape and _alike(node.geometry, view)
+
     def label(self, node: Node) -> str:
         return f"read {view_text(node.params[0])}"
 
@@ -210,6 +257,16 @@ class _Update(Entry):
     __slots__ = ()
     is_update = has_view = True
     colour = "#f7dcdc"
+
+    def check(self, node: Node) -> bool:
+        base, *given = node.args
+        region = node.params[0]
+        return (
+            1 <= len(given) <= 2
+            and _alike(node.geometry, base.geometry)
+            and node.geometry.shape == region.base.shape
+            and np.broadcast_shapes(region.shape, *map(_shape_of, given)) == region.shape
+        )
 
     def label(self, node: Node) -> str:
         masked = " where a mask is true" if len(node.args) == 3 else ""
@@ -237,6 +294,10 @@ class _Update(Entry):
 class _Compress(Entry):
     __slots__ = ()
     selects = True
+
+    def check(self, node: Node) -> bool:
+        data, mask = node.args
+        return bool(data.geometry.dtype == node.geometry.dtype and mask.geometry.dtype == np.bool_)
 
     def place(self, node: Node, first: Node) -> Place | None:
         """In the order of the elements, dealt out evenly."""
