@@ -19,6 +19,7 @@ from ..comm.world import World
 from ..config import config
 from ..graph.geometry import Geometry, choice_of
 from ..graph.node import Node
+from ..graph.op import named
 from ..layout import Layout, transfer
 from ..ops.fingerprint import dtype_words
 from ..ops.placement import Place, placed_view
@@ -109,14 +110,20 @@ class Operand(NamedTuple):
 
 
 class Call:
-    """A node of a collective without its data."""
+    """A node that all ranks compute together, without its data: of a collective, or of another operation for which
+    one is registered as ``<operation> across ranks``."""
 
     __slots__ = ("_layouts", "_target", "function", "label", "operands", "params", "place", "world")
 
     def __init__(self, node: Node) -> None:
         self.function: Any = node.op
+        self.params, self.place = node.params, node.place
+        views: Sequence[Geometry | None] = (None,) * len(node.args)
+        if node.op.is_collective:
+            self.params, _, *views = node.params
+        else:
+            self.function = named(f"{node.op} across ranks")
         self.label = node.op.label(node)
-        self.params, self.place, *views = node.params
         self.operands = tuple(
             [Operand(n.geometry, n.place, v) for n, v in zip(node.args, views, strict=True)]
         )

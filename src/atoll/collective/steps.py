@@ -18,8 +18,8 @@ from ..execute.parts import State
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import Layout
-from . import FoldPlan, Section, by_ufunc, compressed, fetch_flat, folded, redistributed, reshaped
-from .operation import Call
+from . import FoldPlan, Section, by_ufunc, compressed, fetch_flat, folded, reshaped
+from .operation import Call, Form, collective, result_layout
 
 Array = np.ndarray[Any, Any]
 
@@ -48,8 +48,23 @@ def is_readable(view: Geometry) -> bool:
     return view.within is not None or (not view.size and view.dtype == view.base.dtype)
 
 
-def read_across(section: Section, view: Geometry, target: Layout) -> Section:
-    """This rank's share of a view of a base that lies as ``section`` does. Collective."""
+def _view_form(base: Form, view: Geometry) -> Form:
+    return Form(view.dtype, result_layout(view.shape, base.layout.processes))
+
+
+def _compressed_form(values: Form, mask: Form) -> None:
+    """How many elements there are, values decide: that is asked for before the node is made."""
+
+
+@collective("compress across ranks", _compressed_form)
+def compress(values: Section, mask: Section, *, target: Layout) -> Section:
+    """The elements under a mask, dealt out evenly."""
+    return compressed(values, mask)
+
+
+@collective("read across ranks", _view_form)
+def read_across(section: Section, view: Geometry, *, target: Layout) -> Section:
+    """This rank's share of a view of a base that lies as ``section`` does."""
     base, shown = view.base, view
     within: tuple[int, ...] = ()
     if view.dtype != base.dtype:
@@ -71,39 +86,6 @@ def read_across(section: Section, view: Geometry, target: Layout) -> Section:
     if shown is not view:
         block = view.part_of(block).copy()
     return Section(block, target, section.communicator)
-
-
-class ReadAcross:
-    """Bring together this rank's share of a view that crosses shares."""
-
-    __slots__ = ("communicator", "geometry", "layout", "register", "source", "target", "view")
-
-    def __init__(
-        self,
-        register: int,
-        source: int,
-        view: Geometry,
-        layout: Layout,
-        target: Layout,
-        communicator: Communicator,
-        geometry: Geometry,
-    ) -> None:
-        self.register = register
-        self.source = source
-        self.view = view
-        self.layout = layout
-        self.target = target
-        self.communicator = communicator
-        self.geometry = geometry
-
-    def run(self, state: State) -> None:
-        """Exchange."""
-        value = state.registers[self.source]
-        assert value is not None
-        block = value.array[self.layout.inside(self.communicator.rank)]
-        section = Section(block, self.layout.unpadded(), self.communicator)
-        block = read_across(section, self.view, self.target).block
-        state.registers[self.register] = Value(np.ascontiguousarray(block).reshape(block.shape))
 
 
 class RunCollective:
@@ -133,34 +115,6 @@ class RunCollective:
             result = backend.current().allocate(self.geometry)
             result.array[...] = block
         state.registers[self.register] = result
-
-
-class CompressAcross:
-    """Keep the elements under a mask, and deal them out evenly."""
-
-    __slots__ = ("communicator", "layout", "register", "sources", "target")
-
-    def __init__(
-        self,
-        register: int,
-        sources: tuple[int, int],
-        layouts: tuple[Layout, Layout],
-        communicator: Communicator,
-    ) -> None:
-        self.register = register
-        self.sources = sources
-        self.layout, self.target = layouts
-        self.communicator = communicator
-
-    def run(self, state: State) -> None:
-        """Count, and exchange."""
-        sections = []
-        for source in self.sources:
-            value = state.registers[source]
-            assert value is not None
-            sections.append(Section(value.array, self.layout, self.communicator))
-        made = redistributed(compressed(*sections), self.target)
-        state.registers[self.register] = Value(np.ascontiguousarray(made.block))
 
 
 class FoldAcross:

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from .. import backend, policy
-from ..collective.steps import CountLocally, FoldAcross, ReadAcross, RunCollective
+from ..collective.steps import CountLocally, FoldAcross, RunCollective
 from ..context.call_sites import site_text
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State, Step
@@ -158,7 +158,7 @@ class Reader:
             how = f"in place of {names[step.source]}"
             events.written_as[step.source] = step.register
             events.memories.append(self._memory(step.register, how))
-        elif isinstance(step, ByNumpy | CountLocally | ReadAcross):
+        elif isinstance(step, ByNumpy | CountLocally):
             if step.geometry.ndim:
                 events.memories.append(self._memory(step.register, "new, by NumPy"))
         elif isinstance(step, RunCollective):
@@ -315,7 +315,7 @@ class Reader:
         for step in self.program.steps:
             if isinstance(step, Allocate | Copy):
                 take(step.register)
-            elif isinstance(step, ByNumpy | CountLocally | FoldAcross | ReadAcross | RunCollective):
+            elif isinstance(step, ByNumpy | CountLocally | FoldAcross | RunCollective):
                 if step.geometry.ndim:
                     take(step.register)
             elif isinstance(step, StartExchange):

@@ -8,18 +8,15 @@ from typing import Any
 from .. import backend
 from ..collective.operation import Call
 from ..collective.steps import (
-    CompressAcross,
     CountLocally,
-    ReadAcross,
     RunCollective,
     is_readable,
 )
-from ..comm.world import World
 from ..execute.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
 from ..execute.program import ByNumpy, Copy
 from ..graph.geometry import dense
 from ..graph.node import Node
-from ..layout import Layout, Range
+from ..layout import Range
 from ..ops.maps import broadcast_map, identity
 from ..ops.placement import Place, goes_across
 from .body import Patch
@@ -40,16 +37,12 @@ class StepsByNumpy(Steps):
 
     def _by_numpy(self, node: Node) -> None:
         registers = self.registers
-        if node.op.is_view and node.args[0].place is not None and goes_across(node):
-            view = node.params[0]
-            if is_readable(view):
-                self._read_across(node)
-                return
+        across = node.op.is_view and node.args[0].place is not None and goes_across(node)
+        if (across and is_readable(node.params[0])) or (node.op.selects and node.place is not None):
+            self._collective(node)
+            return
         if node.op.from_index and node.place is not None:
             self._count_locally(node)
-            return
-        if node.op.selects and node.place is not None:
-            self._compress_across(node)
             return
         function = function_of(node)
         if node.place is not None and node.op.elementwise:
@@ -140,40 +133,12 @@ class StepsByNumpy(Steps):
         self._add(step, uses)
         self.launches.append([])
 
-    def _read_across(self, node: Node) -> None:
-        """A view whose elements come from other ranks, in another order than a loop would need."""
-        registers = self.registers
-        base, view = node.args[0], node.params[0]
-        world: World = base.place.world
-        target = Layout.replicated(view.shape, world.size)
-        if node.place is not None:
-            target = node.place.layout
-        source, register = registers.of[id(base)], registers.of[id(node)]
-        step = ReadAcross(
-            register, source, view, base.place.layout, target, world.communicator,
-            registers.geometry[register],
-        )  # fmt: skip
-        self._add(step, {register, source})
-        self.launches.append([])
-
     def _collective(self, node: Node) -> None:
         """What all ranks compute together on their sections."""
         registers = self.registers
         sources = tuple([registers.of[id(arg)] for arg in node.args])
         register, number = registers.of[id(node)], self.number.get(id(node), -1)
         step = RunCollective(register, Call(node), sources, registers.geometry[register], number)
-        self._add(step, {register, *sources})
-        self.launches.append([])
-
-    def _compress_across(self, node: Node) -> None:
-        """The elements under a mask, which lies as their array does."""
-        registers = self.registers
-        values, mask = node.args
-        world: World = node.place.world
-        register = registers.of[id(node)]
-        sources = registers.of[id(values)], registers.of[id(mask)]
-        layouts = values.place.layout.unpadded(), node.place.layout.unpadded()
-        step = CompressAcross(register, sources, layouts, world.communicator)
         self._add(step, {register, *sources})
         self.launches.append([])
 
