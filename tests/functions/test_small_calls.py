@@ -6,7 +6,8 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.lazy.small import GENERAL, LONGEST, at_once
+from atoll import policy
+from atoll.lazy.small import GENERAL, at_once
 
 
 def test_results_are_arrays_of_ours_and_views_stay_views():
@@ -39,7 +40,7 @@ def test_what_is_large_takes_the_general_way():
         (large,),
         ([small, large],),
         (small, lambda x: x),
-        (small, [1] * (LONGEST + 1)),
+        (small, [1] * (policy.limits.numbers + 1)),
         (3,),
     ):
         assert at_once(numpy.sum, args, {}) is GENERAL
