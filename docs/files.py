@@ -15,7 +15,6 @@ ROOMS = (
         "dataflow",
         "functions",
         "functions/linalg",
-        "functions/spread",
         "explaining",
         "lazy",
     ),

@@ -524,10 +524,7 @@ def _declared(name: str) -> Callable[..., Any]:
     numpy_method = getattr(np.ndarray, name)
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
-        ours = registry.find(numpy_method)
-        if ours is None:
-            writes = (0,) if name in ("partition", "sort") else ()
-            return by_numpy(numpy_method, (self, *args), options, writes=writes)
+        ours: Any = registry.find(numpy_method)
         return ours(self, *args, **options)
 
     call.__name__ = name

@@ -14,6 +14,7 @@ from . import indexing as indexing
 from . import choosing as choosing
 from . import bits as bits
 from . import joining as joining
+from . import inserting as inserting
 from . import grids as grids
 from . import reductions as reductions
 from . import applying as applying

@@ -21,7 +21,8 @@ from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
-from .public import array_of, declare, is_large, native, on_data
+from .blocks import arrays_of
+from .public import array_of, collective, declare, is_large, names, native, on_data
 
 _NATIVE_KINDS = "biufc"
 
@@ -365,7 +366,49 @@ for _shown in (from_dlpack, frombuffer):
     declare(_shown, getattr(np, _shown.__name__), _shown.__name__, short=False)
 
 
+@collective(np.vander)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    x = asarray(x)
+    if x.ndim != 1 or arrays_of(x) is None:
+        return NotImplemented
+    columns = x.size if N is None else int(N)
+    kind = np.promote_types(x.dtype, int)
+    if not columns:
+        return NotImplemented
+    wide = shaping.broadcast_to(shaping.reshape(x.astype(kind), (-1, 1)), (x.size, columns))
+    first = creation.filled((x.size, 1), 1, kind)
+    if columns == 1:
+        return first
+    powers = names["cumprod"](names["concatenate"]((first, wide[:, 1:]), 1), axis=1).astype(kind)
+    return powers if increasing else powers[:, ::-1].copy()
+
+
+@collective(np.asarray_chkfinite)
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    made = asarray(a, dtype, order)
+    if made.dtype.kind in "fc" and not bool(general(np.isfinite, made).all()):
+        raise ValueError("array must not contain infs or NaNs")
+    return made
+
+
+@collective(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    asked = {str(one).upper() for one in requirements or ()}
+    if like is not None or not asked <= {
+        "C",
+        "C_CONTIGUOUS",
+        "CONTIGUOUS",
+        "A",
+        "ALIGNED",
+        "W",
+        "WRITEABLE",
+    }:
+        return NotImplemented
+    made = asarray(a, dtype, "C" if asked & {"C", "C_CONTIGUOUS", "CONTIGUOUS"} else None)
+    return made.copy() if asked & {"W", "WRITEABLE"} and not made.flags.writeable else made
+
+
 on_data(
-    "geomspace", "vander", "fromfile", "fromiter", "fromstring", "fromregex",
-    "asarray_chkfinite", "require", "bartlett", "blackman", "hamming", "hanning", "kaiser",
+    "geomspace", "fromfile", "fromiter", "fromstring", "fromregex",
+    "bartlett", "blackman", "hamming", "hanning", "kaiser",
 )  # fmt: skip

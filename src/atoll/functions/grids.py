@@ -14,6 +14,7 @@ from ..lazy.making import from_numpy, is_small, plain
 from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import in_step, world_of
 from ..ops.elementwise import is_native
+from .joining import joined_along
 from .public import array_of, is_large, names, native, on_data, publish
 
 
@@ -254,11 +255,16 @@ class _Grid:
 class _Joined:
     """``r_`` and ``c_``: NumPy reads the key."""
 
-    def __init__(self, original: Any) -> None:
+    def __init__(self, original: Any, axis: int, least: int) -> None:
         self._numpy = original
+        self._form = axis, least
+        """Along which axis, of arrays of so many axes at least."""
+
+    def _on_ranks(self, key: Any) -> Any:
+        return joined_along(key, *self._form, at_end=self._form[0] < 0)
 
     def __getitem__(self, key: Any) -> Any:
-        return by_numpy(self._numpy.__getitem__, (key,), {})
+        return by_numpy(self._numpy.__getitem__, (key,), {}, jointly=self._on_ranks)
 
     def __len__(self) -> int:
         return 0
@@ -266,6 +272,6 @@ class _Joined:
 
 for _name in ("mgrid", "ogrid"):
     publish(_name, _Grid(getattr(np, _name)), "data")
-for _name in ("r_", "c_"):
-    publish(_name, _Joined(getattr(np, _name)), "data")
+publish("r_", _Joined(np.r_, 0, 1), "data")
+publish("c_", _Joined(np.c_, -1, 2), "data")
 on_data("ix_")

@@ -20,6 +20,7 @@ from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shaping
+from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.float_errors import free
 from ..lazy.making import at_place, default_place, from_numpy, plain, present
@@ -27,7 +28,8 @@ from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import cast, is_native, join_of, read, update
 from ..ops.table import FILL
-from .public import array_of, declare, is_large, names, native, on_data, publish
+from .blocks import arrays_of, into, world_among
+from .public import array_of, collective, declare, is_large, names, native, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
 
@@ -75,27 +77,60 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
-    if out is None and dtype is None and isinstance(arrays, (list, tuple)) and arrays:
-        if any(is_large(a) for a in arrays):
-            parts, kind = [array_of(a) for a in arrays], None
-            if axis is None:  # where Python's numbers are of no dtype of their own
-                weak = (int, float, complex)
-                kind = np.result_type(
-                    *[a if type(a) in weak else p.dtype for a, p in zip(arrays, parts)]
-                )
-                parts, axis = [a.ravel() for a in parts], 0
+    if isinstance(arrays, Handle):
+        arrays = list(arrays)  # type: ignore[call-overload]
+    if isinstance(arrays, (list, tuple)) and any(is_large(a) for a in arrays):
+        parts = [array_of(a) for a in arrays]
+        on_ranks = any(place_of(part) is not None for part in parts)
+        if on_ranks or out is None:
+            kind = None
+            if axis is None or dtype is not None or out is not None:
+                kind = _joined_dtype(arrays, parts, axis, out, dtype, casting)
+            if axis is None:
+                parts, axis = [part.ravel() for part in parts], 0
             if type(axis) is bool:
                 np.concatenate(([0],), axis=axis)  # NumPy's words
-            made = _joined(parts, index(axis), kind)
+            axis = index(axis)
+            if on_ranks:
+                parts = _few_parts(parts, axis, kind)
+            made = _joined(parts, axis, kind)
             if made is not None:
-                return made
-            arrays = parts
-    elif isinstance(arrays, Handle):
-        arrays = list(arrays)  # type: ignore[call-overload]
+                return into(out, made)
+        arrays = parts
     options = {} if dtype is None else {"dtype": dtype}
     if out is not None:
         options["out"] = out
     return by_numpy(np.concatenate, (arrays, axis), {**options, "casting": casting})
+
+
+def _joined_dtype(
+    arrays: Any, parts: list[Any], axis: Any, out: Any, dtype: Any, casting: Any
+) -> np.dtype[Any]:
+    """The dtype of a join, or NumPy's error: which casts and arguments are allowed, it says of empty arrays.
+
+    Python's numbers have no dtype of their own where all parts are one line.
+    """
+    samples = [
+        a if axis is None and type(a) in (int, float, complex) else np.empty(0, part.dtype)
+        for a, part in zip(arrays, parts)
+    ]
+    if out is not None and hasattr(out, "dtype"):
+        out = np.empty(sum(map(np.size, samples)), out.dtype)
+    joined: Any = np.concatenate(samples, axis=None, out=out, dtype=dtype, casting=casting)
+    return joined.dtype  # type: ignore[no-any-return]
+
+
+def _few_parts(parts: list[Any], axis: int, kind: Any) -> list[Any]:
+    """Parts on ranks, joined to few, in memory that nobody else sees, and of one dtype where a cast may be an error."""
+    parts = [shaping.copied(part) if is_large(part) and part._cell.pins else part for part in parts]
+    if not free():
+        wanted = np.result_type(*[part.dtype for part in parts]) if kind is None else kind
+        parts = [part.astype(wanted, copy=False) for part in parts]
+    most = policy.limits.pieces
+    while len(parts) > most and len({part.ndim for part in parts}) == 1:
+        groups = [parts[k : k + most] for k in range(0, len(parts), most)]
+        parts = [concatenate(group, axis) for group in groups]
+    return parts
 
 
 publish("concat", concatenate, "native", np.concat)
@@ -300,46 +335,45 @@ def tile(A: Any, reps: Any) -> Any:
     )
 
 
-@native
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    a = array_of(a)
-    count = repeats if is_large(repeats) else plain(repeats)
-    if not is_large(a) or not isinstance(count, (int, np.integer)) or count < 1 or a.ndim == 0:
-        return shaping.like(a, by_numpy(np.repeat, (a, repeats, axis), {}))
-    if axis is None:
-        a, axis = a.ravel(), 0
-    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
-    shape = a.shape
-    spread = shaping.reshape(a, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
-    wide = shaping.broadcast_to(spread, (*shape[: axis + 1], int(count), *shape[axis + 1 :]))
-    return shaping.reshape(
-        shaping.copied(wide), (*shape[:axis], shape[axis] * int(count), *shape[axis + 1 :])
+@collective(np.block)
+def block(arrays: Any) -> Any:
+    def depth_of(value: Any) -> int:
+        return 1 + max(map(depth_of, value)) if isinstance(value, list) and value else 0
+
+    def wide(value: Any, ndim: int) -> Any:
+        if isinstance(value, list):
+            return [wide(one, ndim) for one in value]
+        value = asarray(value)
+        return shaping.reshape(value, (1,) * max(ndim - value.ndim, 0) + value.shape)
+
+    def most(value: Any) -> int:
+        return max(map(most, value)) if isinstance(value, list) else np.ndim(value)
+
+    def joined(value: Any, axis: int) -> Any:
+        if not isinstance(value, list):
+            return value
+        return concatenate([joined(one, axis + 1) for one in value], axis)
+
+    depth = depth_of(arrays)
+    return (
+        joined(wide(arrays, max(depth, most(arrays))), -depth) if depth else asarray(arrays).copy()
     )
 
 
-@native
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
-    array = array_of(array)
-    constant = mode == "constant" and options.keys() <= {"constant_values"}
-    constant = constant and np.isscalar(plain(options.get("constant_values", 0)))
-    if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
-        return by_numpy(np.pad, (array, pad_width, mode), options)
-    widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
-    if widths.dtype.kind not in "iu" or (widths < 0).any():
-        return by_numpy(np.pad, (array, pad_width, mode), options)
-    shape = tuple(int(n + before + after) for n, (before, after) in zip(array.shape, widths))
-    value = np.asarray(plain(options.get("constant_values", 0))).astype(array.dtype)[()]
-    flags = array.flags
-    order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
-    result = creation.filled(shape, value, array.dtype, order)
-    result[tuple(slice(int(b), int(b) + n) for n, (b, _) in zip(array.shape, widths))] = array
-    return result
-
-
-@native
-def block(arrays: Any) -> Any:
-    return by_numpy(np.block, (arrays,), {})
-
-
-on_data("insert", "delete")
-__all__ = ["names"]
+def joined_along(items: Any, axis: int, least: int, *, at_end: bool) -> Any:
+    """What ``r_`` and ``c_`` make of arrays and numbers; ``NotImplemented`` for slices and strings."""
+    listed = items if isinstance(items, tuple) else (items,)
+    if world_among(*listed) is None:
+        return NotImplemented
+    if not all(isinstance(one, (Handle, np.ndarray, list, int, float, complex)) for one in listed):
+        return NotImplemented
+    parts = arrays_of(*listed)
+    if parts is None:
+        return NotImplemented
+    shaped = []
+    for part in parts:
+        missing = max(least - part.ndim, 0)
+        ones = (1,) * missing
+        shape = (*part.shape, *ones) if at_end else (*ones, *part.shape)
+        shaped.append(shaping.reshape(part, shape))
+    return concatenate(shaped, axis)

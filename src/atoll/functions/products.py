@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..lazy import selecting, shaping
+from ..lazy.calling import call as ufunc_call
 from ..lazy.creation import asarray
-from ..lazy.elementwise import general, together
+from ..lazy.elementwise import together
 from ..lazy.fallback import by_numpy
 from ..lazy.making import is_small, plain
 from ..lazy.small import GENERAL, at_once
-from ..lazy.spread import world_of
+from ..lazy.spread import place_of, world_of
 from ..lazy.views import Handle
 from .blocks import call, into
 from .public import array_of, collective, is_large, native, on_data
@@ -61,8 +62,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     from ..lazy import contraction
 
     result = NotImplemented
-    if out is None and not options:
-        result = contraction.einsum(operands)
+    if not options and (out is None or any(place_of(one) is not None for one in operands)):
+        result = into(out, contraction.einsum(operands))
     if result is not NotImplemented:
         return result
     if out is not None:
@@ -76,10 +77,9 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
         result = at_once(np.outer, (a, b, out), {})
         if result is not GENERAL:
             return result
-    a, b = array_of(a).ravel(), array_of(b).ravel()
-    if out is not None:
-        return by_numpy(np.outer, (a, b), {"out": out})
-    return general(np.multiply, shaping.reshape(a, (-1, 1)), b)
+    a, b = asarray(a).ravel(), asarray(b).ravel()
+    column = shaping.reshape(a, (-1, 1))
+    return ufunc_call(np.multiply, (column, b), {} if out is None else {"out": out})
 
 
 def _trace(
@@ -134,4 +134,4 @@ def _vecmat(x1: Any, x2: Any, /, **options: Any) -> Any:
 
 
 together.update({np.vecdot: _vecdot, np.matvec: _matvec, np.vecmat: _vecmat})
-on_data("einsum_path", "kron", "convolve", "correlate")
+on_data("einsum_path")

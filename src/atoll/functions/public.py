@@ -9,8 +9,7 @@ to the same function. All of it is in :mod:`..lazy.registry`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
-from importlib import import_module
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
 from ..lazy.classed import in_class_of
 from ..lazy.creation import asarray
-from ..lazy.fallback import by_numpy, find_on_ranks
+from ..lazy.fallback import by_numpy
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
 from ..lazy.small import GENERAL, at_once
@@ -215,15 +214,6 @@ def on_data(*wanted: str, writes: Collection[int | str] = ()) -> None:
         original = getattr(np, name, None)
         if original is not None and name not in names:
             publish(name, numpy_function(original, name, writes=writes), "data", original)
-
-
-def _on_ranks(function: Any) -> Callable[..., Any] | None:
-    """What ranks do together in place of a function of NumPy's; imported when first asked for."""
-    table: dict[Any, Callable[..., Any]] = import_module(".spread", __package__).table
-    return table.get(function) if isinstance(function, Hashable) else None
-
-
-find_on_ranks.append(_on_ranks)
 
 
 def array_of(value: Any) -> Any:

@@ -13,7 +13,7 @@ from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
 from ..lazy.registry import registry
 from ..lazy.twins import is_subclass
-from .public import array_of, declare, names, native, on_data, publish
+from .public import array_of, declare, names, native, publish
 
 
 def _frozen(value: Any) -> Any:
@@ -211,6 +211,3 @@ def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     if ary.ndim < 3:
         raise ValueError("dsplit only works on arrays of 3 or more dimensions")
     return split(ary, indices_or_sections, 2)
-
-
-on_data("trim_zeros", "resize")

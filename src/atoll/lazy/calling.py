@@ -95,7 +95,7 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
             return NotImplemented
         result = apply(ufunc, inputs)
         return result if result is NotImplemented else _of_class(inputs, result, ufunc)
-    if len(outs) != ufunc.nout or not all(_can_take(o) for o in outs):
+    if len(outs) != ufunc.nout or not all(_can_take(o, ufunc) for o in outs):
         return NotImplemented
     try:
         result = apply(ufunc, inputs)
@@ -121,9 +121,11 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
     return tuple(finished) if len(finished) > 1 else finished[0]
 
 
-def _can_take(out: Any) -> bool:
+def _can_take(out: Any, ufunc: np.ufunc) -> bool:
     if out is None:
         return True
+    if isinstance(out, Handle) and out._np is not None:  # results of large operands may be small
+        return ufunc.signature is not None
     if isinstance(out, flatiter):
         return out.base._np is None and out.base._cell.writeable and out.base._geometry.c_contiguous
     return (

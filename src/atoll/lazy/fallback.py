@@ -224,8 +224,6 @@ def by_numpy(
     if on_ranks:
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
-        for find in find_on_ranks:
-            jointly = jointly or find(function)
     if jointly is not None and (on_ranks or alone):
         result = jointly(*args, **options)
         if result is not NotImplemented:
@@ -270,7 +268,3 @@ def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
             yield from arrays_among(value)
         elif hasattr(type(value), "_handle"):  # a flat iterator
             yield value.base
-
-
-find_on_ranks: list[Callable[[Any], Callable[..., Any] | None]] = []
-"""Who knows what ranks do together in place of a function of NumPy's; the room of functions says so."""

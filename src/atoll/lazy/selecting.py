@@ -12,7 +12,7 @@ from ..graph.node import Node
 from ..ops.elementwise import cast, is_native, result_geometry
 from ..ops.table import WHERE
 from . import creation, reductions, shaping
-from .calling import call
+from .calling import call, into
 from .elementwise import general, operand_of, together
 from .evaluate import evaluate
 from .fallback import by_numpy
@@ -96,18 +96,18 @@ def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) ->
 
 def rounded(handle: Any, decimals: Any, out: Any) -> Any:
     """Rounded half to even, at so many decimals."""
-    usable = (
-        handle._np is None and handle.dtype.char in "fd" and type(decimals) is int and out is None
+    usable = (handle._np is None and handle.dtype.char in "fd" and type(decimals) is int) and (
+        out is None or place_of(handle) is not None
     )
     if not usable:
         options = {} if out is None else {"out": out}
         return by_numpy(np.ndarray.round, (handle, decimals), options)
     if decimals == 0:
-        return call(np.rint, (handle,), {})
+        return into(out, call(np.rint, (handle,), {}))
     scale = 10.0 ** abs(decimals)
     forth, back = (np.multiply, np.true_divide) if decimals > 0 else (np.true_divide, np.multiply)
     made = general(back, general(np.rint, general(forth, handle, scale)), scale)
-    return shaping.in_order(made, shaping.turned_order(handle))
+    return into(out, shaping.in_order(made, shaping.turned_order(handle)))
 
 
 def dot(a: Any, b: Any, out: Any) -> Any:
@@ -118,9 +118,12 @@ def dot(a: Any, b: Any, out: Any) -> Any:
             from . import products
 
             result = products.dot(a, b)
-        if result is not NotImplemented:
-            return result
-    return by_numpy(np.dot, (a, b), {} if out is None else {"out": out})
+        return result if result is not NotImplemented else by_numpy(np.dot, (a, b), {})
+    return by_numpy(np.dot, (a, b), {"out": out}, jointly=_dot_into)
+
+
+def _dot_into(a: Any, b: Any, out: Any) -> Any:
+    return into(out, dot(a, b, None), "no")
 
 
 def resized(handle: Any, shape: Any, refcheck: Any = True) -> Any:

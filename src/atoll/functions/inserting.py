@@ -1,4 +1,4 @@
-"""Joins that no assignment of boxes says, repetition by counts, borders, parts put in and taken out."""
+"""Elements repeated, borders, and parts put in and taken out."""
 
 from __future__ import annotations
 
@@ -7,99 +7,39 @@ from typing import Any
 
 import numpy as np
 
-from ... import policy
-from ...lazy import creation, shaping
-from ...lazy.creation import asarray
-from ...lazy.making import plain
-from ...lazy.spread import place_of
-from ...lazy.views import Handle
-from ..blocks import arrays_of, call, into, world_among
-from .table import on_ranks
+from ..lazy import creation, shaping
+from ..lazy.creation import asarray
+from ..lazy.fallback import by_numpy
+from ..lazy.making import plain
+from .blocks import arrays_of, call, world_among
+from .joining import concatenate
+from .public import array_of, collective, is_large, native
 
 Array = np.ndarray[Any, Any]
 
 
-@on_ranks(np.concatenate)
-def concatenate(
-    arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> Any:
-    parts = arrays_of(*arrays)
-    if parts is None or not parts:
-        return NotImplemented
-    if axis is None:
-        parts, axis = [shaping.ravel(part) for part in parts], 0
-    if len({part.ndim for part in parts}) > 1 or not -parts[0].ndim <= axis < parts[0].ndim:
-        return NotImplemented
-    if out is not None and not hasattr(out, "dtype"):
-        return NotImplemented  # NumPy says what is wrong with it
-    rest = {(*p.shape[: axis % p.ndim], *p.shape[axis % p.ndim + 1 :]) for p in parts}
-    if len(rest) > 1:
-        return NotImplemented
-    # which dtype it is, and which casts and arguments are errors, NumPy says of empty arrays
-    kind = np.concatenate(
-        [np.empty(0, part.dtype) for part in parts],
-        out=None if out is None else np.empty(0, out.dtype),
-        dtype=dtype,
-        casting=casting,
-    ).dtype
-    parts = [part if part.dtype == kind else part.astype(kind) for part in parts]
-    while len(parts) > policy.limits.pieces:
-        parts = [
-            _joined(parts[k : k + policy.limits.pieces], axis)
-            for k in range(0, len(parts), policy.limits.pieces)
-        ]
-    return into(out, _joined(parts, axis))
-
-
-def _joined(parts: list[Any], axis: int) -> Any:
-    if len(parts) == 1:
-        return parts[0].copy()
-    if any(part._np is None and part._cell.pins for part in parts):  # in memory that others see
-        parts = [shaping.copied(part) for part in parts]
-    return call("concatenate", parts, axis)
-
-
-@on_ranks(np.block)
-def block(arrays: Any) -> Any:
-    def depth_of(value: Any) -> int:
-        return 1 + max(map(depth_of, value)) if isinstance(value, list) and value else 0
-
-    def wide(value: Any, ndim: int) -> Any:
-        if isinstance(value, list):
-            return [wide(one, ndim) for one in value]
-        value = asarray(value)
-        return shaping.reshape(value, (1,) * max(ndim - value.ndim, 0) + value.shape)
-
-    def most(value: Any) -> int:
-        return max(map(most, value)) if isinstance(value, list) else np.ndim(value)
-
-    def joined(value: Any, axis: int) -> Any:
-        if not isinstance(value, list):
-            return value
-        return call("concatenate", [joined(one, axis + 1) for one in value], axis)
-
-    depth = depth_of(arrays)
-    return (
-        joined(wide(arrays, max(depth, most(arrays))), -depth) if depth else asarray(arrays).copy()
-    )
-
-
-@on_ranks(np.repeat, np.ndarray.repeat)
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    a = asarray(a)
+    count = repeats if is_large(repeats) else plain(repeats)
+    if axis is None and is_large(a):
+        a, axis = a.ravel(), 0
+    if is_large(a) and isinstance(count, (int, np.integer)) and count >= 1 and a.ndim:
+        axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+        shape = a.shape
+        wide = shaping.reshape(a, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+        wide = shaping.broadcast_to(wide, (*shape[: axis + 1], int(count), *shape[axis + 1 :]))
+        repeated = (*shape[:axis], shape[axis] * int(count), *shape[axis + 1 :])
+        return shaping.reshape(shaping.copied(wide), repeated)
     given = arrays_of(a, repeats)
-    if given is None or given[1].dtype.kind not in "iub":
+    if given is None or world_among(*given) is None or given[1].dtype.kind not in "iub":
         return NotImplemented
     a, counts = given
     if axis is None or not a.ndim:  # an element has one axis here
         a, axis = shaping.ravel(a), 0
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
-    if counts.ndim == 0 or counts.size == 1:
-        count = int(plain(shaping.reshape(counts, ())))
-        if count < 0:
-            raise ValueError("repeats may not contain negative values.")
-        if not count or place_of(a) is None:
-            return NotImplemented
-        return call("repeat", a, count, axis)
+    if counts.size == 1:
+        number = int(plain(shaping.reshape(counts, ())))
+        return _repeat(a, number, axis) if number > 0 else NotImplemented
     if counts.shape != (a.shape[axis],):
         return NotImplemented
     if bool((counts < 0).any()):
@@ -111,7 +51,11 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return call("take", a, call("searchsorted", ends, call("arange", length), "right"), axis)
 
 
-@on_ranks(np.resize)
+collective(np.repeat, alone=True)(_repeat)
+collective(np.ndarray.repeat)(_repeat)
+
+
+@collective(np.resize)
 def resize(a: Any, new_shape: Any) -> Any:
     a = asarray(a)
     shape = creation.shape_of(new_shape)
@@ -123,7 +67,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return shaping.reshape(made, shape)
 
 
-@on_ranks(np.trim_zeros)
+@collective(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     filt, trim = asarray(filt), trim.lower()
     if trim not in ("fb", "bf", "f", "b") or not filt.ndim:
@@ -143,9 +87,29 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return filt[tuple(key)]
 
 
-@on_ranks(np.pad, order=shaping.turned_order)
+@native
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    array = array_of(array)
+    constant = mode == "constant" and options.keys() <= {"constant_values"}
+    constant = constant and np.isscalar(plain(options.get("constant_values", 0)))
+    if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
+        return by_numpy(np.pad, (array, pad_width, mode), options, jointly=_pad)
+    widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
+        return by_numpy(np.pad, (array, pad_width, mode), options)
+    shape = tuple(int(n + before + after) for n, (before, after) in zip(array.shape, widths))
+    value = np.asarray(plain(options.get("constant_values", 0))).astype(array.dtype)[()]
+    flags = array.flags
+    order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    result = creation.filled(shape, value, array.dtype, order)
+    result[tuple(slice(int(b), int(b) + n) for n, (b, _) in zip(array.shape, widths))] = array
+    return result
+
+
+def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
+    """``pad`` on ranks with what stands at the border, or opposite of it."""
     array = asarray(array)
+    order = shaping.turned_order(array)
     if mode not in ("edge", "wrap", "reflect", "symmetric") or options.get("reflect_type") == "odd":
         return NotImplemented
     if isinstance(pad_width, dict) or not array.size or not array.ndim:
@@ -162,8 +126,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
             places = _border(mode, np.arange(length, length + after), length)
             parts.append(_taken(array, places, axis))
         if len(parts) > 1:
-            array = call("concatenate", parts, axis)
-    return array
+            array = concatenate(parts, axis)
+    return shaping.in_order(array, order)
 
 
 def _taken(array: Any, places: Array, axis: int) -> Any:
@@ -201,7 +165,7 @@ def _places_along(arr: Any, obj: Any, axis: Any) -> tuple[Any, Any, int]:
     return arr, obj, axis
 
 
-@on_ranks(np.delete, order=shaping.turned_order)
+@collective(np.delete, order=shaping.turned_order)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis
@@ -211,7 +175,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
             raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {length}")
         place %= length
         parts = arr[(*before, slice(place))], arr[(*before, slice(place + 1, None))]
-        return call("concatenate", parts, axis)
+        return concatenate(parts, axis)
     places = asarray(obj)
     if places.dtype == np.bool_:
         return arr[(*before, ~places)] if places.shape == (length,) else NotImplemented
@@ -223,7 +187,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     return arr[(*before, keep)]
 
 
-@on_ranks(np.insert, order=shaping.turned_order)
+@collective(np.insert, order=shaping.turned_order)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis
@@ -257,74 +221,3 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     made[(*before, moved)] = arr
     made[(*before, new)] = given
     return made
-
-
-@on_ranks(np.vander)
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    x = asarray(x)
-    if x.ndim != 1 or arrays_of(x) is None:
-        return NotImplemented
-    columns = x.size if N is None else int(N)
-    kind = np.promote_types(x.dtype, int)
-    if not columns:
-        return NotImplemented
-    wide = shaping.broadcast_to(shaping.reshape(x.astype(kind), (-1, 1)), (x.size, columns))
-    first = call("ones", (x.size, 1), kind)
-    if columns == 1:
-        return first
-    powers = call("cumprod", call("concatenate", (first, wide[:, 1:]), 1), axis=1).astype(kind)
-    return powers if increasing else powers[:, ::-1].copy()
-
-
-@on_ranks(np.asarray_chkfinite)
-def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    made = asarray(a, dtype, order)
-    if made.dtype.kind in "fc" and not bool(call("isfinite", made).all()):
-        raise ValueError("array must not contain infs or NaNs")
-    return made
-
-
-@on_ranks(np.require)
-def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    asked = {str(one).upper() for one in requirements or ()}
-    if like is not None or not asked <= {
-        "C",
-        "C_CONTIGUOUS",
-        "CONTIGUOUS",
-        "A",
-        "ALIGNED",
-        "W",
-        "WRITEABLE",
-    }:
-        return NotImplemented
-    made = asarray(a, dtype, "C" if asked & {"C", "C_CONTIGUOUS", "CONTIGUOUS"} else None)
-    return made.copy() if asked & {"W", "WRITEABLE"} and not made.flags.writeable else made
-
-
-@on_ranks(np.r_.__getitem__)
-def r_(key: Any) -> Any:
-    return _joined_along(key, 0, 1, at_end=False)
-
-
-@on_ranks(np.c_.__getitem__)
-def c_(key: Any) -> Any:
-    return _joined_along(key, -1, 2, at_end=True)
-
-
-def _joined_along(items: Any, axis: int, least: int, *, at_end: bool) -> Any:
-    """Arrays and numbers, joined; ``NotImplemented`` for slices and strings."""
-    listed = items if isinstance(items, tuple) else (items,)
-    if world_among(*listed) is None:
-        return NotImplemented
-    if not all(isinstance(one, (Handle, np.ndarray, list, int, float, complex)) for one in listed):
-        return NotImplemented
-    parts = arrays_of(*listed)
-    if parts is None:
-        return NotImplemented
-    shaped = []
-    for part in parts:
-        missing = max(least - part.ndim, 0)
-        ones = (1,) * missing
-        shape = (*part.shape, *ones) if at_end else (*ones, *part.shape)
-        shaped.append(shaping.reshape(part, shape))
-    return call("concatenate", shaped, axis)
