@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 
 import numpy
 import pytest
 
 import atoll
+from atoll import policy
 from atoll.comm.simulated import run
 from atoll.comm.world import current_world
 from atoll.graph import geometry
 from atoll.graph.interned import Interned
-from atoll.ops import placement
 
 
 def turns(np, count, between=lambda: None):
@@ -33,10 +34,7 @@ def turns(np, count, between=lambda: None):
 @pytest.mark.parametrize("size", [2, 3])
 def test_views_that_one_rank_alone_has_met(size, monkeypatch):
     """Each look at another view pushes those of the loop out of the tables, on the ranks that take it."""
-    monkeypatch.setattr(geometry.Geometry._table, "most", 4)
-    monkeypatch.setattr(placement._places, "most", 2)
-    monkeypatch.setattr(geometry, "_REMEMBERED", 3)
-    monkeypatch.setattr(geometry, "_REMEMBERED_VIEWS", 1)
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, geometries=3, memo=2, views=1))
     wanted = turns(numpy, 8)
 
     def program() -> None:
@@ -59,8 +57,9 @@ class Thing:
     """What can be referred to weakly."""
 
 
-def test_of_equal_objects_one_is_alive():
-    table: Interned[Thing] = Interned(2)
+def test_of_equal_objects_one_is_alive(monkeypatch):
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, memo=2))
+    table: Interned[Thing] = Interned("memo")
     first = table.only("a", Thing())
     for key in range(10):
         table.only(key, Thing())
@@ -71,7 +70,7 @@ def test_of_equal_objects_one_is_alive():
 
 
 def test_views_are_the_same_while_they_live(monkeypatch):
-    monkeypatch.setattr(geometry.Geometry._table, "most", 2)
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, geometries=2))
     base = geometry.dense((9, 5), numpy.dtype(float))
     view = base.index((slice(1, 4), slice(None)))
     for k in range(20):

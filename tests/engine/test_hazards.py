@@ -126,10 +126,10 @@ def test_a_choice_that_fails_reaches_nobody(monkeypatch):
     monkeypatch.setattr(views, "find_waist", fails)
     monkeypatch.setattr(Family, "bound", fails)
     monkeypatch.setattr(Family, "extended", fails)
-    before = np.stats().choices_failed
+    before = np.stats().planning_failures
     with np.config(small=0):
         assert program(50) == (800.0, -28.0)
-        assert np.stats().choices_failed > before
+        assert np.stats().planning_failures > before
         with np.config(debug=True), pytest.raises(IndexError, match="a mistake in choosing"):
             program(60)
 

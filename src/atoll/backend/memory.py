@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from ..config import Settings, config
 from ..context import statistics
-from ..context.caches import remembered
+from ..context.caches import Memo
 from ..errors import OutOfMemoryError
 from ..graph.geometry import Geometry
 from ..graph.node import Value, new
@@ -51,13 +51,15 @@ _HUGE = 1 << 21  # from here on it asks for huge pages
 _BYTE = np.dtype(np.uint8)
 
 
-@remembered
 def rounded(nbytes: int) -> int:
     """The size of the block that serves a request: at most an eighth more, and 64 bytes at least."""
     if nbytes <= 512:
         return max(64, -(-nbytes // 64) * 64)
     step = 1 << (nbytes - 1).bit_length() - 4
     return -(-nbytes // step) * step
+
+
+_capacities: Memo[int, int] = Memo()
 
 
 class _Block:
@@ -191,7 +193,7 @@ class Pool:
 
         It is one of bytes, unless a shape is given.
         """
-        capacity = rounded(nbytes)
+        capacity = _capacities.get(nbytes) or _capacities.only(nbytes, rounded(nbytes))
         ended = self._ended
         block = None
         with self._lock:

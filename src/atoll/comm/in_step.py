@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .. import policy
 from ..context.divergence import HASH_MASK, StepLog
 from ..errors import (
     CommunicationError,
@@ -95,13 +96,40 @@ class Gathering:
 
 def is_same(communicator: Communicator, number: int, what: str) -> bool:
     """Whether all ranks have come with the same number, below ``2**64``; ranks in step."""
-    log = _step(communicator, "allgather", what, 8)
+    _step(communicator, "allgather", what, 8)
+    return is_same_here(communicator, number, what)
+
+
+def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
+    """The same as a part of the last step."""
+    log = communicator.log
     gathering = log.same
     if gathering is None:
         gathering = log.same = Gathering(communicator, [((), np.dtype(np.uint64))])
     gathering.given[0][...] = number
     gathering.run(what)
     return bool((gathering.found[0] == number).all())
+
+
+def all_have_plans(communicator: Communicator, fingerprint: int, what: str, planned: bool) -> bool:
+    """Whether all ranks have a plan for what they have just announced, so that each may run its own.
+
+    The first time for a fingerprint, ranks tell each other; later they know.
+    """
+    answers = communicator.log.plans
+    answer: bool | None = answers.get(fingerprint)
+    if answer is None:
+        number = 1 if planned else 2 + communicator.rank  # no two ranks without a plan agree
+        answer = is_same_here(communicator, number, what)
+        if len(answers) >= policy.limits.memo:  # at the same step on all ranks
+            answers.clear()
+        answers[fingerprint] = answer
+    if answer and not planned:
+        raise CommunicationError(
+            f"rank {communicator.rank} cannot make {what} that it has made before; that is a mistake in "
+            "atoll: please report it, with what config.debug = True raises"
+        )
+    return answer
 
 
 def alltoall(communicator: Communicator, array: Array, what: str) -> Array:

@@ -75,6 +75,7 @@ class StepLog:
         "hash",
         "number",
         "parted",
+        "plans",
         "pulse",
         "rank",
         "same",
@@ -102,6 +103,8 @@ class StepLog:
         """What every rank will have and has yet to compute; see ``ops.windows``."""
         self.cuts: dict[int, Any] = {}
         """The lines where pending work is computed once it has grown heavy, and how: the same on all ranks."""
+        self.plans: dict[int, bool] = {}
+        """By the fingerprints of plans: whether all ranks had such a plan when they asked each other."""
         self.same: Any = None
         """By which ranks compare a number."""
         self.as_laid_out = False

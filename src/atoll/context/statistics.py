@@ -18,6 +18,7 @@ from threading import RLock
 from typing import TypeVar
 
 from ..config import config
+from ..errors import AtollError
 
 T = TypeVar("T")
 
@@ -56,8 +57,8 @@ class Statistics:
     """Arrays made whose elements are divided among ranks by a layout."""
     caches_full: int = 0
     """How often a full cache forgot what it held, all of it or the oldest; plans and kernels count by themselves."""
-    choices_failed: int = 0
-    """How often an optimization failed to be chosen, which is a bug in atoll: a simpler way gave the same values."""
+    planning_failures: int = 0
+    """How often planning, cutting or choosing failed, which is a mistake in atoll: values were computed in a plainer way."""
 
 
 class Counters:
@@ -143,18 +144,23 @@ def allocated(name: str, bytes_in_use: int) -> None:
     _separate.get().allocated(name, bytes_in_use)
 
 
-def chosen(choose: Callable[[], T]) -> T | None:
-    """The result of a choice between ways to the same values; ``None``, the plain way, where the choice fails.
-
-    A failure is counted, and raised if ``config.debug`` is set: a failed optimization must not end a program.
-    """
+def attempted(work: Callable[[], T]) -> T | None:
+    """What planning, cutting or choosing comes to; ``None``, for the plain way, where that fails."""
     try:
-        return choose()
-    except Exception:
-        if config.debug:
-            raise
-        add("choices_failed")
+        return work()
+    except Exception as error:
+        failed(error)
         return None
+
+
+def failed(error: Exception) -> None:
+    """Count a failure of planning, after which values are computed in a plainer way; ``config.debug`` raises it.
+
+    Errors of the user's, of messages and of memory are no failures of planning: they are raised.
+    """
+    if config.debug or isinstance(error, AtollError | MemoryError):
+        raise error
+    add("planning_failures")
 
 
 def stats() -> Statistics:

@@ -401,7 +401,7 @@ class Program:
     def _steps(self) -> Sequence[Step]:
         """What runs at first: what comes but once is not worth joining."""
         if self._ran:
-            self.quick = joined(self.steps)
+            self.quick = statistics.attempted(lambda: joined(self.steps))
         self._ran = True
         return self.steps
 

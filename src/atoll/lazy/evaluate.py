@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend, policy
 from ..backend.flags import report
+from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
@@ -39,7 +40,7 @@ from ..ops import light, windows
 from ..ops.fingerprint import computed, of_trace, outlined
 from ..ops.placement import is_dense_share, placed_view
 from ..ops.table import check
-from . import float_errors
+from . import float_errors, unplanned
 
 if TYPE_CHECKING:
     from ..plan.build import LaunchMaker
@@ -325,8 +326,40 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
 
 
 def _compute(pending: list[Node]) -> None:
+    """Give nodes their values by one program, or operation by operation where there is none."""
+    try:
+        run = _prepared(pending)
+    except Exception as error:
+        statistics.failed(error)
+        run = None
+    if run is None:
+        unplanned.compute(pending)
+        return
+    program = run[0]
+    if program.communicator is not None:
+        program.announce(pending[-1].site, run[1].scalars)
+        if not all_have_plans(program.communicator, program.fingerprint, "a new plan", True):
+            statistics.add("planning_failures")
+            del run
+            unplanned.compute(pending, agreed=True)
+            return
+    _run(*run)
+
+
+_Prepared = tuple[
+    Program, State, list[Node], Sequence[int], Sequence[int], Sequence[int], "Site | None"
+]
+"""What :func:`_run` takes."""
+
+
+def _prepared(pending: list[Node]) -> _Prepared:
     """One program for these nodes: one that was used for such a trace before, or else looked up or made."""
-    recognised = _programs.patterns.find(pending)
+    attempted = statistics.attempted
+    try:  # a call less for what happens at each step
+        recognised = _programs.patterns.find(pending)
+    except Exception as error:
+        statistics.failed(error)
+        recognised = None
     pattern = form = None
     if recognised is not None:
         pattern, (nodes, values, pinned, scalars) = recognised
@@ -338,28 +371,25 @@ def _compute(pending: list[Node]) -> None:
         if fit is not None and not fit.program.running:
             if fit.passing:
                 lines = _programs.again
-                more = [
+                known = [
                     n for n in map(nodes.__getitem__, fit.passing) if site_number(n.site) in lines
                 ]
-                if more:
+                if known:
                     del nodes, values, scalars
-                    _compute([*pending, *more])
-                    return
+                    return _prepared([*pending, *known])
                 for place in fit.passing:
                     nodes[place].passed = True
             if fit.light:
                 light.credit([nodes[place] for place in fit.light])
             state = State(values, scalars, 1)
             asked = pending[-1].site
-            _run(fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked)
-            return
+            return fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked
         del nodes, values, scalars  # which would count as alive what is not
     found = look_up(pending)
-    more = _computed_again(found, pending)
+    more = attempted(lambda: _computed_again(found, pending))
     if more:
         del found
-        _compute([*pending, *more])
-        return
+        return _prepared([*pending, *more])
     leaves, order, program = found.leaves, found.order, found.program
     if program is not None and program.running:
         program = make_program(found, pending, backend.current().step)
@@ -367,12 +397,12 @@ def _compute(pending: list[Node]) -> None:
     if program is None:
         program = _new_program(found, pending)
     elif pattern is None:  # what comes but once needs none
-        _programs.patterns.add(pending, leaves, order)
+        attempted(lambda: _programs.patterns.add(pending, leaves, order))
     passing = _passing(found, pending, program)
     for place in passing:
         order[place].passed = True
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
-        ours = light.without_gain(order, program.kept) if current_world().size == 1 else []
+        ours = attempted(lambda: light.without_gain(order, program.kept)) or []
         places = pattern.order
         pattern.known[form] = _Fit(
             program,
@@ -384,7 +414,7 @@ def _compute(pending: list[Node]) -> None:
     nodes = [*leaves, *order]
     kept = [first + place for place in program.kept]
     asked = pending[-1].site
-    _run(program, state, nodes, range(first), range(first, len(nodes)), kept, asked)
+    return program, state, nodes, range(first), range(first, len(nodes)), kept, asked
 
 
 def _counted_alike(counts: tuple[int, ...], pattern: Pattern, found: Found) -> bool:
@@ -417,12 +447,10 @@ def _run(
     ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending, in the order of
     a walk; ``kept`` to which of them the results belong; ``asked`` is the line of what is wanted.
     """
-    if program.communicator is not None:
-        program.announce(asked, state.scalars)
-        if config.debug:
-            shown = [nodes[place] for place in leaves]
-            compare_replicated(program.communicator, state.scalars, shown)
-            del shown
+    if program.communicator is not None and config.debug:
+        shown = [nodes[place] for place in leaves]
+        compare_replicated(program.communicator, state.scalars, shown)
+        del shown
     try:
         results, flags = program.run(state)
     except BaseException as error:
@@ -467,12 +495,12 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     family = families.get(structure)
     if family is not None:
         sample = _sample_of(leaves, order)
-        program = statistics.chosen(lambda: family.bound(sample, order))
+        program = statistics.attempted(lambda: family.bound(sample, order))
         if program is not None:
             statistics.add("plans_reused")
             statistics.add("plans_moved")
         else:
-            program = statistics.chosen(lambda: _extended(family, found, roots, sample))
+            program = statistics.attempted(lambda: _extended(family, found, roots, sample))
         if program is not None:
             _programs.moved[found.key] = program
             return program

@@ -151,7 +151,7 @@ def _cut(nodes: Sequence[Node]) -> None:
         _weigh_again(first)
         if first.weight > known.limit:
             line = known.waist
-            evaluate(statistics.chosen(lambda: in_hand(first, line)) or ())
+            evaluate(statistics.attempted(lambda: in_hand(first, line)) or ())
             _weigh_again(first)
         if first.weight <= policy.limits.near:
             return
@@ -161,14 +161,14 @@ def _cut(nodes: Sequence[Node]) -> None:
         others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
         together = [*nodes, *[cell.node for cell in others]]
         if heavy:
-            _cut_here_again(first, statistics.chosen(lambda: find_waist(together)))
+            _cut_here_again(first, statistics.attempted(lambda: find_waist(together)))
         evaluate(together)
         for cell in others:
             cell.sites = None
     else:
         together = with_others(home.world, nodes)
         if heavy:
-            found = statistics.chosen(lambda: find_waist(together))
+            found = statistics.attempted(lambda: find_waist(together))
             number = 0 if found is None else of_text(str(found))
             # garbage that looks alike may have been made at other lines
             alike = is_same(home.world.communicator, number, "a cut")
@@ -187,9 +187,16 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
         cell for cell in pending_cells() if cell.node.place and cell.node.place.world == world
     ]
     together = list(dict.fromkeys([*nodes, *[cell.node for cell in others]]))
-    number = fingerprint_of(together)
-    if len({fingerprint_of([node]) for node in together}) < len(together):
-        number = hash((number, *[node.born for node in together])) & _MASK
+
+    def fingerprint() -> int:
+        number = fingerprint_of(together)
+        if len({fingerprint_of([node]) for node in together}) < len(together):
+            number = hash((number, *[node.born for node in together])) & _MASK
+        return number
+
+    number = statistics.attempted(fingerprint)
+    if number is None:
+        number = world.rank  # no two ranks agree
     if not is_same(world.communicator, number, "a cut"):
         return list(nodes)
     for cell in others:

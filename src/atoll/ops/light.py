@@ -119,6 +119,8 @@ def without_gain(order: Sequence[Node], kept: Sequence[int]) -> list[int]:
 
     ``kept`` says which of them are stored.
     """
+    if current_world().size > 1:
+        return []
     small = config.small
     calls: list[int] = []
     spared = 0

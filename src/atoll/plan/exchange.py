@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..comm.in_step import agree, all_have_plans
 from ..comm.world import World
 from ..context import statistics
+from ..execute.arrays import allocate_array
 from ..execute.exchange import CopyInside, FinishExchange, Incoming, Inside, Outgoing, StartExchange
 from ..execute.parts import State
 from ..graph.geometry import Geometry, dense
@@ -143,6 +145,19 @@ def redistributed(node: Node, layout: Layout) -> np.ndarray[Any, Any]:
     return _collected(node, dense(shape, node.geometry.dtype), layout.region, layout)
 
 
+def whole_value(node: Node) -> np.ndarray[Any, Any]:
+    """All of an evaluated value, brought together without a plan. Collective for one that lies on ranks."""
+    assert node.value is not None
+    if node.place is None:
+        return node.value.array
+    layout, communicator = node.place.layout, node.place.world.communicator
+    block = np.ascontiguousarray(node.value.array[layout.inside(communicator.rank)])
+    whole = allocate_array(node.geometry).array
+    for rank, part in enumerate(agree(communicator, block, "an operand without a plan")):
+        whole[region_key(layout.region(rank))] = part
+    return whole
+
+
 def _collected(
     node: Node,
     geometry: Geometry,
@@ -155,26 +170,36 @@ def _collected(
     from .readers import who_reads
 
     world: World = node.place.world
-    readers: Iterable[int] = range(world.size)
-    if target is not None:
-        readers = who_reads(node.place.layout.region(world.rank), identity(target.shape), target)
     registers = Registers({}, {}, world.rank)
     registers.add(node)
     number = registers.extra(geometry)
-    start = plan_exchange(
-        lambda rank: [(0, Patch(number, node, region_of(rank)))],
-        registers,
-        world,
-        readers,
-        lasting=False,
-    )
+
+    def plan() -> StartExchange | None:
+        readers: Iterable[int] = range(world.size)
+        if target is not None:
+            region = node.place.layout.region(world.rank)
+            readers = who_reads(region, identity(target.shape), target)
+        return plan_exchange(
+            lambda rank: [(0, Patch(number, node, region_of(rank)))],
+            registers,
+            world,
+            readers,
+            lasting=False,
+        )
+
+    start = statistics.attempted(plan)
+    shown = target if target is not None else node.place.layout
+    what = "the gathering of an array" if target is None else "a redistribution"
+    mark = of_move(node.geometry.shape, shown)
+    world.communicator.log.step(mark ^ which & _BITS, what)
+    if not all_have_plans(world.communicator, mark ^ len(what), what, start is not None):
+        array = allocate_array(geometry).array
+        array[...] = whole_value(node)[region_key(region_of(world.rank))]
+        return array
     assert start is not None
     if target is None and not which:
         start.gathered = node.geometry.shadow.nbytes
     state = State([node.value, None], ())
-    shown = target if target is not None else node.place.layout
-    what = "the gathering of an array" if target is None else "a redistribution"
-    world.communicator.log.step(of_move(node.geometry.shape, shown) ^ which & _BITS, what)
     for step in (start, CopyInside(start), FinishExchange(start)):
         step.run(state)
     statistics.sent(state.messages, state.moved)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...context import statistics
 from ...graph.node import Node, Value
 from ...graph.op import Op
 from ...ops.table import code_of
@@ -56,7 +57,11 @@ class Llvm(Backend):
         return compress.indices_of(positions, shape)
 
     def selected(self, data: Array, mask: Array) -> Any:
-        return compress.selected(data, mask) if compress.can_select(data, mask) else data[mask]
+        if compress.can_select(data, mask):
+            elements = statistics.attempted(lambda: compress.selected(data, mask))
+            if elements is not None:
+                return elements
+        return data[mask]
 
 
 backend = Llvm()

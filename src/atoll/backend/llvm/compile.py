@@ -162,7 +162,8 @@ def worked(kernel: Kernel, work: int) -> bool:
     if kernel.draft:
         kernel.done += max(work, LEAST_WORK)
         if kernel.done > DRAFT_WORK:
-            compiler.finish(kernel)
+            kernel.done = 0
+            statistics.attempted(lambda: compiler.finish(kernel))  # else the draft goes on
     return not kernel.draft
 
 

@@ -1,0 +1,116 @@
+"""Values computed operation by operation, by NumPy: what is left where planning has failed.
+
+A failure in planning is a mistake in atoll, and no program ends by it. ``config.debug`` raises it,
+``atoll.stats().planning_failures`` counts it.
+
+**Ranks.** A plan has messages, so all ranks must run it, or none. Planning follows from what is the same on all ranks and
+from the share of each, so it may fail on one of them alone. The rule: before ranks run a plan with a fingerprint that they
+have not run together, each tells the others in one message whether it has one (:func:`.in_step.all_have_plans`). The log of the
+ranks keeps the answer, so it is asked once. If one rank has no plan, all compute operation by operation: they bring
+the operands together, compute the whole of each node alike, and keep their shares. That takes the memory of whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..comm.in_step import all_have_plans
+from ..execute.arrays import allocate_array
+from ..execute.program import Program
+from ..graph.geometry import dense
+from ..graph.node import Node, Value
+from ..ops.fingerprint import computed, outlined
+from ..plan.exchange import whole_value
+
+
+def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:
+    """Give each root its value by NumPy's operations. ``agreed``: the ranks know already that they have no plan."""
+    order, leaves = in_order(roots)
+    if not agreed:
+        _announce(order, leaves, roots)
+    for root, value in zip(roots, values(roots, order, leaves), strict=True):
+        if root.value is None:
+            root.settle(value)
+
+
+def values(roots: Sequence[Node], order: Sequence[Node], leaves: Sequence[Node]) -> list[Value]:
+    """The value of each root; nodes stay as they are."""
+    arrays: dict[int, Any] = {id(leaf): whole_value(leaf) for leaf in leaves}
+    uses: dict[int, int] = {}
+    for node in order:
+        for arg in node.args:
+            uses[id(arg)] = uses.get(id(arg), 0) + 1
+    wanted = {id(root) for root in roots}
+    for node in order:
+        arrays[id(node)] = _computed(node, arrays)
+        for arg in node.args:
+            uses[id(arg)] -= 1
+            if not uses[id(arg)] and id(arg) not in wanted:
+                arrays.pop(id(arg), None)
+    return [_share(root, arrays[id(root)]) for root in roots]
+
+
+def _announce(order: Sequence[Node], leaves: Sequence[Node], roots: Sequence[Node]) -> None:
+    """Tell the other ranks, if there are any, that this one has no plan."""
+    world = next((n.place.world for n in (*leaves, *order) if n.place is not None), None)
+    if world is None or world.size == 1:
+        return
+    program, outline = Program(0, 0, [], (), (), None), outlined(order, roots)
+    program.communicator, program.computes = world.communicator, computed(order)
+    program.fingerprint, program.exact = outline.of(order), outline.scalars
+    scalars = [arg for node in order for arg in node.args if type(arg) is not Node]
+    program.announce(roots[-1].site, scalars)
+    all_have_plans(world.communicator, program.fingerprint, "a new plan", False)
+
+
+def in_order(roots: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The pending nodes behind some, operands first, and the leaves."""
+    order: list[Node] = []
+    leaves: list[Node] = []
+    seen: set[int] = set()
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, complete = stack.pop()
+        if complete:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            if node.value is not None:
+                leaves.append(node)
+                continue
+            stack.append((node, True))
+            stack += [(arg, False) for arg in reversed(node.args) if type(arg) is Node]
+    return order, leaves
+
+
+def _computed(node: Node, arrays: dict[int, Any]) -> Any:
+    """The whole value of a node, which lies in memory as its geometry says."""
+    args = [arrays[id(arg)] if type(arg) is Node else arg for arg in node.args]
+    result = node.op.numpy(node)(*args)
+    return _laid_out(node, result.array if type(result) is Value else np.asarray(result))
+
+
+def _laid_out(node: Node, array: np.ndarray[Any, Any]) -> Any:
+    geometry = node.geometry
+    if array.base is None and array.strides == geometry.strides and array.dtype == geometry.dtype:
+        return array
+    laid = allocate_array(geometry).array
+    laid[...] = array
+    return laid
+
+
+def _share(root: Node, array: np.ndarray[Any, Any]) -> Value:
+    """What this rank keeps of a whole value."""
+    place = root.place
+    if place is None:
+        return Value(array)
+    layout, rank = place.layout, place.world.rank
+    shape = layout.padded_shape(rank) if place.padded else layout.local_shape(rank)
+    value = allocate_array(dense(shape, root.geometry.dtype))
+    value.array[layout.inside(rank)] = array[
+        np.ix_(*[held.array() for held in layout.region(rank)])
+    ]
+    return value

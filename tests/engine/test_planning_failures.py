@@ -1,0 +1,117 @@
+"""A mistake in planning never reaches the user: values are computed operation by operation, and a counter says so."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import policy
+from atoll.backend.llvm import compile
+from atoll.comm.world import current_world
+from atoll.lazy.evaluate import _programs
+
+STAGES = [
+    "graph.pattern.Patterns.find",
+    "graph.pattern.Patterns.add",
+    "lazy.evaluate.look_up",
+    "lazy.evaluate._computed_again",
+    "plan.build.make_statements",
+    "plan.statements.reads_safely",
+    "plan.build.make_groups",
+    "plan.build.bodies_of",
+    "plan.build.launches_of",
+    "plan.build.describe_group",
+    "plan.lower.cut_into_slabs",
+    "plan.build.readers_of",
+    "plan.exchange.pieces_of",
+    "plan.exchange.plan_exchange",
+    "plan.build.plan_exchange",
+    "plan.numpy_steps.function_of",
+    "ops.light.without_gain",
+    "plan.templates.Family.bound",
+    "plan.templates.Family.extended",
+    "backend.llvm.compile.build",
+    "lazy.views.find_waist",
+    "lazy.views.in_hand",
+]
+ON_RANKS = {"plan.build.readers_of", "plan.exchange.pieces_of", "plan.exchange.plan_exchange", "plan.build.plan_exchange"}  # fmt: skip
+
+ALONE = {"plan.numpy_steps.function_of"}
+
+
+def program(np):
+    """Loops, slices that move, assignments, folds, masks and views: something for each stage."""
+    x = np.arange(720.0).reshape(24, 30) / 100
+    y = np.sin(x) + x[::-1] * 2
+    y[2:20, 3:] += x[:18, 3:]
+    y[y > 3] = 1.5
+    found = [y, y.sum(0), y.sum(), y.max(axis=1), y[:, ::-1].T @ x[:, :4], y[x > 2], y.argmax(1)]
+    z = x * 0
+    for k in range(8):
+        z[k:] += y[k:] * 0.5
+        found.append(z.sum(1))
+    for _ in range(20):
+        x = x * 0.5 + np.roll(x, 1, 0) * 0.25
+    with_halves = x.astype(np.float16) + np.float16(1)
+    found += [with_halves, x, np.float32(3) * x[:, 0].astype(np.float32), y.reshape(30, 24) + 1]
+    return found
+
+
+def broken(stage, monkeypatch, rank=None):
+    """Make a stage of planning raise, on all ranks or on one."""
+    module, *names = stage.split(".")
+    home = importlib.import_module(f"atoll.{module}")
+    while len(names) > 1:
+        try:
+            home = importlib.import_module(f"{home.__name__}.{names[0]}")
+        except ImportError:
+            home = getattr(home, names[0])
+        del names[0]
+    works = getattr(home, names[0])
+
+    def fails(*args, **options):
+        if rank is None or current_world().rank == rank:
+            raise IndexError("a mistake in planning")
+        return works(*args, **options)
+
+    monkeypatch.setattr(home, names[0], fails)
+
+
+def check(monkeypatch):
+    """The program gives NumPy's values, with limits at which it is cut."""
+    monkeypatch.setattr(policy, "limits", policy.Limits(pending=40, near=20, light=8))
+    _programs.forget()
+    compile.compiler._kernels.clear()
+    with atoll.config(small=0, kernel_cache="off"), np.errstate(all="ignore"):
+        for _ in range(2):
+            for ours, theirs in zip(program(atoll), program(np), strict=True):
+                np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-6)
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.parametrize("stage", STAGES)
+def test_values_stay_right_whatever_stage_fails(stage, size, monkeypatch):
+    broken(stage, monkeypatch)
+    atoll.reset_stats()
+    check(monkeypatch)
+    assert atoll.stats().planning_failures or stage in (ON_RANKS if size == 1 else ALONE)
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.simulated(3)
+@pytest.mark.parametrize(
+    "stage", ["plan.build.make_groups", "plan.build.launches_of", "plan.exchange.pieces_of"]
+)
+def test_ranks_agree_where_one_alone_has_no_plan(stage, monkeypatch):
+    broken(stage, monkeypatch, rank=1)
+    atoll.reset_stats()
+    check(monkeypatch)
+    assert atoll.stats().planning_failures
+
+
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage not in ON_RANKS][::3])
+def test_debugging_raises_it(stage, monkeypatch):
+    broken(stage, monkeypatch)
+    with atoll.config(debug=True), pytest.raises(IndexError, match="a mistake in planning"):
+        check(monkeypatch)
