@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import backend
 from ..comm.in_step import all_have_plans
-from ..execute.arrays import allocate_array
 from ..execute.program import Program
 from ..graph.geometry import dense
 from ..graph.node import Node, Value
@@ -97,7 +97,7 @@ def _laid_out(node: Node, array: np.ndarray[Any, Any]) -> Any:
     geometry = node.geometry
     if array.base is None and array.strides == geometry.strides and array.dtype == geometry.dtype:
         return array
-    laid = allocate_array(geometry).array
+    laid = backend.current().allocate(geometry).array
     laid[...] = array
     return laid
 
@@ -109,7 +109,7 @@ def _share(root: Node, array: np.ndarray[Any, Any]) -> Value:
         return Value(array)
     layout, rank = place.layout, place.world.rank
     shape = layout.padded_shape(rank) if place.padded else layout.local_shape(rank)
-    value = allocate_array(dense(shape, root.geometry.dtype))
+    value = backend.current().allocate(dense(shape, root.geometry.dtype))
     value.array[layout.inside(rank)] = array[
         np.ix_(*[held.array() for held in layout.region(rank)])
     ]

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import backend
 from ..comm.in_step import agree, all_have_plans
 from ..comm.world import World
 from ..context import statistics
-from ..execute.arrays import allocate_array
 from ..execute.exchange import CopyInside, FinishExchange, Incoming, Inside, Outgoing, StartExchange
 from ..execute.parts import State
 from ..graph.geometry import Geometry, dense
@@ -152,7 +152,7 @@ def whole_value(node: Node) -> np.ndarray[Any, Any]:
         return node.value.array
     layout, communicator = node.place.layout, node.place.world.communicator
     block = np.ascontiguousarray(node.value.array[layout.inside(communicator.rank)])
-    whole = allocate_array(node.geometry).array
+    whole = backend.current().allocate(node.geometry).array
     for rank, part in enumerate(agree(communicator, block, "an operand without a plan")):
         whole[region_key(layout.region(rank))] = part
     return whole
@@ -193,7 +193,7 @@ def _collected(
     mark = of_move(node.geometry.shape, shown)
     world.communicator.log.step(mark ^ which & _BITS, what)
     if not all_have_plans(world.communicator, mark ^ len(what), what, start is not None):
-        array = allocate_array(geometry).array
+        array = backend.current().allocate(geometry).array
         array[...] = whole_value(node)[region_key(region_of(world.rank))]
         return array
     assert start is not None
