@@ -48,10 +48,10 @@ def program(np):
     y[y > 3] = 1.5
     found = [y, y.sum(0), y.sum(), y.max(axis=1), y[:, ::-1].T @ x[:, :4], y[x > 2], y.argmax(1)]
     z = x * 0
-    for k in range(8):
+    for k in range(4):
         z[k:] += y[k:] * 0.5
         found.append(z.sum(1))
-    for _ in range(20):
+    for _ in range(12):
         x = x * 0.5 + np.roll(x, 1, 0) * 0.25
     with_halves = x.astype(np.float16) + np.float16(1)
     found += [with_halves, x, np.float32(3) * x[:, 0].astype(np.float32), y.reshape(30, 24) + 1]

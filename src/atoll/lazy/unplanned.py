@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from .. import backend
+from ..collective.operation import Call
 from ..comm.in_step import all_have_plans
 from ..execute.program import Program
 from ..graph.geometry import dense
 from ..graph.node import Node, Value
 from ..ops.fingerprint import computed, outlined
-from ..plan.exchange import whole_value
+from ..plan.exchange import joined_blocks, whole_value
 
 
 def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:
@@ -88,6 +89,10 @@ def in_order(roots: Sequence[Node]) -> tuple[list[Node], list[Node]]:
 
 def _computed(node: Node, arrays: dict[int, Any]) -> Any:
     """The whole value of a node, which lies in memory as its geometry says."""
+    if node.op.is_collective:
+        blocks = [_share(arg, arrays[id(arg)]).array for arg in node.args]
+        block = Call(node).run(blocks, node.geometry.shape)
+        return block if node.place is None else joined_blocks(node, block)
     args = [arrays[id(arg)] if type(arg) is Node else arg for arg in node.args]
     result = node.op.numpy(node)(*args)
     return _laid_out(node, result.array if type(result) is Value else np.asarray(result))

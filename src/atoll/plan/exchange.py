@@ -150,8 +150,14 @@ def whole_value(node: Node) -> np.ndarray[Any, Any]:
     assert node.value is not None
     if node.place is None:
         return node.value.array
+    layout, rank = node.place.layout, node.place.world.rank
+    return joined_blocks(node, node.value.array[layout.inside(rank)])
+
+
+def joined_blocks(node: Node, block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The whole of what lies as a node does, from the block of each rank, without a plan. Collective."""
     layout, communicator = node.place.layout, node.place.world.communicator
-    block = np.ascontiguousarray(node.value.array[layout.inside(communicator.rank)])
+    block = np.ascontiguousarray(block)
     whole = backend.current().allocate(node.geometry).array
     for rank, part in enumerate(agree(communicator, block, "an operand without a plan")):
         whole[region_key(layout.region(rank))] = part
