@@ -1,34 +1,30 @@
-"""What a rank owes the others from its first moment: its share of the cores, one end for all.
+"""A rank's first and last actions: sharing the cores, and one end for all ranks.
 
-``import atoll`` runs :func:`begin` before anything else. In a process that no MPI launcher
-started it does nothing. In one of several ranks it does two things, the same that
-``atoll run`` does for its ranks before the script starts:
+``import atoll`` runs :func:`begin` before anything else. In a process that no MPI launcher started it does nothing. On
+a rank it does two things, which ``atoll run`` does for its ranks before the script starts:
 
-*Share the cores.* The threads of a rank are the cores it may use divided by the ranks that
-use them too, for atoll and for the BLAS and OpenMP libraries, by environment variables
-that are set only where the user has not set them. Where NumPy is loaded already, its BLAS
-no longer looks at the environment; threadpoolctl, if installed, tells it.
+*Share the cores.* The threads of a rank are the cores that it may use divided by the ranks that use them too, for atoll
+and for the BLAS and OpenMP libraries. Environment variables set them, unless the user has set these. If NumPy is loaded
+already, its BLAS no longer reads the environment; threadpoolctl, if installed, sets its threads.
 
-*End together.* A rank that dies alone leaves the others waiting for its messages. So an
-uncaught exception, an exit with a code other than 0, and Ctrl-C end every rank, by
-``MPI_Abort``. Python has ``sys.excepthook`` for exceptions. For exits it has nothing: by
-the time of ``atexit`` the ``SystemExit`` is gone. But the interpreter asks the exception
-for its ``code``, and no Python frame is running then. So ``code`` becomes a property that
-notices being read from no frame. Every class, ``raise`` and ``except`` stays as it was.
+*End together.* A rank that fails alone leaves the others waiting for its messages. So an uncaught exception, an exit
+with a code other than 0, and Ctrl-C end every rank, by ``MPI_Abort``. Python has ``sys.excepthook`` for exceptions, but
+nothing for exits: by the time of ``atexit`` the ``SystemExit`` is lost. But the interpreter reads the ``code`` of the
+exception while no Python frame is running. So ``code`` becomes a property that detects that. Every class, ``raise`` and
+``except`` stays as it was.
 
-*Say it once.* A failing rank reports to ``atoll run``, if that started it, in a record that
-is marked on standard error; ``atoll run`` prints equal reports once. Without it, the ranks
-of a host agree through a socket on which of them prints. A short pause before the abort
-leaves the others the time to report the same.
+*Report once.* A failing rank reports to ``atoll run``, if that started it, in a marked record on standard error;
+``atoll run`` prints equal reports once. Otherwise the ranks of a host agree through a socket on the rank that prints. A
+short pause before the abort lets the other ranks report the same.
 
-``os._exit`` is replaced by a function that does the same before it leaves. A rank that leaves
-with code 0 stays until all ranks have come to their end, and those that wait for it are told.
+``os._exit`` is replaced by a function that does the same first. A rank that leaves with code 0 stays until all ranks
+have finished, and ranks that still wait for it get an error.
 
-Limits: an interpreter that is killed, or left by C's ``exit``, is seen by the launcher
-only. Exit functions (``atexit``) get one second.
+Limits: only the launcher notices an interpreter that is killed, or left by C's ``exit``. Exit functions (``atexit``)
+get one second.
 
-This module imports nothing but the launcher's detection, because ``cli/rank.py`` uses both
-in a process where the user's script shall be the first to import atoll.
+This module imports nothing but the launcher's detection, because ``cli/rank.py`` uses both in a process where the
+user's script must be the first to import atoll.
 """
 
 from __future__ import annotations
@@ -65,7 +61,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class Report:
-    """What a rank says when it ends: the kind of end, the text, and the exit code."""
+    """A rank's report of its end: the kind of end, the text, and the exit code."""
 
     __slots__ = ("code", "kind", "text")
 
@@ -74,7 +70,7 @@ class Report:
 
 
 class Ender:
-    """Ends all ranks from this one; knows who this rank is and who listens to it."""
+    """Ends all ranks from this one; knows this rank and the listeners of its reports."""
 
     __slots__ = ("code", "ending", "mark", "process", "rank", "size")
 
@@ -87,7 +83,7 @@ class Ender:
         """The exit code of a forked child that has got as far as its end."""
 
     def failed(self, error: BaseException, hook: ExceptionHook = sys.__excepthook__) -> None:
-        """End all ranks because of an exception that nobody caught on this one.
+        """End all ranks because of an uncaught exception on this one.
 
         A ``hook`` that is not Python's own prints the traceback its own way, on every rank.
         """
@@ -120,20 +116,20 @@ class Ender:
         self.end(Report("exception", shortened(text), 1), at_exit=True)
 
     def exited(self, code: object) -> None:
-        """End all ranks if ``code``, the argument of ``sys.exit``, says that this one failed."""
+        """End all ranks if ``code``, the argument of ``sys.exit``, means that this one failed."""
         self.code = number = exit_number(code)
         if number:
             text = "" if isinstance(code, int) else f"{in_words(code)}\n"
             self.end(Report("exit", text, number))
 
     def leave_child(self) -> None:
-        """The last exit function: in a forked child, leave before MPI is ended, which is the rank's matter."""
+        """The last exit function: a forked child leaves before MPI is finalized, which only the rank may do."""
         if os.getpid() != self.process and "mpi4py.MPI" in sys.modules:
             flush()
             os._exit(self.code)
 
     def left(self, code: int, frame: FrameType) -> None:
-        """End this rank before ``os._exit``; only then, if the code is one of failure, the others."""
+        """End this rank before ``os._exit``; if the code means failure, end the others too."""
         place = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
         if exit_number(code):
             number = exit_number(code)
@@ -143,9 +139,9 @@ class Ender:
         launcher.tell(launcher.ORDERLY)
 
     def end(self, report: Report, at_exit: bool = False) -> None:
-        """Say why, give the exit functions and the other ranks their moment, and abort.
+        """Report the reason, give the exit functions and the other ranks a moment, and abort.
 
-        ``at_exit`` says that this is one of the exit functions, so that they run already.
+        ``at_exit`` means that the caller is an exit function, so that these run already.
         """
         if self.ending or os.getpid() != self.process:
             return
@@ -173,7 +169,7 @@ def exit_number(code: object) -> int:
 
 
 def in_words(thing: object) -> str:
-    """``str(thing)``, or what can be said of it where it has no words."""
+    """``str(thing)``, or a description of the object if that raises."""
     try:
         return str(thing)
     except BaseException as error:
@@ -181,7 +177,7 @@ def in_words(thing: object) -> str:
 
 
 def shortened(text: str) -> str:
-    """``text`` without its middle if it is too long to travel in one piece."""
+    """``text`` without its middle if it is too long for one record."""
     half = LONGEST_TEXT // 2
     return text if len(text) <= 2 * half else f"{text[:half]}\n  ...\n{text[-half:]}"
 
@@ -232,12 +228,12 @@ def rank_words(ranks: Sequence[int], size: int | None) -> str:
 
 
 def without_rank(text: str, rank: int) -> str:
-    """``text`` as every rank would say it: a message that names its rank is no other message."""
+    """``text`` without this rank's number, to compare it with the texts of other ranks."""
     return re.sub(rf"\brank {rank}\b", "rank N", text)
 
 
 def message(kind: str, text: str, code: int, ranks: Sequence[int], size: int | None) -> str:
-    """What is printed for one end that ``ranks`` have in common; empty when there is nothing to say."""
+    """The text to print for one end that ``ranks`` share; empty if there is none."""
     who = rank_words(ranks, size)
     everyone = len(set(ranks)) == size
     if kind == "wait":
@@ -276,7 +272,7 @@ records = [2]
 
 
 def keep_for_records(lowest: int) -> None:
-    """Let records go to the standard error of this moment, whatever the program does with its own."""
+    """Write records to the present standard error, even if the program redirects its own later."""
     import fcntl
 
     try:
@@ -290,7 +286,7 @@ def keep_for_records(lowest: int) -> None:
 
 
 def write_error(text: str, descriptor: int = 2) -> None:
-    """Write to the standard error of the process itself, whatever ``sys.stderr`` has become."""
+    """Write to the standard error of the process itself, even if ``sys.stderr`` is replaced."""
     data = text.encode("utf-8", "backslashreplace")
     while data:
         try:
@@ -383,8 +379,8 @@ def watch_over(seconds: float, code: int) -> None:
 def abort(code: int) -> None:
     """End every rank at once with ``code``.
 
-    Before MPI is under way the launcher is asked itself: Open MPI's ends all when one process
-    leaves with a code, Hydra takes a word on the socket through which MPI would talk to it.
+    Before MPI has started, the launcher must do it: Open MPI's ends all ranks when one process exits with a code, Hydra
+    takes a command on the socket through which MPI communicates with it.
     """
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized():
@@ -395,7 +391,7 @@ def abort(code: int) -> None:
 
 
 def ask_hydra_to_abort(code: int) -> None:
-    """Say ``abort`` in Hydra's language, if it is Hydra, and wait for the end."""
+    """Send ``abort`` in Hydra's protocol, if the launcher is Hydra, and wait for the end."""
     try:
         os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())
     except (KeyError, ValueError, OSError):
@@ -404,7 +400,7 @@ def ask_hydra_to_abort(code: int) -> None:
 
 
 def watch_exceptions(ender: Ender) -> None:
-    """Let an exception that nobody catches in this process end all ranks."""
+    """Let an uncaught exception in this process end all ranks."""
     import atexit
 
     before = sys.excepthook
@@ -419,7 +415,7 @@ def watch_exceptions(ender: Ender) -> None:
             before(kind, error, frames)
 
     def end_after_all() -> None:
-        # Somebody else's hook has printed the exception that ends this process.
+        # A hook of the program has printed the exception that ends this process.
         if getattr(sys, "last_value", None) is not None and not hasattr(sys, "ps1"):
             ender.end(Report("exception", "", 1), at_exit=True)
 
@@ -445,7 +441,7 @@ def watch_exits(ender: Ender) -> bool:
 
     def read(error: SystemExit) -> object:
         code: object = member.__get__(error, SystemExit)
-        # Nobody in Python asks: it is the interpreter, about to exit with this code.
+        # No Python frame is running: the interpreter is about to exit with this code.
         if sys._getframe().f_back is None:
             ender.exited(code)
         return code
@@ -458,10 +454,10 @@ def watch_exits(ender: Ender) -> bool:
 
 
 def watch_bare_exits(ender: Ender) -> None:
-    """Let ``os._exit`` end this rank as ``sys.exit`` does, but for what it is there to skip.
+    """Let ``os._exit`` end this rank as ``sys.exit`` does, except for what it is meant to skip.
 
-    With a code other than 0 all ranks end. With 0 this one stays until all have come to
-    their end, and answers those that wait for it.
+    With a code other than 0 all ranks end. With 0 this rank stays until all have finished, and replies to those that
+    wait for it.
     """
     original = os._exit
 
@@ -478,7 +474,7 @@ def watch_bare_exits(ender: Ender) -> None:
 
 
 def raise_exits_in_python() -> None:
-    """Before Python 3.12 ``sys.exit`` makes no exception object, so nobody asks it for a code."""
+    """Before Python 3.12 ``sys.exit`` makes no exception object, so its code is never read."""
     original = sys.exit
 
     def exit(status: Any = None, /) -> NoReturn:
@@ -520,7 +516,7 @@ def share_cores(local_size: int) -> None:
 
 
 def limit_loaded_libraries(threads: int) -> None:
-    """Tell libraries that are loaded already; without threadpoolctl they keep their threads."""
+    """Limit the threads of libraries that are loaded already; without threadpoolctl they keep their threads."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
@@ -554,7 +550,7 @@ def one_line_for_problems() -> None:
 
 
 def warn_of_settings() -> None:
-    """Warn whoever imports atoll of settings in the environment that are none: once, where there are ranks."""
+    """Warn the importer of unknown settings in the environment: once, on ranks."""
     from .config import warn_of_unknown
 
     launch = launcher.detect()
@@ -563,9 +559,9 @@ def warn_of_settings() -> None:
 
 
 def begin() -> bool:
-    """What ``import atoll`` does first: True if this is one of several ranks and not yet prepared.
+    """The first action of ``import atoll``: True on a rank that is not prepared yet.
 
-    Without a launcher it is a look at the environment, no more.
+    Without a launcher it only reads the environment.
     """
     if is_own_command():
         one_line_for_problems()

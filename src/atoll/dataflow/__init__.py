@@ -1,4 +1,4 @@
-"""Message-passing dataflow graphs: send and receive as nodes, parts without communication between them."""
+"""Message-passing dataflow graphs: sends and receives as nodes, parts without communication."""
 
 from ..errors import CommunicationCycleError as CommunicationCycleError
 from ..errors import CommunicationTagError as CommunicationTagError

@@ -1,4 +1,4 @@
-"""A trace between inputs without values and roots, computed any number of times."""
+"""A trace between inputs without values and roots, which can be computed repeatedly."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..lazy.evaluate import bound_program
 
 
 class Bound:
-    """The values of some nodes as a function of arrays that are given at each call.
+    """The values of some nodes as a function of arrays that are passed at each call.
 
-    ``inputs`` are leaves without values. The program is that of the trace between them and the
-    roots; no node takes its value, so the same trace can be computed any number of times. What
-    is given is never written to. How an array lies in memory is part of the program's key.
+    ``inputs`` are leaves without values. The program is that of the trace between them and the roots; no node takes its
+    value, so the same trace can be computed repeatedly. The arguments are never written to. The strides of an array are
+    part of the program's key.
     """
 
     __slots__ = ("inputs", "programs", "roots")
@@ -44,7 +44,7 @@ class Bound:
         return [results[place] for place in places]
 
     def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:
-        """The program for inputs that lie in memory like these, and where its leaves come from."""
+        """The program for inputs with these strides, and the sources of its leaves."""
         number = {id(node): k for k, node in enumerate(self.inputs)}
         for node, value in zip(self.inputs, given, strict=True):
             node.value = Value(value.array, value.address, pinned=True)

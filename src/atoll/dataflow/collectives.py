@@ -1,11 +1,10 @@
 """Collectives as nodes, made of messages.
 
-An MPI collective must be called by all ranks in one order, which a partial order of parts cannot
-promise. So these are graphs of sends and receives: they obey the rule of parts, overlap with
-whatever does not need them, and are verified like every other message. An allreduce doubles the
-distance of its partners in each of log2(P) rounds (ranks beyond a power of two lend theirs to a
-partner first); both partners compute the same sum, so all ranks get the same bits. The others send
-each rank its share directly. ``comm_tag`` tells collectives apart; all ranks give the same.
+All ranks must call an MPI collective in one order, which a partial order of parts cannot guarantee. So these are graphs
+of sends and receives: they obey the rule of parts, overlap with independent work, and are verified like every other
+message. An allreduce doubles the distance of its partners in each of log2(P) rounds (ranks beyond a power of two send
+their value to a partner first); both partners compute the same sum, so all ranks get the same bits. The others send
+each rank its share directly. ``comm_tag`` distinguishes collectives; all ranks pass the same.
 """
 
 from __future__ import annotations

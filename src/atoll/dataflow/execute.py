@@ -1,11 +1,10 @@
-"""Running a partition: its parts, lowered to those that all plans of atoll run as.
+"""Executes a partition: its parts are lowered to those of all plans of atoll.
 
-What is known beforehand is worked out once and kept with the partition: a register for each name,
-a :class:`~atoll.execute.parts.Part` for each part, in an order where those that somebody waits for come
-first, and the messages. Those between two ranks are numbered alike on both sides, in the order of
-their tags. Small ones to one rank that one part sends are packed into one; the sender tells the
-receiver once, before the first run, which these are. What a rank sends to itself is no message: the
-reader waits for the part that makes it. The loop that runs the parts is in ``execute.parts``.
+What is known in advance is computed once and kept with the partition: a register for each name, a
+:class:`~atoll.execute.parts.Part` for each part, in an order where those that other ranks need come first, and the
+messages. Messages between two ranks have the same numbers on both sides, in the order of their tags. Small ones that
+one part sends to one rank are packed together; the sender tells the receiver once, before the first run, which these
+are. A message of a rank to itself is a dependency between parts. ``execute.parts`` has the loop that runs the parts.
 """
 
 from __future__ import annotations
@@ -216,7 +215,7 @@ class Plan:
         return outgoing, arriving, to_itself
 
     def _tag(self, group: int) -> int:
-        """The tag of a packet, counted from what :meth:`_base` says; its lowest bits are those of the log."""
+        """The tag of a packet, counted from :meth:`_base`; its lowest bits are those of the log."""
         tag = group << self.bits
         limit = self.communicator.tag_limit
         if limit // 2 + 1 + tag + (1 << self.bits) > limit:
@@ -226,7 +225,7 @@ class Plan:
         return tag
 
     def _base(self) -> int:
-        """What the tags of this run count from: messages of ranks that have parted do not meet."""
+        """The first tag of this run: messages of ranks that have diverged do not match."""
         communicator = self.communicator
         some = communicator.log.hash >> 40 & (1 << self.bits) - 1
         return communicator.tag_limit // 2 + 1 + some
@@ -236,10 +235,10 @@ class Plan:
         out: dict[int, list[tuple[bytes, int, str, Piece]]],
         incoming: dict[int, list[tuple[bytes, int, str, Piece]]],
     ) -> dict[tuple[bool, int], list[int]]:
-        """For each peer and direction, the number of the packet that each message is in.
+        """For each peer and direction, the packet number of each message.
 
-        Messages are in the order of their tags, which both sides know. One message needs no
-        agreement; of several, the sender tells the receiver which ones go together.
+        Messages are in the order of their tags, which both sides know. One message needs no agreement; of several, the
+        sender tells the receiver which ones are packed together.
         """
         communicator = self.communicator
         tag = communicator.tag_limit // 2
@@ -367,15 +366,15 @@ def execute_distributed_partition(
 ) -> dict[str, Array]:
     """The overall outputs, as NumPy arrays. All ranks call it, each with its own partition.
 
-    ``prg_per_partition`` has the parts' programs, any callables from input names to a dictionary
-    of outputs; with ``None`` they are made here. ``allocator`` gives the memory that messages arrive
-    in: called with a number of bytes, it returns anything with a writable buffer. ``queue`` is for
-    devices; there are none here, and nothing is done with it. The first run verifies the partition.
+    ``prg_per_partition`` has the parts' programs, any callables from input names to a dictionary of outputs; with
+    ``None`` they are made here. ``allocator`` provides the memory for messages: called with a number of bytes, it
+    returns an object with a writable buffer. ``queue`` is for devices and has no effect. The first run verifies the
+    partition.
 
-    An error on one rank, in a program or in what it was given, is raised by all ranks, with the name
-    of that rank; the partition can be executed again. For that the ranks tell each other at the end
-    that all went well (16 bytes). With ``agree=False`` they do not, so that ranks whose results nobody
-    waits for may run ahead: then only those raise an error that need something of the failed one.
+    An error on one rank, in a program or in its inputs, is raised by all ranks, with the name of that rank; the
+    partition can be executed again. For that the ranks agree at the end that no error occurred (16 bytes). With
+    ``agree=False`` they do not, so that ranks may run ahead: then only the ranks that need data of the failed one raise
+    an error.
     """
     communicator = world_of(mpi_communicator).communicator
     plans: list[Plan] = partition.cache.setdefault("plans", [])

@@ -52,7 +52,7 @@ def digest(facts: tuple[Any, ...], tag: bytes) -> np.ndarray[Any, Any]:
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
-    """A dtype in words that are equal on machines that are."""
+    """A dtype as text that is the same on equal machines."""
     return dtype.str if dtype.names is None else str(dtype)
 
 

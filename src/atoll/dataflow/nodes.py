@@ -1,8 +1,8 @@
-"""What a dataflow graph is made of besides NumPy's functions: inputs, sends, receives.
+"""The nodes of dataflow graphs: inputs, sends, receives.
 
-All of these are arrays of atoll that are local to their rank (see ``lazy.deferred``), so any
-function takes them. A send has no value; a *holder*, an array with another one's value, keeps it
-in the graph, or it is given to :func:`~.partition.find_distributed_partition` beside the outputs.
+All of these except sends are atoll arrays that are local to their rank (see ``lazy.deferred``), so any function accepts
+them. A send has no value; a *holder*, an array with another one's value, keeps it in the graph, or it is passed to
+:func:`~.partition.find_distributed_partition` beside the outputs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Tag:
 
 
 class ImplStored(Tag):
-    """Asks for a value to be stored, and so to be a part's output where another part reads it."""
+    """Requests that a value be stored, and so become a part's output if another part reads it."""
 
 
 class Input:
@@ -60,7 +60,7 @@ class Input:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The name as text."""
         return f"the placeholder {self.key!r}"
 
 
@@ -87,7 +87,7 @@ class Receive:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """The name as text."""
         return f"the message {self.comm_tag!r} from rank {self.src_rank}"
 
 
@@ -124,7 +124,7 @@ class Hold:
 
 
 def rank_of(value: Any, name: str) -> int:
-    """A rank as an integer; which ones are there is known when the graph is verified."""
+    """A rank as an integer; the verification of the graph checks that it exists."""
     try:
         made = index(value)
     except TypeError:
@@ -147,7 +147,7 @@ def snapshot(value: Any) -> Any:
 
 
 class _Leaf(ndarray):
-    """An array of this room; what is made from it is an ordinary array."""
+    """An array of this package; functions of it are ordinary arrays."""
 
     __slots__ = ("origin",)
     inherits = False
@@ -194,7 +194,7 @@ class Placeholder(_Leaf):
 
 
 class DataWrapper(_Leaf):
-    """Data that the graph reads where it lies, whenever it is executed."""
+    """Data that each execution of the graph reads in place."""
 
     __slots__ = ()
 
@@ -239,7 +239,7 @@ class DistributedRecv(_Leaf):
 
     @property
     def src_rank(self) -> int:
-        """Who sends it."""
+        """The sender."""
         return int(self.origin.src_rank)
 
     @property
@@ -249,7 +249,7 @@ class DistributedRecv(_Leaf):
 
     @property
     def axes(self) -> AxesT:
-        """What the program says of each axis."""
+        """The program's tags of each axis."""
         return tuple(self.origin.axes)
 
     @property
@@ -337,7 +337,7 @@ def make_placeholder(
 
 
 def make_data_wrapper(data: Any, *, tags: TagSet = _NO_TAGS) -> Any:
-    """The data of a NumPy array as a node; it is read where it lies, never copied."""
+    """The data of a NumPy array as a node; it is read in place, never copied."""
     return DataWrapper(data, tags=tags)
 
 
@@ -359,7 +359,7 @@ def make_distributed_send_ref_holder(
     tags: TagSet = _NO_TAGS,
     non_equality_tags: TagSet = _NO_TAGS,
 ) -> Any:
-    """An array with the value of ``passthrough_data``; whoever uses it sends, too."""
+    """An array with the value of ``passthrough_data``; using it executes the send, too."""
     return DistributedSendRefHolder(send, passthrough_data, tags, non_equality_tags)
 
 

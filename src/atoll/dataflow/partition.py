@@ -1,24 +1,23 @@
-"""From a graph to parts, on each rank by itself.
+"""Cuts a graph into parts, on each rank without communication.
 
-Let R(u) be the receives that a computation u truly depends on. A part is a set of computations
-that wait for the same receives W(u), and W follows a rule that needs no communication:
+Let R(u) be the receives that a computation u depends on. A part is a set of computations that wait for the same
+receives W(u), and W follows a rule that needs no communication:
 
-    R(u) is in W(u), and W(u) is in R(s) for every send s that u feeds.
+R(u) is in W(u), and W(u) is in R(s) for every send s that u feeds.
 
-So each wait that a part adds before a send was a true dependency of that send already, and parts
-can only wait for each other in a circle if the user's own messages do (the proof is in
-``docs/dataflow.md``). Besides, W(u) is in W(v) whenever u feeds v, else two groups could wait for
-each other on one rank.
+So each wait that a part adds before a send was a true dependency of that send already, and parts can form a cycle only
+if the user's own messages do (the proof is in ``docs/dataflow.md``). Besides, W(u) is in W(v) whenever u feeds v, else
+two groups could wait for each other on one rank.
 
-W = R obeys the rule, but makes a part of every combination. Here receives that feed *the same
-sends and outputs* form a class, and W(u) is the union of the classes that R(u) touches. A class
-lies within R(s) as soon as one of its receives does, so the rule holds; unions grow along edges,
-so W does. An exchange with six neighbours is one class; what depends on nothing received waits
-for nothing; and receives that feed different sends are never waited for together without need.
+W = R obeys the rule, but makes a part of every combination. Here receives that feed *the same sends and outputs* form a
+class, and W(u) is the union of the classes that R(u) touches. A class lies within R(s) as soon as one of its receives
+does, so the rule holds; unions grow along edges, so W does. An exchange with six neighbours is one class; computations
+that depend on no receive do not wait; and receives that feed different sends are never waited for together without
+need.
 
-Four walks do it, none of them recursive: (1) nodes in order, (2) R as bits over the receives,
-which gives the classes, (3) W as bits over the classes, which gives the groups, (4) names for
-what crosses between groups, and the expressions again in terms of those names.
+Four passes compute it, none of them recursive: (1) nodes in order, (2) R as bits over the receives, which gives the
+classes, (3) W as bits over the classes, which gives the groups, (4) names for values that cross between groups, and the
+expressions again in terms of those names.
 """
 
 from __future__ import annotations
@@ -252,9 +251,9 @@ class _Partitioner:
         return self._records(rewritten, order)
 
     def _homes_of_receives(self, computed: list[Node]) -> list[int]:
-        """For each receive the W of its part: that of its class, or of the first that reads it.
+        """For each receive the W of its part: that of its class, or of the first computation that reads it.
 
-        A class for which nothing else waits alone would make a part that computes nothing.
+        A class that no other computation waits for alone would make an empty part.
         """
         waits, groups = self.waits, self.groups
         readers: dict[int, dict[int, None]] = {}

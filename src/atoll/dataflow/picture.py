@@ -1,9 +1,9 @@
 """Pictures of a partition: text for terminals, the dot language, and a drawing.
 
-A part is a box (a cluster, for Graphviz) with what it computes; a solid edge is a value that one
-part takes from another, a dotted one a message. One rank knows its own parts only, so the other
-end of a message is a rank, unless ``mpi_communicator`` is given: then all ranks gather their
-parts, collectively, and the messages join the parts of different ranks.
+A part is a box (a cluster, for Graphviz) with its operations; a solid edge is a value that one part takes from another,
+a dotted one a message. One rank knows its own parts only, so the other end of a message is a rank, unless
+``mpi_communicator`` is given: then all ranks gather their parts, collectively, and the messages connect the parts of
+different ranks.
 """
 
 from __future__ import annotations

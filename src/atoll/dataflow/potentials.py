@@ -1,11 +1,10 @@
-"""Numbers on messages that prove that nobody waits in a circle, found by each rank alone.
+"""Numbers on messages that prove that there is no cycle, computed by each rank alone.
 
-If every message has a number, the same at both ends, and on each rank every send has a greater one
-than all receives that it waits for, then numbers grow along any chain of waits, so no chain closes.
-Whether given numbers do that takes a rank a walk over its own parts and, to compare ends, a digest
-of constant size. What remains is to guess numbers that both ends arrive at without a word. (Some
-graphs need more: whether the union of what two ranks know has a circle cannot be told by fewer bits
-than there are messages. There the ranks gather; see ``verify``.) The guesses:
+If every message has a number, the same at both ends, and on each rank every send has a greater one than all receives
+that it waits for, then numbers grow along any chain of waits, so no chain closes. To check given numbers, a rank walks
+over its own parts and, to compare ends, adds a digest of constant size. What remains is to find numbers that both ends
+compute without communication. (Some graphs need more: whether the union of what two ranks know has a cycle cannot be
+decided by fewer bits than there are messages. There the ranks gather; see ``verify``.) The candidates:
 
 * the numbers in the tag, as in ``("halo", step)``; both ends have the tag;
 * the whole tag, in its natural order, as in ``(step, "rows")``;
@@ -30,7 +29,7 @@ Order = tuple[tuple[int, Any], ...]
 
 
 def atoms(tag: Any) -> Order:
-    """What a tag is made of, in order: ``(0, number)`` and ``(1, text)``."""
+    """The elements of a tag, in order: ``(0, number)`` and ``(1, text)``."""
     found: list[tuple[int, Any]] = []
     stack = [tag]
     while stack:

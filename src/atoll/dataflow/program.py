@@ -1,8 +1,8 @@
 """Programs of parts: functions from arrays by name to arrays by name, computed by fused kernels.
 
-A part is cut into *stages* only where NumPy runs a function on whole arrays, and in very long
-parts; each stage is one program of the engine, whose loops are fused as everywhere. Programs are
-remembered by structure, so equal parts, of this partition or another, share their kernels.
+A part is cut into *stages* only where NumPy executes a function on whole arrays, and in very long parts; each stage is
+one program of the engine. Programs are cached by structure, so equal parts, of this partition or another, share their
+kernels.
 """
 
 from __future__ import annotations
@@ -260,8 +260,7 @@ def checked(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any])
 def generate_code_for_partition(partition: DistributedGraphPartition) -> dict[Hashable, Program]:
     """A program for each part: a callable from inputs to outputs, both by name.
 
-    What the engine compiles is compiled at the first call, when it is known how the inputs lie
-    in memory.
+    The engine compiles at the first call, when the strides of the inputs are known.
     """
     made: dict[Hashable, Program] = {}
     for pid, part in partition.parts.items():

@@ -12,7 +12,7 @@ from .stored import describe, packed, unpacked
 
 
 class CommunicationOpIdentifier(NamedTuple):
-    """A message: who sends it to whom, with which tag."""
+    """A message: its sender, its receiver, and its tag."""
 
     src_rank: int
     dest_rank: int
@@ -85,7 +85,7 @@ class DistributedGraphPartition:
     name_to_output: Mapping[str, Any]
     overall_output_names: Sequence[str]
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What was found out when the partition was verified and executed."""
+    """The results of verifying and executing the partition."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DistributedGraphPartition):

@@ -1,8 +1,7 @@
 """Expressions as plain data: to compare partitions, and to pickle them.
 
-A graph becomes a list of rows, operands before what reads them: operation, numbers of the operands,
-and what is needed to make the node again. Geometries and loops have numbers that belong to a
-process, so they are told by what they are.
+A graph becomes a list of rows, operands first: operation, numbers of the operands, and what is needed to make the node
+again. The numbers of geometries and loops belong to a process, so their contents are stored instead.
 """
 
 from __future__ import annotations

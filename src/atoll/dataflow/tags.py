@@ -1,10 +1,9 @@
 """Tags as bytes that are the same on every rank.
 
-A user's tag is any hashable object that can be pickled. Its pickle would not do: sets come in the
-order of hashes, which differ from process to process, and strings that are one object are written
-differently from strings that are two. So tags are taken apart by the rules of pickle
-(``__reduce_ex__``), and written down part by part. Objects that are equal as keys of a dict, such
-as ``1`` and ``True``, get equal bytes.
+A user's tag is any hashable object that can be pickled. Its pickle is not suitable: sets come in the order of hashes,
+which differ from process to process, and strings that are one object are written differently from strings that are two.
+So tags are decomposed by the rules of pickle (``__reduce_ex__``), and written part by part. Objects that are equal as
+keys of a dict, such as ``1`` and ``True``, get equal bytes.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def _bytes(value: Any, depth: int) -> bytes:
 
 
 def _name(value: type | Callable[..., Any]) -> bytes:
-    """Where a class or function is found; pickle asks for the same."""
+    """The qualified name of a class or function, as pickle requires it."""
     name = f"{value.__module__}.{value.__qualname__}"
     if "<" in name:
         raise CommunicationTagError(f"the tag {name} cannot be pickled: nobody can import it")

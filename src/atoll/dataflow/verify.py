@@ -1,13 +1,12 @@
-"""Whether the parts of all ranks fit together: every message has two ends, and nobody waits in a circle.
+"""Verifies that the parts of all ranks fit together: every message has two ends, and there is no cycle.
 
-One reduction of a constant size decides. Each rank adds up a digest of every message that it
-sends, and takes off that of each it receives; (source, destination, tag, shape, dtype) are in the
-digest. If all ends meet, the sums vanish. A flag says whether a rank found a fault of its own,
-another whether some part both waits for a message and comes before a send, without which no
-circle is possible; the rest are guesses that prove that there is none (see ``potentials``). Only
-when the sums do not vanish do the ranks gather what they know, and then every rank works out the
-same error. Only when parts could form a circle across ranks, and no guess proves that they do not,
-do they gather which messages come before which.
+One reduction of a constant size decides. Each rank adds up a digest of every message that it sends, and subtracts that
+of each it receives; (source, destination, tag, shape, dtype) are in the digest. If all ends match, the sums vanish. A
+flag says whether a rank detected a fault of its own, another whether some part both waits for a message and precedes a
+send, without which no cycle is possible; the rest are candidates for a proof that there is none (see ``potentials``).
+Only when the sums do not vanish do the ranks gather what they know, and then every rank raises the same error. Only
+when parts could form a cycle across ranks, and no candidate proves that they do not, do they gather the dependencies of
+messages.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Unit = tuple[list[Key], list[Key], list[int]]
 
 
 class Verified(NamedTuple):
-    """What ranks have found out together about a partition."""
+    """What the ranks have verified together about a partition."""
 
     communicator: Communicator
     sends: bool
@@ -70,9 +69,9 @@ def verify(
     partition: DistributedGraphPartition,
     fault: Exception | None = None,
 ) -> Verified:
-    """See :func:`verify_distributed_partition`; what was found good is not looked at again.
+    """See :func:`verify_distributed_partition`; a valid partition is not verified again.
 
-    ``fault`` is what has gone wrong on this rank before.
+    ``fault`` is an earlier error of this rank.
     """
     good: list[Verified] = partition.cache.setdefault("verified", [])
     for known in good:
@@ -101,7 +100,7 @@ def _verify(
                 f"on rank {rank} the parts {sorted(map(repr, partition.parts))} wait for each other, or for parts "
                 "that are not there"
             )
-    except Exception as error:  # whatever is wrong here, the others must hear of it
+    except Exception as error:  # the other ranks must learn of any error here
         fault = error
     facts = np.zeros(11, np.uint64)
     if fault is None and messages:
@@ -125,7 +124,7 @@ def _verify(
 
 
 def _check_here(messages: list[Message], rank: int, size: int) -> None:
-    """Faults that a rank sees by itself."""
+    """Faults that a rank detects by itself."""
     known: dict[tuple[bool, Key], Message] = {}
     for message in messages:
         other = message.dest if message.sends else message.source
@@ -150,7 +149,7 @@ def raise_first(communicator: Communicator, fault: Exception | None) -> None:
     try:
         given = pickle.dumps((type(fault), str(fault))) if fault is not None else None
         pickle.loads(given or pickle.dumps(None))
-    except Exception:  # a class of the program that cannot travel
+    except Exception:  # a class of the program that cannot be pickled
         given = pickle.dumps((RankFailedError, f"{type(fault).__name__}: {fault}"))
     found = communicator.allgather_object(given, "a fault in a dataflow graph")
     for rank, one in enumerate(found):

@@ -1,9 +1,8 @@
-"""``atoll.explain``: how a value comes about, without computing it.
+"""``atoll.explain``: how a value is computed, without computing it.
 
-A pending value is planned as its evaluation would plan it, up to the kernels, which are not
-compiled; where the plan is known already, that one is read. Memory remembers the program that
-computed it, so values can be explained afterwards, too. Nothing here communicates: on ranks,
-each explains its own share.
+A pending value is planned as its evaluation would plan it, up to the kernels, which are not compiled; a known plan is
+reused. Memory remembers the program that computed it, so computed values can be explained, too. Nothing here
+communicates: on ranks, each explains its own share.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from .reading import Planned, Reader
 
 
 def explain(x: Any) -> Explanation:
-    """How the value of an array comes about.
+    """How the value of an array is computed.
 
-    For a pending value it is what looking at it would do; for one that was computed, what was
-    done. A number, as ``x.sum()`` returns it, is computed at the call: ``explain(x.sum)`` says how. Any function
-    without arguments is called so, up to its first look at a value. The explanation prints as text, and has fields: what is stored, and why; which values
-    share their loops, and why others do not; each kernel; memory; messages.
+    For a pending value the explanation shows what its evaluation would do; for a computed value, what was done. A
+    scalar such as ``x.sum()`` is computed at the call: ``explain(x.sum)`` explains the call. Any function without
+    arguments is called, up to its first evaluation. The explanation prints as text, and has fields: what is stored, and
+    why; which values share their loops, and why others do not; each kernel; memory; messages.
     """
     if isinstance(x, np.generic):
         raise TypeError(

@@ -1,7 +1,7 @@
-"""What there is to say about an evaluation, as values.
+"""The parts of an explanation, as values.
 
-Data is named ``a``, ``b``, ..., in the order in which ``atoll.graph.show`` names it, a stored value ``v1``,
-``v2``, ..., and memory for what other ranks send ``p1``, ``p2``, ....
+Data is named ``a``, ``b``, ..., in the order in which ``atoll.graph.show`` names it, a stored value ``v1``, ``v2``,
+..., and a ghost region ``p1``, ``p2``, ....
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Memory:
     nbytes: int
     """Of this rank's share, its padding included."""
     layout: str
-    """How it lies on ranks; nothing where each rank has all of it."""
+    """Its distribution; empty if each rank has all of it."""
     how: str
     """Where the memory comes from: ``there already``, ``new``, ``copy of a``, ``in place of a``."""
 
@@ -82,9 +82,9 @@ class Launch:
     nbytes: int
     """About what it reads and writes, each element once."""
     early: bool
-    """Whether it runs while messages are on their way."""
+    """Whether it runs while messages travel."""
     compiled: bool
-    """Whether its kernel is there; else it is compiled, or read from disk, when it first runs."""
+    """Whether its kernel is loaded; else it is compiled, or read from disk, at its first run."""
 
     @property
     def elements(self) -> int:
@@ -105,7 +105,7 @@ class Message:
     region: str
     nbytes: int
     travels: int = 0
-    """The number of the message that it travels in."""
+    """The number of the message that contains it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Group:
     layout: str
     stored: tuple[Stored, ...]
     apart: tuple[tuple[int, str], ...]
-    """Why it did not join an earlier group, by that one's number."""
+    """Why it is not merged with an earlier group, by that group's number."""
     memories: tuple[Memory, ...]
     messages: tuple[Message, ...]
     launches: tuple[Launch, ...]
@@ -144,13 +144,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a value comes about; ``print`` it, or look at its fields."""
+    """How a value is computed; ``print`` it, or read its fields."""
 
     what: str
     state: str
     """``pending``, ``evaluated``, ``data`` (it was never computed), or ``small`` (NumPy at the call)."""
     planned: str
-    """Of a pending value: ``known`` (the plan is there already), or ``new`` (it would be made)."""
+    """Of a pending value: ``known`` (the plan exists), or ``new`` (it would be made)."""
     operations: int
     """How many operations were recorded for it."""
     data: tuple[Memory, ...]
@@ -184,7 +184,7 @@ class Explanation:
 
     @property
     def overlapped(self) -> float:
-        """Of the memory traffic of groups with messages, the part that happens while they travel."""
+        """Of the memory traffic of groups with messages, the part that overlaps with them."""
         waiting = [launch for group in self.groups if group.messages for launch in group.launches]
         total = sum(launch.nbytes for launch in waiting)
         return sum(launch.nbytes for launch in waiting if launch.early) / total if total else 1.0

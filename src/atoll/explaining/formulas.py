@@ -1,8 +1,8 @@
-"""A kernel in the form of assignments: where its operands lie, and what its body computes.
+"""A kernel in the form of assignments: its operands, and what its body computes.
 
-An operand is a pointer and a byte stride per loop. Offset and strides are taken apart by the
-strides of the memory they lie in, as digits of a number, and give back the region of the array
-that the loops run over; with the first index of this rank's share added, a region of the whole.
+An operand is a pointer and a byte stride per loop. Offset and strides are decomposed by the strides of the memory, as
+digits of a number. This gives the region of the array that the loops cover; adding the first index of this rank's share
+gives a region of the whole.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Region:
 
     text: str
     bounds: tuple[tuple[int, int], ...]
-    """First and last index in memory on each axis; empty where no box says it."""
+    """First and last index in memory on each axis; empty if no box describes it."""
 
 
 def digits(distance: int, geometry: Geometry) -> list[int] | None:
@@ -213,7 +213,7 @@ def _dtype(code: str) -> str:
 
 
 def touched(regions: Sequence[tuple[int, Region]], itemsize: Callable[[int], int]) -> int:
-    """About how many bytes lie in regions, each given with its register, and overlaps counted once."""
+    """The approximate number of bytes in regions, each given with its register, with overlaps counted once."""
     hulls: dict[int, list[tuple[int, int]]] = {}
     for register, region in regions:
         hull = hulls.setdefault(register, list(region.bounds))

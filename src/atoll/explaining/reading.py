@@ -1,4 +1,4 @@
-"""From a program and its description to facts: one pass over its steps, group by group."""
+"""From a program and its description to the facts of an explanation: one pass over its steps, group by group."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Events:
     collectives: list[Collective] = field(default_factory=list)
     under_way: bool = False
     written_as: dict[int, int] = field(default_factory=dict)
-    """The register that takes over another one's memory, by that one."""
+    """For each register, the register that takes over its memory."""
 
 
 class Reader:

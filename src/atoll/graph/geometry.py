@@ -1,15 +1,14 @@
-"""Shapes, strides and views, asked of NumPy itself on arrays that own no memory.
+"""Shapes, strides and views, computed by NumPy on arrays without memory.
 
-Every array is a *base* or a view of one. A :class:`Geometry` describes either: shape, dtype,
-strides and the offset into the base's memory, together with a *shadow*: a NumPy array over an
-address range that is reserved and never committed. Indexing, transposing or reshaping a
-geometry indexes, transposes or reshapes the shadow, so that NumPy decides what is legal, what
-is a view, and which strides result. Only operations that read no element may touch a shadow.
+Every array is a *base* or a view of one. A :class:`Geometry` describes either: shape, dtype, strides and the offset
+into the base's memory, together with a *shadow*: a NumPy array over an address range that is reserved and never
+committed. Indexing, transposing or reshaping a geometry indexes, transposes or reshapes the shadow, so that NumPy
+decides what is legal, what is a view, and which strides result. Only operations that read no element may use a shadow.
 
-Geometries are interned while they are in use often: looking up a slice that was taken before
-costs one dictionary access, and equal ones mostly share a ``number``, by which a plan is found that
-was used before. (Equal ones with different numbers only cost a little time.) What slices have in common
-that differ in their numbers alone is their ``form``: a plan for moving slices is found by that.
+Geometries in frequent use are interned: looking up a slice again costs one dictionary access, and equal geometries
+mostly share a ``number``, which identifies them in the keys of plans. (Equal ones with different numbers only cost a
+little time.) Slices that differ in their numbers alone share a ``form``, which identifies them in the keys of
+templates.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def _address(array: np.ndarray[Any, Any]) -> int:
 
 
 class Geometry:
-    """The shape, dtype and strides of an array, and where it lies in its base's memory."""
+    """The shape, dtype and strides of an array, and its offset in its base's memory."""
 
     __slots__ = (
         "__weakref__",
@@ -205,7 +204,7 @@ class Geometry:
         return found
 
     def _row(self, k: int) -> Geometry:
-        """The view ``a[k]``. Programs go along rows: those after the first one differ from it in where they lie."""
+        """The view ``a[k]``. Programs iterate over rows: the later ones differ from the first only in their offsets."""
         length = self.shape[0]
         if not (-length <= k < length and self.size):
             return self._remember((k,), self.shadow[k, ...])
@@ -288,8 +287,9 @@ class Geometry:
 
     @property
     def within(self) -> tuple[int, ...] | None:
-        """Where this shows the same part (a field, or the real part) of each of some whole elements of the base: the
-        axes that lie inside an element. ``None`` where it does not."""
+        """The positions of this part (a field, or the real part) of each of some whole elements of the base: the axes
+        that are inside an element. ``None`` if there is no such part.
+        """
         item = self.base.dtype.itemsize
         if not self.size or not item:
             return None
@@ -330,7 +330,7 @@ class Geometry:
 
     @property
     def axes(self) -> AxisReads | None:
-        """How a view's index becomes an index of its base, or ``None`` where no axis map says it."""
+        """How a view's index becomes an index of its base, or ``None`` if no axis map describes it."""
         if self._axes is False:
             self._axes = _axis_reads(self)
         return self._axes  # type: ignore[return-value]
@@ -348,7 +348,7 @@ class Geometry:
 
 
 def _overlaps(array: np.ndarray[Any, Any]) -> bool:
-    """Whether one element of an array may begin before another one ends, as far as strides tell."""
+    """Whether elements of an array may overlap in memory, by its strides."""
     end = array.itemsize
     steps = [(abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1]
     for step, n in sorted(steps):
@@ -424,7 +424,7 @@ def dense(
         nbytes *= n
     if nbytes > _RESERVED // 2:
         if nbytes >= 1 << 63:
-            np.empty(shape, dtype)  # NumPy's words for what is larger than any address
+            np.empty(shape, dtype)  # NumPy's text for a size beyond any address
         raise OutOfMemoryError(
             f"out of memory: Unable to allocate {nbytes / 2**40:.5g} TiB for an array with shape "
             f"{shape_text(shape)} and data type {dtype}"
@@ -448,8 +448,9 @@ _USUAL = {
     for code in "lqLQ"
     if np.dtype(np.dtype(code).str).char != code
 }
-"""Of two integers that are equal dtypes with classes of their own, the one that NumPy's results have: geometries are told
-apart by what their dtypes are equal to, and a number's class must not depend on which one came first."""
+"""Of two equal integer dtypes with different classes, the one that NumPy's results have: geometries are compared by
+equal dtypes, and a scalar's class must not depend on which came first.
+"""
 _bases: Memo[Any, Geometry] = Memo("geometries")
 Geometry._table = Interned("geometries")
 

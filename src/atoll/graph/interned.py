@@ -1,10 +1,9 @@
-"""Objects that are told apart by identity: of equal ones there is but one, as long as it lives.
+"""Objects compared by identity: of equal ones only one is alive.
 
-What is planned for a trace follows from which of its views are the same view. So two equal objects must
-never be alive beside each other, however many others were made in between: else one rank, which
-has made more of them than the others, would plan other messages than those. A table that is just emptied
-now and then would do that. This one refers to its objects weakly, and holds the newest, so that
-what a loop drops and makes again is not made anew in each turn.
+The plan of a trace depends on which of its views are the same object. So two equal objects must never be alive at the
+same time, however many others were made in between: otherwise a rank that has made more of them than the others would
+plan other messages. A table that is cleared from time to time would break this rule. This table has weak references,
+and holds the newest objects, so that a loop does not make them anew in each iteration.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Thing = TypeVar("Thing")
 
 
 class Interned(Generic[Thing]):
-    """A table of objects by keys; holds up to a limit of those that nobody else does."""
+    """A table of objects by keys; it keeps a limited number of otherwise unreferenced objects."""
 
     __slots__ = ("_known", "_limit", "_lock", "_newest", "get")
     get: Callable[[Any], Thing | None]

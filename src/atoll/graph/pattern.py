@@ -1,18 +1,17 @@
-"""Traces that were met before, recognised at a glance.
+"""Recognises traces that were evaluated before, without walking them.
 
-A *pattern* is what one walk through a trace found out: how every node of it is reached from the roots.
-Whether another trace is like it takes no walk then. Its nodes are fetched by following the same
-steps, one after the other, and three comparisons tell whether they are what they were:
+A *pattern* is the result of one walk through a trace: how every node of it is reached from the roots. To compare
+another trace with it, its nodes are fetched along the same steps, and three comparisons decide:
 
 * their *marks*, numbers that stand for an operation with its geometries, and for a leaf, for how
   it lies (see :meth:`Node.marked`);
 * that different steps lead to different nodes;
 * that the steps which came to a node a second time, *crossings*, come to it again.
 
-Which pattern to try is told by the marks of the roots, and where in the program they were made.
+The marks and the call sites of the roots select the pattern to try.
 
-A pattern that is met over and over is written down as a Python function, in which each step is a line
-(:meth:`Pattern._as_code`): that is three times quicker, once it has been compiled.
+A frequent pattern is compiled into a Python function, in which each step is a line (:meth:`Pattern._as_code`); this is
+about three times as fast.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ operands. Both in the order of the walk."""
 
 
 class Pattern:
-    """One form of trace; ``known`` is for whoever uses it to keep what belongs to the form."""
+    """One form of trace; ``known`` is for the caller's data about the form."""
 
     __slots__ = (
         "_count",
@@ -78,12 +77,12 @@ class Pattern:
             if type(arg) is not Node
         ]
         self.leaves = [place[leaf] for leaf in leaves]
-        """Where the leaves of the walk are among the nodes of the pattern."""
+        """The positions of the walk's leaves among the nodes of the pattern."""
         self.order = [place[node] for node in order]
         """The same of its pending nodes."""
         self.known: Memo[Any, Any] = Memo("fits")
         self.fingerprint: int | None = None
-        """What ranks tell such a trace by, once somebody has asked."""
+        """The number by which ranks compare such traces, once it was computed."""
 
     def match(self, roots: Sequence[Node]) -> Match | None:
         """The nodes of a trace, if it is one of these, and what is in them."""
@@ -197,7 +196,7 @@ class Patterns:
 
 
 def _looks(roots: Sequence[Node]) -> Any:
-    """What tells most traces from others. (It may be anything, for a pattern says itself what it fits.)"""
+    """The key that selects patterns. (It may be anything, because a pattern checks by itself whether it fits.)"""
     looks = []
     for root in roots:
         mark, site = root.mark or root.marked(), root.site

@@ -1,9 +1,8 @@
-"""Pictures of an expression: indented text, the dot language, and a drawing of its own.
+"""Pictures of an expression: indented text, the dot language, and an SVG drawing.
 
-All three come from one listing of the graph: its pending nodes in an order where operands come
-first, then what reads them. Data has a letter (``a``, ``b``, ...), a value that is used more than once
-a number (``%1``), so that each is shown once. The drawing puts every node one layer above the
-highest of its operands, and orders a layer by where the operands stand.
+All three use one listing of the graph: its pending nodes in an order where operands come first. Data has a letter
+(``a``, ``b``, ...), and a value that is used more than once a number (``%1``), so that each appears once. The drawing
+puts every node one layer above the highest of its operands, and orders a layer by the positions of the operands.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from .node import Node
 from .words import label, scalar_text
 
 _DEEPEST = 24
-"""How far the text is indented before it goes on further below."""
+"""How far the text is indented before it continues below."""
 
 
 class Drawing(str):
-    """Text that a terminal shows as it is, and a notebook as a picture where it is one."""
+    """Text that a terminal prints, and a notebook displays as a picture if it is one."""
 
     __slots__ = ()
 
@@ -77,7 +76,7 @@ class Entry:
         return words
 
     def kind(self) -> str:
-        """Shape, dtype, and how it lies on ranks."""
+        """Shape, dtype, and distribution."""
         node = self.node
         text = f"{shape_text(node.geometry.shape)} {node.geometry.dtype}"
         place = node.place
@@ -122,7 +121,7 @@ class Listing:
                 stack.extend((a, False) for a in reversed(operands))
 
     def layers(self) -> list[int]:
-        """For each entry, how many operations lie below it at most."""
+        """For each entry, the largest number of operations below it."""
         found: list[int] = []
         for entry in self.entries:
             found.append(max([found[k] + 1 for k in entry.operands], default=0))
@@ -250,7 +249,7 @@ def _svg(listing: Listing) -> str:
 
 
 def _line(line: list[int], centre: list[float], top: list[float]) -> str:
-    """From an operand up to what reads it, past the places that it holds on the way."""
+    """From an operand up to the node that reads it, through the positions reserved on the way."""
     path = f"M{centre[line[0]]:.1f},{top[line[0]]:.1f}"
     for low, high in pairwise(line):
         x, y, u, v = centre[low], top[low], centre[high], top[high] + _HEIGHT

@@ -1,8 +1,7 @@
-"""Views, nodes and places in the user's program, in words.
+"""Views, nodes and call sites as text.
 
-A view is written as the user would index its base where that says it all: NumPy is asked, on
-the shadow, whether the words give the same view. Otherwise each index of the base is written
-in terms of the view's, ``i, j, ...``.
+A view is written as an index of its base where possible: NumPy decides, on the shadow, whether the text gives the same
+view. Otherwise each index of the base is written in terms of the view's, ``i, j, ...``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who owns which elements: pure integers, no data and no communication.
+"""Layouts: the owners of elements, as integers only, without data or communication.
 
 A :class:`Layout` says how an array of some shape lies on the ranks of a world: one axis
 map per axis (block, cyclic, unstructured) over a grid of processes. It is a value: it

@@ -1,4 +1,4 @@
-"""What a caller may write for shapes, maps, grids, ranks and keys, read and checked."""
+"""Reads and checks a caller's shapes, maps, grids, ranks and keys."""
 
 from __future__ import annotations
 

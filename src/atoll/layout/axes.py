@@ -1,8 +1,8 @@
-"""Axis maps: how one axis of an array is dealt out to a row of processes.
+"""Axis maps: how one axis of an array is distributed over a row of processes.
 
-A map is bound to the size of its axis and to a number of processes, which are counted by
-their *coordinate* along the axis; which rank sits at a coordinate is the business of the
-layout. There are three kinds, named by the letters of the Distributed Array Protocol:
+A map is bound to the size of its axis and to a number of processes, which are counted by their *coordinate* along the
+axis; the layout assigns ranks to coordinates. There are three kinds, named by the letters of the Distributed Array
+Protocol:
 
 ``BlockAxis`` (b)
     coordinate ``c`` owns ``[bounds[c], bounds[c + 1])``. One process means undistributed.
@@ -19,9 +19,9 @@ layout. There are three kinds, named by the letters of the Distributed Array Pro
     fill ``range(size)`` are labels; they are stored and exported, but nothing that needs a
     dense axis works on them.
 
-The questions that decide the cost of planning are ``owners_of`` and ``holders_of``: cut an
-index set up by who owns (or holds) its pieces. They step from piece to piece by arithmetic
-or bisection, so they take time for the pieces and none for the other processes.
+``owners_of`` and ``holders_of`` decide the cost of planning: they cut an index set by the owners (or holders) of its
+pieces. They step from piece to piece by arithmetic or bisection, so their time depends on the pieces and not on the
+other processes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Axis(ABC):
 
     @abstractmethod
     def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
-        """``wanted`` cut up by owner: each index once, ascending within a piece."""
+        """``wanted`` cut by owner: each index once, ascending within a piece."""
 
     @abstractmethod
     def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
@@ -84,7 +84,7 @@ class Axis(ABC):
         return (self.locate(index)[0],)
 
     def holders_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
-        """For each coordinate that holds any of ``wanted``: which."""
+        """For each coordinate that holds any of ``wanted``: the indices."""
         return self.owners_of(wanted)
 
     def count(self, coordinate: int) -> int:
@@ -103,11 +103,11 @@ class Axis(ABC):
 
     @property
     def way(self) -> Any:
-        """How the axis is dealt out, but for its size, and where that begins; ``None`` if there is no more to say."""
+        """The distribution of the axis without its size, and its first index; ``None`` if it has no such form."""
         return self.kind
 
     def keeps_step(self, step: int) -> bool:
-        """Whether what a coordinate owns of every ``step``-th index from any on lies in its block at one step."""
+        """Whether a coordinate's part of every ``step``-th index, from any start, has one step in its block."""
         return True
 
     @property
@@ -318,7 +318,7 @@ class BlockAxis(Axis):
 
 @dataclass(frozen=True, slots=True)
 class CyclicAxis(Axis):
-    """Blocks of equal size, dealt out in turn."""
+    """Blocks of equal size, distributed in turn."""
 
     kind: ClassVar[str] = "c"
     size: int
@@ -383,7 +383,7 @@ class CyclicAxis(Axis):
                     yield coordinate, piece
 
     def _candidates(self, wanted: IndexSet) -> Sequence[int]:
-        """Coordinates among which are all that own some of ``wanted``, ascending."""
+        """Coordinates that include all owners of ``wanted``, ascending."""
         if isinstance(wanted, Range):
             return self._reached(ascending(wanted.values), 1)
         assert isinstance(wanted, Pattern)
@@ -398,18 +398,18 @@ class CyclicAxis(Axis):
         return sorted(found)
 
     def _reached(self, starts: range, width: int) -> Sequence[int]:
-        """The coordinates that stretches of ``width`` at each of ``starts`` can touch."""
+        """The coordinates that ranges of ``width`` at each of ``starts`` can touch."""
         turn, block = self._turn(), self.block_size
         if len(starts) > 1:
             step = gcd(starts.step, turn)
             if step < block + width:
-                # Every block is met, unless the axis ends before it comes round.
+                # Every block is touched, unless the axis ends before the blocks repeat.
                 low, high = starts[0] + self.offset, starts[-1] + width - 1 + self.offset
                 first, last = low // block, high // block
                 if last - first + 1 >= self.processes:
                     return range(self.processes)
                 return sorted(number % self.processes for number in range(first, last + 1))
-            # After turn // step stretches the same places of the comb come again.
+            # After turn // step ranges the same positions of the comb repeat.
             starts = starts[: turn // step]
         found: set[int] = set()
         for start in starts:

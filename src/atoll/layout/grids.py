@@ -1,14 +1,12 @@
-"""The choice of a process grid: the least surface between blocks, and nobody left out.
+"""The choice of a process grid: the least surface between blocks, and elements for every process.
 
-Among grids in which every process gets an element the one that cuts the fewest elements apart
-wins, and leading axes are cut first where that ties. If the shape has no such grid, as many
-processes as possible get elements.
+Among grids in which every process gets an element, the best one cuts the fewest elements apart; on a tie, leading axes
+are cut first. If the shape has no such grid, as many processes as possible get elements.
 
-The choice is exact and still cheap. The cut surface is, up to a factor and a constant, the sum
-of ``processes / extent`` over the axes, so the longer of two axes never has the fewer processes;
-the same holds for the number of processes that get something. It is enough to write the number
-of processes as a product of descending factors, in all ways (42 for 1024 processes), and to hand
-the factors to the axes in descending order of extent.
+The choice is exact and cheap. The cut surface is, up to a factor and a constant, the sum of ``processes / extent`` over
+the axes, so the longer of two axes never has fewer processes; the same holds for the number of processes with elements.
+It is enough to write the number of processes as a product of descending factors, in all ways (42 for 1024 processes),
+and to assign the factors to the axes in descending order of extent.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ def _divisors(number: int) -> Grid:
 
 
 def surface(shape: Grid, grid: Grid) -> int:
-    """How many elements lie along the cuts between blocks."""
+    """The number of elements along the cuts between blocks."""
     total = 0
     for axis, processes in enumerate(grid):
         total += (processes - 1) * prod(shape[:axis] + shape[axis + 1 :])

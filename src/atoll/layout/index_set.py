@@ -1,8 +1,7 @@
-"""Index sets: which global indices of one axis somebody holds, and in which order.
+"""Index sets: the global indices of one axis that a rank holds, in order.
 
-An index set is a finite sequence of distinct integers, kept in closed form. Position
-``i`` in the sequence is the *local* index, the integer found there the *global* one.
-There are three kinds:
+An index set is a finite sequence of distinct integers, kept in closed form. Position ``i`` in the sequence is the
+*local* index, the integer at that position the *global* one. There are three kinds:
 
 ``Range``
     an arithmetic progression; the block of a rank, or a strided slice.
@@ -14,21 +13,19 @@ There are three kinds:
 ``Listed``
     an explicit array, in any order.
 
-Ranges and patterns are closed under the four verbs of the algebra: *shift*, *slice*
-(``image``), *intersect* and *locate* (``positions``). Slicing a comb by a stride turns
-each run into a shorter run, with ``stride / gcd(stride, period)`` periods of the old comb
-in one of the new. Intersecting two combs solves, for each distance ``d`` at which two
-runs overlap, one linear congruence: the runs at distance ``d`` recur with the least common
-multiple of the periods, so a pair of runs gives ``(width + width) / gcd`` pieces however
-long the axis is. Where listing the runs of the common window is cheaper, that is done.
+Ranges and patterns are closed under the four verbs of the algebra: *shift*, *slice* (``image``), *intersect* and
+*locate* (``positions``). Slicing a comb by a stride turns each run into a shorter run, with ``stride / gcd(stride,
+period)`` periods of the old comb in one of the new. Intersecting two combs solves, for each distance ``d`` at which two
+runs overlap, one linear congruence: the runs at distance ``d`` recur with the least common multiple of the periods, so
+a pair of runs gives ``(width + width) / gcd`` pieces however long the axis is. Where listing the runs of the common
+window is cheaper, that is done.
 
-Results are brought to a simplest form: a comb of single elements is a ``Range``, two runs are
-one run repeated, a period is as short as it can be. ``==`` compares these forms. Sets of equal
-indices that are neither ranges nor single runs repeated can have different ones, if one
-was cut so short that its period does not show; then ``array()`` decides.
+Results are brought to a simplest form: a comb of single elements is a ``Range``, two runs are one run repeated, a
+period is as short as it can be. ``==`` compares these forms. Sets of equal indices that are neither ranges nor single
+runs repeated can have different forms, if one was cut so short that its period does not show; then ``array()`` decides.
 
-The one thing without a closed form is where a stride falls inside the runs of a comb, as
-seen by their local indices; ``positions`` lists one common period of the two there.
+Only the positions at which a stride meets the runs of a comb, as local indices, have no closed form; ``positions``
+lists one common period of the two there.
 """
 
 from __future__ import annotations
@@ -339,7 +336,7 @@ class Range(IndexSet):
         v = self.values
         if step == 1:
             return Range.of(range(v.start - offset, v.stop - offset, v.step))
-        # A single index has whatever step it was made with: any other will do.
+        # A single index has an arbitrary step.
         start, stride = (v.start - offset) // step, v.step // step if len(v) > 1 else 1
         return Range.of(range(start, start + stride * len(v), stride))
 

@@ -1,4 +1,4 @@
-"""What counts as an integer."""
+"""The test for integers."""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
-"""The layout: axis maps over a grid of processes, and the ranks that sit in the grid.
+"""The layout: axis maps over a grid of processes, and the ranks of the grid.
 
-A cell of the grid has one coordinate per axis and owns the product of what the axis maps
-give to its coordinates. Each cell is held by one rank, or by several that keep copies of
-each other: ``copies`` of them, the same number everywhere. A replicated layout is one cell
-with every rank in it; the sum along a distributed axis lies on the grid without that axis,
-its former neighbours holding copies. Ranks fill the cells in row-major order, the copies of
-a cell next to each other, unless a table says otherwise.
+A cell of the grid has one coordinate per axis and owns the product of the indices at its coordinates. Each cell is held
+by one rank, or by ``copies`` ranks, the same number everywhere. A replicated layout is one cell with every rank in it;
+the sum along a distributed axis has the grid without that axis, and its former neighbours hold copies. Ranks fill the
+cells in row-major order, the copies of a cell next to each other, unless a table gives another order.
 
-So every derivation is the same two moves: map the axes, and index the table of ranks as
-NumPy would index the grid. A reversed axis reverses the table, a transpose transposes it,
-an integer index picks a plane of it, a reduced axis joins the copies.
+So every derivation has the same two steps: map the axes, and index the table of ranks as NumPy would index the grid. A
+reversed axis reverses the table, a transpose transposes it, an integer index picks a plane of it, a reduced axis joins
+the copies.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ _set = object.__setattr__
 
 
 def set_default_size(function: Callable[[], int]) -> None:
-    """Let ``function`` say how many processes there are when a layout is not told."""
+    """Let ``function`` return the number of processes if a layout does not name it."""
     _default_size[:] = [function]
 
 
@@ -60,7 +58,7 @@ def _several(axes: int | Sequence[int]) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class Layout:
-    """How an array of a shape lies on the ranks of a world; see :mod:`atoll.layout`."""
+    """The distribution of a shape over the ranks of a world; see :mod:`atoll.layout`."""
 
     shape: tuple[int, ...]
     axes: tuple[Axis, ...]
@@ -142,8 +140,9 @@ class Layout:
 
     @classmethod
     def default(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
-        """Where new arrays lie: in blocks on all axes with the least surface, but for extents that are nearly
-        alike, which count as equal; replicated if there is but one element."""
+        """The layout of new arrays: blocks on all axes with the least surface, where nearly equal extents count as
+        equal; replicated for a single element.
+        """
         return _usual(read_shape(shape), _world_size(size))
 
     @classmethod
@@ -248,7 +247,7 @@ class Layout:
             said.append(f"ranks={self.ranks!r}")
         return f"Layout({', '.join(said)})"
 
-    # Who holds what
+    # Ownership
 
     def ranks_at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
         """The ranks that hold a cell."""
@@ -396,7 +395,7 @@ class Layout:
             raise LayoutIndexError(f"layout: rank {rank} holds nothing")
         return tuple(axis.owned(c).global_of(i) for axis, c, i in zip(self.axes, place, items))
 
-    # Layouts made of this one
+    # Derived layouts
 
     def _derived(self, axes: Sequence[Axis], table: Indices) -> Layout:
         new = Layout.__new__(Layout)
@@ -442,7 +441,7 @@ class Layout:
         return new
 
     def cut(self, parts: Sequence[range | int]) -> Layout:
-        """What :meth:`sliced` says, sooner, for a part of each axis; ``range`` as ``range(size)[slice]``."""
+        """A faster :meth:`sliced`, for a part of each axis; ``range`` as ``range(size)[slice]``."""
         if self._table is None and self.is_block:
             axes: list[Axis] = []
             for axis, part in zip(self.axes, parts, strict=True):
@@ -568,7 +567,7 @@ class Slicing:
     def local(self, block: npt.NDArray[Any], rank: int) -> npt.NDArray[Any] | None:
         """A rank's block of the slice, taken from its block of the source.
 
-        It is a view where slices of the block can say it, else a copy.
+        It is a view if slices of the block can express it, else a copy.
         """
         places = self.positions(rank)
         if places is None:

@@ -1,7 +1,7 @@
-"""The words in which a person says how an axis is distributed.
+"""The constructors by which a user describes how an axis is distributed.
 
-Each constructor is a plain value, not yet tied to a size or to a number of processes;
-``bind`` checks it against both and makes the axis map. ``described`` goes the other way.
+Each constructor is a plain value, not yet bound to a size or to a number of processes; ``bind`` checks it against both
+and makes the axis map. ``described`` is the inverse.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .integers import is_index
 
 
 def whole_number(value: object, what: str, least: int | None = None) -> int:
-    """``value`` as an int; an error that says ``what`` it is for if it is none or too small."""
+    """``value`` as an int; otherwise an error that names ``what`` it is for."""
     number = None
     if is_index(value) and not isinstance(value, (bool, np.bool_)):
         # An array has an __index__ that serves for a single integer only.
@@ -77,7 +77,7 @@ class Map(ABC):
     __slots__ = ()
 
     def processes(self) -> int | None:
-        """The number of processes that the map itself asks for, ``None`` if any will do."""
+        """The number of processes that the map requires, ``None`` for any."""
         return None
 
     @abstractmethod
@@ -89,12 +89,11 @@ class Map(ABC):
 class Block(Map):
     """Contiguous blocks.
 
-    ``bounds`` lists where the blocks begin, and the size of the axis at the end; without it
-    blocks differ by one element at most, and ``"ceil"`` makes all but the last ones
-    ``ceil(size / processes)`` long. ``padding`` gives the widths left and right of each block,
-    as one pair or as one pair per process. On the outermost sides of an axis that is not
-    ``periodic`` they are boundary padding and belong to the block; all others are room for
-    copies of the neighbours' elements.
+    ``bounds`` lists the starts of the blocks, and the size of the axis at the end; without it blocks differ by one
+    element at most, and ``"ceil"`` makes all but the last ones ``ceil(size / processes)`` long. ``padding`` gives the
+    widths left and right of each block, as one pair or as one pair per process. On the outermost sides of an axis that
+    is not ``periodic`` they are boundary padding and belong to the block; all others are ghost regions for copies of
+    the neighbours' elements.
     """
 
     bounds: Sequence[int] | str | None = None
@@ -226,7 +225,7 @@ class Undistributed(Map):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cyclic(Map):
-    """Blocks of ``block_size`` elements, dealt out to the processes in turn.
+    """Blocks of ``block_size`` elements, distributed to the processes in turn.
 
     The first block lacks its first ``offset`` elements, as in a slice of a cyclic axis.
     """

@@ -1,7 +1,7 @@
-"""Runs that repeat with a period: block-cyclic ownership and what is made of it.
+"""Runs that repeat with a period: block-cyclic ownership and its slices.
 
-The algebra is taught in :mod:`atoll.layout.index_set`; :func:`comb` and :func:`block_cyclic`
-make patterns and bring them to their simplest form.
+:mod:`atoll.layout.index_set` explains the algebra; :func:`comb` and :func:`block_cyclic` make patterns and bring them
+to their simplest form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Pictures of a layout: who owns what, as characters and as SVG.
+"""Pictures of a layout: the owner of each element, as characters and as SVG.
 
-Both draw the first two axes that are longer than one element; the others stand at index 0.
-A long axis is drawn at as many sample places as there is room for, unless its blocks fit.
+Both draw the first two axes that are longer than one element; the others have index 0. A long axis is sampled at as
+many positions as fit, unless its blocks fit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _samples(axis: Axis, room: int) -> list[int]:
 
 
 def _about(axis: Axis) -> str:
-    """An axis in words."""
+    """An axis as text."""
     if axis.is_undistributed:
         words = f"{axis.size} undistributed"
     elif isinstance(axis, BlockAxis):
@@ -219,7 +219,7 @@ def _hatched(axis: Axis, along: bool, wide: float, high: float) -> list[str]:
 
 
 def html(layout: Layout) -> str:
-    """The drawing with the layout in words beside it."""
+    """The drawing with the text of the layout beside it."""
     from html import escape  # a large table that only notebooks need
 
     facts = "".join(f"<li>{escape(fact)}</li>" for fact in _facts(layout))

@@ -1,4 +1,4 @@
-"""Arithmetic on lists of runs ``[start, stop)``, as arrays: the mechanics below patterns.
+"""Arithmetic on lists of runs ``[start, stop)``, as arrays: the basis of patterns.
 
 Every list is in ascending order and its runs do not overlap.
 """

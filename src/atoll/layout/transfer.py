@@ -1,16 +1,14 @@
-"""Who sends what to whom, worked out by each rank for itself.
+"""Transfers: what each rank sends and receives, computed by each rank for itself.
 
-On one axis, the indices that two ranks exchange are the intersection of what one holds and
-the other wants. A region is a product of axes, and so is everything here: cut each axis of
-the wanted region up by owner (:meth:`Axis.owners_of`), and every combination of pieces is one
-record, from the rank in that cell. What a rank sends is the mirror image: cut its own region
-up by the axes of the target. Elements of a message are in ascending order of index on each
-axis, row-major, on both sides; so no rank asks another anything.
+On one axis, the indices that two ranks exchange are the intersection of what one holds and the other needs. A region is
+a product of axes, and so is everything here: cut each axis of the needed region by owner (:meth:`Axis.owners_of`), and
+every combination of pieces is one record, from the rank in that cell. What a rank sends is the mirror image: cut its
+own region by the axes of the target. Elements of a message are in ascending order of index on each axis, row-major, on
+both sides; so no rank asks another anything.
 
-Where several ranks hold an element, one that wants it takes its own, and otherwise the rank
-``copies[receiver % len(copies)]``, so that the receivers spread over the copies. Index sets
-that overlap along an axis are read from the receiver's own coordinate if that has them, else
-from the lowest.
+If several ranks hold an element, a receiver that holds it takes its own, and otherwise uses the rank ``copies[receiver
+% len(copies)]``, so that the receivers spread over the copies. Index sets that overlap along an axis are read from the
+receiver's own coordinate if that has them, else from the lowest.
 """
 
 from __future__ import annotations
@@ -101,7 +99,7 @@ class Transfer:
 
 
 def needed(layout: Layout, region: Region, rank: int) -> tuple[Record, ...]:
-    """Which peers own which pieces of a region that ``rank`` wants, its own pieces included.
+    """The peers that own the pieces of a region that ``rank`` needs, its own pieces included.
 
     The region has one index set per axis. ``target`` of a record counts positions in it.
     """
@@ -129,7 +127,7 @@ def needed(layout: Layout, region: Region, rank: int) -> tuple[Record, ...]:
 
 
 def _preferring(axis: Axis, coordinate: int, wanted: IndexSet) -> list[tuple[int, IndexSet]]:
-    """``wanted`` by owner on an axis with copies, what ``coordinate`` has taken from it."""
+    """``wanted`` by owner on an axis with copies, after what ``coordinate`` has taken from it."""
     own = axis.owned(coordinate).intersection(wanted)
     values = np.sort(wanted.array())
     rest = listed(values[~own.contains(values)])
@@ -183,7 +181,7 @@ def _sends(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:
 
 
 def _sends_by_receiver(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:
-    """The mirror image where the sender depends on the receiver: ask for each of them."""
+    """The mirror image where the sender depends on the receiver: compute it for each receiver."""
     if source.coordinates(rank) is None:
         return ()
     mine = source.region(rank)
@@ -227,18 +225,17 @@ class HaloTransfer:
     local: tuple[HaloRecord, ...]
 
 
-# A stretch of one axis of a padded block: the coordinate at the other end of the message, the
+# A range of one axis of a padded block: the coordinate at the other end of the message, the
 # global indices, and their places in the padded blocks of the sender and of the receiver.
 _Stretch = tuple[int, IndexSet, IndexSet, IndexSet]
 
 
 def halo_transfer(layout: Layout, rank: int) -> HaloTransfer:
-    """What ``rank`` sends and receives to fill communication padding, corners included.
+    """The messages of ``rank`` that fill communication padding, corners included.
 
-    On each axis a padded block has three stretches: left padding, the owned middle, right
-    padding. Every combination of them but the owned block itself is one message. Both sides
-    go through the combinations in the receiver's order, so that several messages between
-    two ranks match.
+    On each axis a padded block has three ranges: left padding, the owned middle, right padding. Every combination of
+    them but the owned block itself is one message. Both sides iterate over the combinations in the receiver's order, so
+    that several messages between two ranks match.
     """
     place = layout.coordinates(rank)
     if place is None or not layout.is_padded:
@@ -249,7 +246,7 @@ def halo_transfer(layout: Layout, rank: int) -> HaloTransfer:
         before, after = axis.neighbours(here)
         middle = _middle(axis, here)
         incoming.append([_edge(axis, before, here, 0), middle, _edge(axis, after, here, 2)])
-        # My end is my right neighbour's left padding, and my beginning the left one's right.
+        # My end is my right neighbour's left padding, and my start the left one's right padding.
         outgoing.append(
             [_edge(axis, after, here, 0, True), middle, _edge(axis, before, here, 2, True)]
         )
