@@ -6,9 +6,13 @@ Commands of the README are run by ``.ci/run``.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import io
 import re
 import runpy
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy
@@ -165,3 +169,60 @@ def test_every_file_of_the_package_has_its_line() -> None:
     package = ROOT / "src" / "atoll"
     folders = {file.parent.relative_to(package).as_posix() for file in package.rglob("*.py")}
     assert folders == set(written["ROOMS"])
+
+
+WORDS = {
+    r"somebody|nobody|anybody|everybody|whoever": "the rank, the caller, the program",
+    r"parcels?|patches|a patch": "persistent buffer; ghost region",
+    r"stragglers?|whereabouts": "late ranks; remote stacks",
+    r"imagined": "dry run",
+    r"waists?|evening|evened|lopsided": "where the fewest values are live; rebalance; uneven",
+    r"in hand": "live, known, in memory",
+    r"ranks have parted|ranks part|who have parted": "ranks diverge",
+    r"strangers?": "foreign object, another library",
+    r"looked at|looking at": "read, evaluated",
+    r"dealt out": "distributed",
+    r"come to (its|their|his) end|came to its end": "finished",
+    r"and (its|their) kin": "and similar functions",
+}
+"""Words that only this project would use, and what to write instead."""
+
+PLAIN = ("cli", "comm", "context", "dataflow", "explaining", "interchange", "layout")
+"""The packages that are free of them. A package is added once it is."""
+
+
+def texts(file: Path) -> Iterator[tuple[int, str]]:
+    """The comments, docstrings and error texts of a file, with their lines."""
+    source = file.read_text()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            parts = [node.value]
+        elif isinstance(node, ast.Raise):
+            parts = list(ast.walk(node))
+        for part in parts:
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.lineno, part.value
+
+
+def test_no_word_is_private() -> None:
+    pages = {
+        page: [(0, re.sub(r"`[^`]*`", "", page.read_text()))]
+        for page in PAGES
+        if page.name != "files.md"
+    }
+    package = ROOT / "src" / "atoll"
+    for folder in PLAIN:
+        for file in (package / folder).rglob("*.py"):
+            pages[file] = list(texts(file))
+    wrong = [
+        f"{page.relative_to(ROOT)}:{line}: {match[0]!r}: write {instead!r}"
+        for page, found in pages.items()
+        for line, text in found
+        for words, instead in WORDS.items()
+        for match in re.finditer(rf"\b(?:{words})\b", text, re.I)
+    ]
+    assert not wrong, "\n".join(wrong)

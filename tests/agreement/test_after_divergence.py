@@ -16,7 +16,7 @@ def part(rank):
     def different():
         return float((a * 2 if rank else a[1:] - a[:-1]).sum() + a.max())
 
-    with pytest.raises(DivergenceError, match="ranks have parted") as caught:
+    with pytest.raises(DivergenceError, match="ranks have diverged") as caught:
         different()
     return a, str(caught.value)
 
@@ -42,7 +42,7 @@ def test_all_later_operations_are_refused_at_once(rank, size):
                 do(a)
             text = str(caught.value)
             assert "start the program again" in text, name
-            assert first.partition(";")[0][:60] in text or "ranks have parted" in text
+            assert first.partition(";")[0][:60] in text or "ranks have diverged" in text
             assert "test_after_divergence.py:" in text
         assert a.shape == (20, 3)
     b = np.ones(30)

@@ -98,7 +98,7 @@ def test_other_shapes_at_one_line_part(size: int) -> None:
     def shapes() -> float:
         return program(n=64 + np.world.rank)
 
-    with pytest.raises(DivergenceError, match="ranks have parted"):
+    with pytest.raises(DivergenceError, match="ranks have diverged"):
         run(size, shapes)
 
 
@@ -109,7 +109,7 @@ def test_other_layouts_part() -> None:
             a = np.ones((8, 8), layout=np.Layout((8, 8), letters))
             return float((a * 2).sum())
 
-    with pytest.raises(DivergenceError, match="ranks have parted"):
+    with pytest.raises(DivergenceError, match="ranks have diverged"):
         run(2, layouts)
 
 
@@ -201,9 +201,9 @@ print("done")
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("print(a)", "rank 0 came to"),
-        ("x = a[999]", "rank 0 came to"),
-        ("x = float(a.max())", "rank 0 came to"),
+        ("print(a)", "rank 0 reached"),
+        ("x = a[999]", "rank 0 reached"),
+        ("x = float(a.max())", "rank 0 reached"),
         ("break", "rank 0 has come to its end"),
         ("sys.exit(0)", "rank 0 has come to its end"),
         ("np.config.small = 10**6; a = np.zeros(1000)", "rank 0 has come to its end"),
@@ -214,7 +214,7 @@ def test_on_processes(what: str, words: str, tmp_path: Path) -> None:
     script.write_text(SCRIPT.format(what=what))
     outcome = atoll("run", "-n", "2", str(script), ATOLL_WAIT_CHECK="0.2")
     assert outcome.code == 1, outcome
-    assert "DivergenceError: ranks have parted" in outcome.errors, outcome
+    assert "DivergenceError: ranks have diverged" in outcome.errors, outcome
     assert words in outcome.errors, outcome
     assert "parting.py:12" in outcome.errors, outcome
 

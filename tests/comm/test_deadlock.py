@@ -66,8 +66,8 @@ def test_where_two_logs_differ():
     second.step(7, "a look")
     for one, other in ((first, second), (second, first)):
         said = difference(one.record(), other.record())
-        assert "as step 2, rank 0 came to an element" in said
-        assert "rank 1 to a look" in said
+        assert "at step 2, rank 0 reached an element" in said
+        assert "rank 1 a look" in said
 
 
 def test_ranks_at_the_same_operation_wait_on():
@@ -85,7 +85,7 @@ def test_ranks_at_different_operations_part():
     there.log.step(2, "a sum")
     here.watch.check([Wait(1)])
     for post in (there, here):
-        with pytest.raises(DivergenceError, match=r"rank 0 came to a halo at .*, rank 1 to a sum"):
+        with pytest.raises(DivergenceError, match=r"rank 0 reached a halo at .*, rank 1 a sum"):
             post.watch.check([Wait()])
 
 

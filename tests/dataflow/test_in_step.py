@@ -29,7 +29,9 @@ def execute(partition: df.DistributedGraphPartition, agree: bool) -> numpy.ndarr
 
 def told(rank: int, caught: pytest.ExceptionInfo[CommunicationError]) -> None:
     """Both lines are named, or another rank was told before."""
-    assert "ranks have parted" in str(caught.value) or "deadlock" in str(caught.value), caught.value
+    assert "ranks have diverged" in str(caught.value) or "deadlock" in str(caught.value), (
+        caught.value
+    )
     assert "test_in_step.py:" in str(caught.value)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll.context.divergence import PATCHES, StepLog
+from atoll.context.divergence import MESSAGE_BITS, StepLog
 from atoll.errors import CommunicationError, DivergenceError
 from atoll.lazy.evaluate import look_up
 from atoll.ops.fingerprint import of_trace
@@ -26,7 +26,7 @@ def apart():
 def test_different_reductions(rank, size):
     with apart():
         a = grid()
-        with pytest.raises(DivergenceError, match="ranks have parted"):
+        with pytest.raises(DivergenceError, match="ranks have diverged"):
             float(a.sum() if rank == 0 else a.max())
 
 
@@ -44,7 +44,7 @@ def test_different_shapes(rank, size):
 def test_a_search_among_different_things(rank):
     with apart():
         a = grid()
-        with pytest.raises(DivergenceError, match="ranks have parted"):
+        with pytest.raises(DivergenceError, match="ranks have diverged"):
             int(a.argmax() if rank else (a * 2).argmin())
 
 
@@ -75,5 +75,5 @@ def test_tags_stay_below_the_limit():
         for k in range(5000):
             log.step(k, "a test")
             found.add(log.tag)
-        assert max(found) + (1 << PATCHES) <= limit
-        assert len(found) > min(4000, (limit >> PATCHES) // 4)
+        assert max(found) + (1 << MESSAGE_BITS) <= limit
+        assert len(found) > min(4000, (limit >> MESSAGE_BITS) // 4)

@@ -222,7 +222,7 @@ def alone(rank):
 def test_who_writes_a_row_alone_parts():
     with pytest.raises(CommunicationError) as caught:
         run(3, lambda: alone(atoll.world.rank))
-    assert "parted" in str(caught.value)
+    assert "diverged" in str(caught.value)
 
 
 def shown(rank):

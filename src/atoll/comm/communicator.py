@@ -8,7 +8,7 @@ for, so that a long wait can report them.
 Rules for every kind:
 
 * Messages between the same two ranks with the same tag arrive in the order they were sent.
-  There is no receiving from "anybody": which message a receive takes never depends on time.
+  There is no receive from any rank: which message a receive takes never depends on time.
 * A message carries the elements of an array in C order, whatever its strides. The receiver
   gives an array of the same dtype and number of elements.
 * The array of a send must not change, and that of a receive must not be read, until its

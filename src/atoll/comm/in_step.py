@@ -255,5 +255,5 @@ def tell(communicator: Communicator, why: str) -> NoReturn:
     log = communicator.log
     raise log.part(
         communicator.find_difference()
-        or f"ranks have parted: rank {log.rank} is at {log.where()}, and {why}"
+        or f"ranks have diverged: rank {log.rank} is at {log.where()}, and {why}"
     )

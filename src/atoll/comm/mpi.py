@@ -208,7 +208,7 @@ class MpiCommunicator(ObjectsByMpi):
 
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
         first, count = 0, len(requests)
-        for _ in range(SPINS):  # looking at one lets all of them move
+        for _ in range(SPINS):  # testing one request lets all progress
             while first < count and requests[first].test():
                 first += 1
             if first == count:

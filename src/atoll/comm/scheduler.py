@@ -340,8 +340,8 @@ class Scheduler:
         self._yield(rank)
         if time.monotonic() - self._last_event > config.wait_abort:
             raise WaitTimeoutError(
-                f"rank {rank.number} has looked in vain for {config.wait_abort:g} s, while nobody "
-                f"did anything, for: {describe_all(requests)}"
+                f"rank {rank.number} has waited {config.wait_abort:g} s, while no rank made "
+                f"progress, for: {describe_all(requests)}"
             )
         return found
 
@@ -350,7 +350,7 @@ class Scheduler:
         return self.random is not None and not rank.looked_in_vain and self.random.random() < 0.25
 
     def _time_of_next_look(self, rank: Rank, requests: Sequence[Request]) -> float:
-        """When a rank that has looked in vain gets its turn again."""
+        """When a rank that has found no message gets its turn again."""
         now = self.now(rank)
         if not rank.looked_in_vain or self.real:
             return now

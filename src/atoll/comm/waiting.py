@@ -69,7 +69,7 @@ class Patience:
         self._next_check = 0.0
 
     def pause(self) -> None:
-        """Called after each look in vain."""
+        """Called after each failed test."""
         self._pauses += 1
         if self._pauses < SPINS:
             return

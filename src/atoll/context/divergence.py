@@ -31,7 +31,7 @@ KEPT = 1000
 SHOWN = 100
 """How many of them it sends to other ranks."""
 
-PATCHES = 7
+MESSAGE_BITS = 7
 """The bits of a tag that distinguish the messages of one window."""
 
 HASH_MASK = (1 << 64) - 1
@@ -111,7 +111,7 @@ class StepLog:
         """Whether uneven arrays keep their layout: the program has chosen one, or has their memory."""
         self.windows = True
         """Whether windows exist: a dry run evaluates nothing."""
-        self._bits = (1 << (tag_limit.bit_length() - 1 - PATCHES)) - 1
+        self._bits = (1 << (tag_limit.bit_length() - 1 - MESSAGE_BITS)) - 1
         self._steps: deque[tuple[int, int, Site | None, str, object]] = deque(maxlen=KEPT)
 
     def step(self, fingerprint: int, what: str, more: object = "") -> None:
@@ -157,9 +157,9 @@ class StepLog:
         if self.forked:
             return CommunicationError(self.parted)
         return DivergenceError(
-            f"{_words(user_site(), what.rstrip(','))} needs all ranks of this world, and they have parted; "
-            "start the program again, or go on in a world that they make anew (atoll.world.split) with "
-            f"new arrays. What was found first: {self.parted}"
+            f"{_words(user_site(), what.rstrip(','))} needs all ranks of this world, which have diverged; "
+            "start the program again, or continue in a new world (atoll.world.split) with new arrays. "
+            f"The first difference: {self.parted}"
         )
 
     def settle(self) -> None:
@@ -169,8 +169,8 @@ class StepLog:
 
     @property
     def tag(self) -> int:
-        """What to add to the tags, below ``2**PATCHES``, of the messages of this step."""
-        return ((self.hash >> 40) & self._bits) << PATCHES
+        """What to add to the tags, below ``2**MESSAGE_BITS``, of the messages of this step."""
+        return ((self.hash >> 40) & self._bits) << MESSAGE_BITS
 
     def where(self) -> str:
         """The last step in words: ``a window at program.py:7``."""
@@ -240,19 +240,19 @@ def difference(one: Record, other: Record) -> str:
             if words == other_words and more != other_more:
                 told = f" Rank {one.rank} computes {more}; rank {other.rank} computes {other_more}."
             elif words == other_words:
-                told = " What they compute there has the same names and shapes, and other arguments or layouts."
+                told = " The operations there have the same names and shapes, but different arguments or layouts."
             return (
-                f"ranks have parted: as step {number}, rank {one.rank} came to "
-                f"{words}, rank {other.rank} to {other_words}.{told} What "
-                "involves distributed arrays must be reached by all ranks alike, with the same "
-                f"shapes and layouts; is it under a condition that differs by rank? {CURE}"
+                f"ranks have diverged: at step {number}, rank {one.rank} reached "
+                f"{words}, rank {other.rank} {other_words}.{told} All ranks must reach operations on "
+                "distributed arrays in the same order, with the same shapes and layouts; is this "
+                f"operation under a condition that differs by rank? {CURE}"
             )
     for gone, here in ((one, other), (other, one)):
         if gone.gone and not here.gone and gone.number < here.number:
             missed = here.steps.get(gone.number + 1)
             return (
-                f"ranks have parted: rank {gone.rank} {gone.gone}, its last step was "
-                f"{gone.last}; rank {here.rank} went on to {missed[1] if missed else here.last}, "
+                f"ranks have diverged: rank {gone.rank} {gone.gone}, its last step was "
+                f"{gone.last}; rank {here.rank} continued to {missed[1] if missed else here.last}, "
                 f"which all ranks must reach. {CURE}"
             )
     return ""

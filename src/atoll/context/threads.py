@@ -6,8 +6,8 @@ A thread that evaluates, assigns, or follows the operands of a pending node hold
   use arrays.
 * It is not held while NumPy's functions or functions of the user run on data. Memory that they write into is pinned.
 * Recording an operation needs no lock: it reads the node of a cell once, and makes a new node.
-* Finalisers never wait for it. What they have to do is left to whoever holds it: see :func:`leave`.
-* A fork waits for it, so that a child never begins in the middle of somebody else's work.
+* Finalisers never wait for it. What they have to do is left to its holder: see :func:`leave`.
+* A fork waits for it, so that a child never begins in the middle of another thread's work.
 
 Simulated ranks are threads that take turns, and wait for each other during an evaluation; each has its own lock and
 caches. On several ranks the order of messages follows from the order of evaluations, so one thread of a rank

@@ -73,5 +73,7 @@ def _name(value: type | Callable[..., Any]) -> bytes:
     """The qualified name of a class or function, as pickle requires it."""
     name = f"{value.__module__}.{value.__qualname__}"
     if "<" in name:
-        raise CommunicationTagError(f"the tag {name} cannot be pickled: nobody can import it")
+        raise CommunicationTagError(
+            f"the tag {name} cannot be pickled, because it cannot be imported"
+        )
     return name.encode()

@@ -178,10 +178,10 @@ def _raise_mismatch(by_rank: list[list[Message]]) -> None:
     unsent = [m for key, m in receives.items() if key not in sends]
     unreceived = [m for key, m in sends.items() if key not in receives]
     if unsent:
-        others = f"; besides, nobody takes: {_listed(unreceived)}" if unreceived else ""
-        raise MissingSendError(f"nobody sends what is waited for: {_listed(unsent)}{others}")
+        others = f"; also, no rank receives: {_listed(unreceived)}" if unreceived else ""
+        raise MissingSendError(f"no rank sends what is waited for: {_listed(unsent)}{others}")
     if unreceived:
-        raise MissingRecvError(f"nobody takes what is sent: {_listed(unreceived)}")
+        raise MissingRecvError(f"no rank receives what is sent: {_listed(unreceived)}")
     for key in sorted(sends):
         one, other = sends[key], receives[key]
         if (one.shape, one.dtype) != (other.shape, other.dtype):

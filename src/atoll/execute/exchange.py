@@ -22,7 +22,7 @@ from .. import backend, policy
 from ..comm.communicator import Communicator, Request
 from ..comm.in_step import Gathering, refused
 from ..context import statistics
-from ..context.divergence import PATCHES
+from ..context.divergence import MESSAGE_BITS
 from ..errors import CommunicationError
 from ..graph.geometry import Geometry
 from ..graph.node import Value
@@ -32,7 +32,7 @@ from .parts import State
 
 Key = tuple[Any, ...]
 
-MESSAGES = 1 << PATCHES
+MESSAGES = 1 << MESSAGE_BITS
 """How many patches of one step have tags of their own; others match in the order of posting."""
 
 

@@ -283,7 +283,7 @@ class ByNumpy:
 
 
 class Computed(NamedTuple):
-    """What a program computes, in words for when ranks have parted."""
+    """What a program computes, as text for the error of ranks that have diverged."""
 
     nodes: tuple[tuple[str, Any, Any], ...]
     asked: Site | None
@@ -374,7 +374,7 @@ class Program:
     def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:
         """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
         if self.communicator is not None:
-            what = opened.look or "a look, or the turn of a loop,"
+            what = opened.look or "an evaluation"
             numbers = tuple([int(scalars[k]) for k in self.exact if isinstance(scalars[k], EXACT)])
             mark = self.fingerprint ^ hash(numbers) & _MASK if numbers else self.fingerprint
             self.communicator.log.step(mark, what, Computed(self.computes, asked, numbers))

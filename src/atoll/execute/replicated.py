@@ -36,7 +36,7 @@ def compare_replicated(
         for (words, digest), (other_words, other) in zip(every[0], theirs, strict=True):
             if digest != other:
                 raise DivergenceError(
-                    "ranks have parted: a value that all ranks have differs between them, in "
+                    "ranks have diverged: a replicated value differs between them, in "
                     f"{communicator.log.where()}: rank 0 has {words}, rank {rank} has {other_words}"
                 )
 

@@ -13,7 +13,7 @@ from .text import html, plain
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Data that is read, a value that is stored, or a patch that other ranks fill."""
+    """Data that is read, a value that is stored, or a ghost region that other ranks fill."""
 
     name: str
     role: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WIDTH = 110
 _LONGEST = 500
 _STATES = {
-    "pending": "pending; this is what looking at it would do",
+    "pending": "pending; this is what its evaluation would do",
     "evaluated": "evaluated; this is what was done",
     "data": "data; it was not computed from anything recorded",
     "small": "a small array: NumPy computes at the call, see config.small",

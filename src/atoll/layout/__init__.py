@@ -18,7 +18,7 @@ Making one
     one_to_one=False, labels=False)``, ``Undistributed()``. ``size`` is the number of
     processes of the world, ``ranks`` lists those that take part, in the order of the grid.
     ``Layout.default(shape, size)`` cuts all axes with the least surface,
-    ``Layout.replicated(shape, size)`` gives everybody everything. A layout whose axes are
+    ``Layout.replicated(shape, size)`` gives every rank the whole array. A layout whose axes are
     all undistributed is replicated.
 
 Asking it

@@ -23,7 +23,7 @@ from ..layout import Layout
 from .placement import Place
 
 EXACT = (int, np.integer, np.bool_)
-"""Numbers that are compared: whatever the machines of ranks, they are the same or the ranks have parted."""
+"""Numbers that ranks compare: exact on every machine, so that a difference is a divergence."""
 
 _MASK = (1 << 64) - 1
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
