@@ -1,0 +1,86 @@
+"""One registry: a function of NumPy's is written once, whatever the number of ranks."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll.array import DECLARED
+from atoll.functions import names
+from atoll.functions.public import collective
+from atoll.lazy import registry as module
+from atoll.lazy.registry import Registry, registry
+
+FUNCTIONS = Path(atoll.__file__).parent / "functions"
+
+
+def definitions():
+    """The modules that define a function under the name of one of NumPy's, by that name."""
+    where = defaultdict(set)
+    for path in FUNCTIONS.glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                name = node.name.strip("_")
+                if callable(getattr(np, name, None)):
+                    where[name].add(path.name)
+    return where
+
+
+def test_no_function_of_numpys_is_written_twice():
+    where = definitions()
+    assert len(where) > 150
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
+
+
+def test_a_second_implementation_is_refused():
+    with pytest.raises(ValueError, match="has an implementation already"):
+        collective(np.diff)(lambda a: a)
+    assert registry.find(np.diff) is names["diff"]
+
+
+def test_numpys_dispatch_and_the_public_name_come_to_the_same_function():
+    apart = [
+        name
+        for name, kind in registry.kinds.items()
+        if kind in ("native", "data") and "__array_function__" not in name
+        and callable(original := getattr(np, name, None)) and not isinstance(original, type)
+        and registry.find(original) not in (None, names[name])
+    ]  # fmt: skip
+    assert apart == []
+    missing = [name for name in DECLARED if registry.find(getattr(np.ndarray, name)) is None]
+    assert missing == []
+
+
+def test_nothing_else_maps_functions_of_numpys_to_ours():
+    """No dictionary of a module of functions has NumPy's functions for keys: only a registry has."""
+    found = []
+    for path in FUNCTIONS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Dict):
+                for key in filter(None, node.keys):
+                    of_numpy = isinstance(key, ast.Attribute) and ast.unparse(key).startswith("np.")
+                    if of_numpy and not isinstance(getattr(np, key.attr, None), np.ufunc):
+                        found.append(f"{path.name}:{node.lineno}")
+    assert found == []
+    assert [v for v in vars(module).values() if isinstance(v, Registry)] == [registry]
+
+
+@pytest.mark.ranks(1, 3)
+def test_one_function_serves_any_number_of_ranks(size):
+    whole = np.arange(60000.0) % 977
+    a = atoll.asarray(whole.copy())
+    if size > 1:
+        a = a.redistribute(atoll.Layout(whole.shape, "b", size=size))
+    for call in (
+        lambda m, x: m.diff(x, prepend=0, append=[1.0, 2.0]),
+        lambda m, x: m.average(x, weights=x + 1, returned=True)[1],
+        lambda m, x: m.cumulative_sum(x, include_initial=True),
+        lambda m, x: x.take([5, 3]),
+        lambda m, x: m.histogram(x, 7)[0],
+        lambda m, x: m.sum(m.reshape(x, (-1, 6)), 0, out=m.zeros(6, int)),
+        lambda m, x: m.concatenate([x[:5]] * 20 + [x], dtype="f4"),
+    ):
+        np.testing.assert_allclose(np.asarray(call(atoll, a)), call(np, whole))
