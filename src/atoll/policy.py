@@ -24,7 +24,7 @@ class Limits:
     everywhere: int = 8
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``)."""
     short: int = 4096
-    """NumPy finishes a view of up to so many elements before a launch begins (``launch``)."""
+    """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
     brought: int = 1 << 18
     """The elements that ranks bring together as a whole rather than piece by piece (``message``)."""
     chunk: int = 1 << 15
@@ -36,7 +36,7 @@ class Limits:
     truths: int = 1 << 22
     """NumPy looks at truth values in memory at once up to so many: it stops at the first (``truths``)."""
     known_order: int = 1 << 20
-    """Every rank computes the order of a shuffle of up to so many elements (``shuffle``)."""
+    """Every rank computes the order of a shuffle of up to so many elements (``message``)."""
 
     slabs: int = 64
     """A long axis that is folded is cut into up to so many slabs (``parallel``)."""
@@ -75,7 +75,7 @@ class Limits:
 
     # calls: how often something happens before another way is taken
     pieces: int = 8
-    """How many short pieces, parts or repetitions go together before the whole is taken (``plan``: calls that one costs)."""
+    """How many short pieces, parts or repetitions go together before the whole is taken (``plan``)."""
     patience: int = 4
     """How many pieces of a value on ranks are asked for before more than asked for is brought (``message``)."""
     growth: int = 8
@@ -83,11 +83,11 @@ class Limits:
     listed: int = 16
     """Lists of up to so many numbers are written out in the log of ranks, longer ones as a digest."""
     numbers: int = 32
-    """Lists of up to so many numbers are looked at one by one (``list``)."""
+    """Lists of up to so many numbers are looked at one by one (``lists``)."""
     ignored: tuple[int, int] = (64, 1024)
     """How often a line is left to NumPy before it is recorded again: at first, and at most (``plan``)."""
     compiled_pattern: int = 128
-    """A pattern that was met so often is compiled (``pattern``: matches that compiling costs)."""
+    """A pattern that was met so often is compiled (``template``)."""
     template_price: int = 8
     """How many traces a template must serve to be worth its planning (``template``)."""
     lopsided: float = 1.75
