@@ -32,7 +32,7 @@ import numpy as np
 from ..comm.in_step import allgather
 from ..context.caches import remembered
 from ..layout import BlockAxis, Layout
-from .elements import to_all
+from .elements import everywhere, to_all
 from .messages import exchange
 from .moving import even_line, redistributed
 from .operation import Form, collective, result_layout
@@ -110,7 +110,10 @@ def matmul(a: Section, b: Section, dtype: np.dtype[Any], *, target: Layout) -> S
     small = target.size + 1 if target.is_replicated else 0
     plan = product_layout(left.layout, right.layout, small)
     result = multiplied(left, right, dtype, plan)
-    return result.squeezed(tuple(_gone(len(result.shape), len(a.shape), len(b.shape))))
+    gone = tuple(_gone(len(result.shape), len(a.shape), len(b.shape)))
+    if len(gone) == len(result.shape):
+        result = everywhere(result)  # a layout without axes cannot say which rank has the number
+    return result.squeezed(gone)
 
 
 def _rows(shape: tuple[int, ...], size: int) -> Layout:
