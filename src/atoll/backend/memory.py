@@ -1,4 +1,4 @@
-"""The pool of buffers: memory that is used again instead of asked for again.
+"""The pool of buffers, which reuses memory.
 
 Fresh memory is dear. The operating system hands it out page by page, at the first touch, and
 clears every page: a loop that makes a new array at each step can spend most of its time there.

@@ -1,4 +1,4 @@
-"""Elements at global indices: read from their owners, written by their owners, picked by a mask.
+"""Elements at global indices: read from their owners, written by their owners, compressed by a mask.
 
 An index array says for each axis of an array where to look. ``Layout.locate`` gives the owner of
 each element and its place in the owner's block, so a rank sorts its requests by owner and sends

@@ -1,4 +1,4 @@
-"""Factors of matrices whose rows are dealt out to ranks in turn: LU and Cholesky.
+"""Factors of matrices with cyclic rows: LU and Cholesky.
 
 LU and Cholesky go from left to right in panels of a few columns. Every rank gets the panel, factors it
 alike, and takes its rows of the rest on from there; rows change places between their owners. A panel is no

@@ -1,4 +1,4 @@
-"""Partial results of ranks, folded by the owners of the result.
+"""Partial results of ranks, combined by the owners of the result.
 
 When axes are folded that are distributed, each rank folds its own part and has a *partial* result
 over the other axes of its region. The result lies on a layout of its own: every owner of a piece

@@ -1,4 +1,4 @@
-"""Messages of many sizes between many ranks, and what all ranks must agree on."""
+"""Messages of many sizes between many ranks, and agreement of all ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The product of stacks of matrices: panels on the way while BLAS has no more than blocks.
+"""Products of stacks of matrices: panels travel while BLAS multiplies blocks.
 
 ``C[..., rows, columns]`` is computed by its owner, who needs ``A[..., rows, :]`` and
 ``B[..., :, columns]``. What of it lies elsewhere comes in panels along the contracted axis, so

@@ -1,4 +1,4 @@
-"""QR of matrices whose rows lie on ranks: reflections as LAPACK finds them, by a tree for each panel.
+"""QR of matrices with distributed rows: reflections as LAPACK computes them, by a tree for each panel.
 
 The matrix is factored in panels of a few columns, from left to right. For a panel, each rank factors its
 own rows, then pairs of ranks stack what they have of R and factor that, up to the first rank; the

@@ -1,4 +1,4 @@
-"""Scans along an axis: each rank scans its own part, then joins it with what comes before.
+"""Scans along an axis: each rank scans its own part, then adds the total of the ranks before it.
 
 Where the axis is distributed in blocks, the ranks of a line along it have parts that follow each
 other. Each folds the last elements of its scan with those of the ranks before (see

@@ -1,4 +1,4 @@
-"""Looking up values in an ascending line that is dealt out to ranks.
+"""Binary search in a sorted distributed line.
 
 Every rank shows the first element of its interval. Among those a value finds the rank in whose interval its
 place is; the values travel there, places travel back.

@@ -1,4 +1,4 @@
-"""What one rank has of an array."""
+"""One rank's section of an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds of stretches of a line, which may begin anywhere, overlap, and lie on any ranks.
+"""Reductions of segments of a line, which may start anywhere, overlap, and cross ranks.
 
 Each rank folds what it has of each stretch. The owners of the results join these in the order of the
 ranks, which is that of the elements.

@@ -1,4 +1,4 @@
-"""Steps for views whose elements lie on other ranks than a loop over shares would find them.
+"""Steps for views whose elements are not on the ranks of the loop.
 
 A reshape of a distributed array takes elements in C order from one division among ranks to another
 (see :mod:`.collective.moving`). Any other view that no axis map describes is a list of places in

@@ -1,4 +1,4 @@
-"""Steps that speak to other ranks: patches, whole-array folds, and each rank's own share.
+"""Steps that communicate: ghost regions, reductions over ranks, and each rank's own share.
 
 An *exchange* fills patches. It begins with one step, which posts all receives and sends, and is over with
 another; between the two stand the steps that need none of its patches, and run while the messages are on

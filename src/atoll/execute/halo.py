@@ -1,4 +1,4 @@
-"""Fill communication padding from the owners: one message per neighbour, corners included.
+"""Fills communication padding from the owners: one message per neighbour, corners included.
 
 The layout knows who owns what the padding mirrors (`halo_transfer`); here the messages are
 posted, all at once and without blocking, and what a rank is its own neighbour for is copied.

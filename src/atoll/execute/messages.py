@@ -1,4 +1,4 @@
-"""Messages of plans: what goes to, or comes from, one other rank at one time.
+"""Messages of plans: what one other rank sends or receives at one time.
 
 A message carries *pieces*: whole arrays of registers, or regions of them. One piece travels as it
 is; several are packed into one stretch of bytes, each at a place that both sides work out alike

@@ -1,4 +1,4 @@
-"""Parts: how the plan of a dataflow graph runs.
+"""Parts: executes the plan of a dataflow graph.
 
 A *part* is a list of steps without communication. Messages arrive before it and leave after it.
 Parts form a partial order: a part waits for some messages and for some other parts, and whichever

@@ -1,4 +1,4 @@
-"""A program: the steps that turn leaves and scalars into the values that were wanted.
+"""A program: the steps that compute the wanted values from leaves and scalars.
 
 A program is made once for a structure and then run any number of times. It works on
 *registers*: leaves come first, then every value that it computes. Each step reads and writes

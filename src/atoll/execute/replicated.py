@@ -1,4 +1,4 @@
-"""The debug setting: numbers and arrays that every rank has must be the same on all of them.
+"""The debug setting: compares replicated scalars and arrays between ranks.
 
 What is communicated never depends on them, so no fingerprint holds them. Here ranks send a digest of
 each before a step and compare, which costs a collective for each step.

@@ -1,4 +1,4 @@
-"""The bits and bytes of elements."""
+"""Functions of the bits and bytes of elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions that ranks compute together are made of.
+"""The building blocks of functions that ranks compute together.
 
 There are three ways to write one:
 

@@ -1,4 +1,4 @@
-"""Arrays from and to the clusters of Dask and Ray; imported when one of them is asked for."""
+"""Arrays from and to Dask and Ray; the adapters are imported at first use."""
 
 from __future__ import annotations
 

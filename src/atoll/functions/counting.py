@@ -1,4 +1,4 @@
-"""Counts of values: each rank counts its own, the owners of the bins add up."""
+"""Counts of values: each rank counts its own, and the owners of the bins add them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays from nothing, from numbers, from functions of the index, and from others."""
+"""Creates arrays: empty, constant, from functions of the index, and from other arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public name of NumPy's that has no declaration of its own.
+"""Public NumPy names without a declaration of their own.
 
 Functions run on the data, with a warning that atoll has no kernels for them. Classes, constants
 and modules are NumPy's own: what they need of an array they get by the array protocols.

@@ -1,4 +1,4 @@
-"""``atoll.fft``: transforms along an axis that each rank has whole, or of a line as a matrix.
+"""``atoll.fft``: transforms along an axis that each rank holds whole, or of a line as a matrix.
 
 A line of ``n = rows * columns`` elements is transformed in four steps: the columns of the matrix, a
 turn of each element by its row and column, the rows, and a transpose.

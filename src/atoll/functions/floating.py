@@ -1,4 +1,4 @@
-"""What happens at overflows, divisions by zero and invalid operations: ``errstate`` and its kin.
+"""Floating-point error handling: ``errstate`` and similar functions.
 
 The rules of a call hold for what it records (see :mod:`..kernels.rules`). On several ranks what is
 pending is computed here, before they change: all ranks come to this line. Where a rule raises, calls or

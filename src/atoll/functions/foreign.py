@@ -1,4 +1,4 @@
-"""Arrays from memory that others hold: a block per rank, or what another library shows."""
+"""Arrays over foreign memory: a block per rank, or another library's buffer."""
 
 from __future__ import annotations
 

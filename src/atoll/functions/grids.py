@@ -1,4 +1,4 @@
-"""Arrays whose elements follow from their index: identities, triangles, diagonals, grids."""
+"""Arrays that are functions of their index: identities, triangles, diagonals, grids."""
 
 from __future__ import annotations
 

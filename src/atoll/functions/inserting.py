@@ -1,4 +1,4 @@
-"""Elements repeated, borders, and parts put in and taken out."""
+"""Repetition, padding, insertion and deletion."""
 
 from __future__ import annotations
 

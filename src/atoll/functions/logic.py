@@ -1,4 +1,4 @@
-"""Comparisons of whole arrays, and questions about dtypes and memory."""
+"""Comparisons of whole arrays, and queries of dtypes and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that look like NumPy's: own functions where there are some, NumPy's on the data else.
+"""Modules with NumPy's names: atoll's own functions if they exist, else NumPy's on the data.
 
 They are in ``sys.modules`` from the start, so that ``from atoll.random import default_rng``
 works, but NumPy's module is imported, and functions are made, when something is asked for.

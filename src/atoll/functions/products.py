@@ -1,4 +1,4 @@
-"""Products of matrices and vectors: BLAS on the data, fused loops, and what ranks multiply together."""
+"""Products of matrices and vectors: BLAS on the data, fused loops, and collective products."""
 
 from __future__ import annotations
 

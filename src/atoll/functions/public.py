@@ -1,4 +1,4 @@
-"""How functions are declared: what each public name is, and who computes it.
+"""Declares functions: what each public name is, and how it is computed.
 
 A function is declared once, under NumPy's name, for any number of ranks: with :func:`native` (recorded, or composed
 of what is recorded), with :func:`collective` (ranks compute it together, one process leaves it to NumPy), or with

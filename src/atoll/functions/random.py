@@ -1,4 +1,4 @@
-"""``atoll.random``: NumPy's generators, whose results are arrays of ours; permutations and choices on ranks.
+"""``atoll.random``: NumPy's generators, which return atoll arrays; permutations and choices on ranks.
 
 NumPy shuffles whatever it is given in an order that depends on the length alone. Up to ``known_order``
 elements (see ``policy``) every rank draws that order, so that the values are NumPy's. A longer order is that of random words,

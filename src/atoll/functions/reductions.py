@@ -1,4 +1,4 @@
-"""Sums, extremes and their kin: each is the method of the same name."""
+"""Sums, extremes and similar reductions: each calls the method of the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets: lines of different elements, ascending, joined and compared."""
+"""Set functions: sorted distinct elements, joined and compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of other shapes, by the names that NumPy gives them."""
+"""Views of other shapes, under NumPy's names."""
 
 from __future__ import annotations
 

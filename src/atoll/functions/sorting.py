@@ -1,4 +1,4 @@
-"""Sorting, and what follows from it: searching, partitions, several keys, interpolation, different elements."""
+"""Sorting and its applications: searching, partitions, several keys, interpolation, distinct elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medians and quantiles: NumPy's of lanes that a rank has whole, or by the elements around a place in an ordered line."""
+"""Medians and quantiles: NumPy's on lanes that a rank holds whole, or by order statistics of a sorted line."""
 
 from __future__ import annotations
 

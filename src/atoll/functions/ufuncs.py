@@ -1,4 +1,4 @@
-"""The ufuncs: each of NumPy's, recorded where kernels can compute it."""
+"""NumPy's ufuncs, recorded where kernels can compute them."""
 
 from __future__ import annotations
 

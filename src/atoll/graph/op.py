@@ -1,4 +1,4 @@
-"""The class of operations: what is true of every node of a family, as flags and methods.
+"""The class of operations: the properties of a family of nodes, as flags and methods.
 
 The families themselves, with their rules, are in ``ops.table``; this class is all that graphs know of them.
 """

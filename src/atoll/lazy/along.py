@@ -1,4 +1,4 @@
-"""Columns, rows or layers of an array on ranks, chosen by one list of numbers that every rank has.
+"""Indexing one axis of a distributed array by a replicated list of integers.
 
 Where the ranks divide the other axes, each has its part of all that is chosen. Programs ask for it at each step
 (``weights[:, active]``), so few questions are asked: NumPy takes the parts, and if the result is small, all ranks are

@@ -1,4 +1,4 @@
-"""Calls of ufuncs with everything that may be said in one: outputs, masks, methods.
+"""Calls of ufuncs with all arguments: outputs, masks, methods.
 
 What :mod:`.elementwise` can record is recorded; results with an ``out`` are assigned to it.
 NumPy itself runs the rest on the data, and raises its own errors.

@@ -1,4 +1,4 @@
-"""Which results of functions that ranks compute together are of a user's class.
+"""Which collective functions return instances of a user's subclass.
 
 On one process NumPy itself decides that, on the memory of the array (see :mod:`.twins`). On ranks there is no
 such memory. So the functions whose results keep a class are named here; ``tests/functions/test_classes_of_users.py``

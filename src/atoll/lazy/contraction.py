@@ -1,4 +1,4 @@
-"""``einsum`` of distributed arrays: what can be said as products of stacks of matrices, and sums.
+"""``einsum`` of distributed arrays: products of stacks of matrices, and sums.
 
 Operands are contracted from left to right. Each letter of a pair is in both operands and the
 result (a stack), in both and gone (contracted), or in one of them. An operand's own letters that

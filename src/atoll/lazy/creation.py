@@ -1,4 +1,4 @@
-"""Arrays from nothing, from numbers, and from what others hold."""
+"""Creates arrays: empty, constant, and from foreign memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays whose values come later: from an input that has no value yet, or from another rank.
+"""Arrays whose values come later: from an input, or from another rank.
 
 A *deferred* node stands for such a value. It has no value and no operation: ``params`` holds its
 *origin*, which says where the value will come from, and ``args`` what the origin reads. Its

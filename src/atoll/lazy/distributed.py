@@ -1,4 +1,4 @@
-"""What an array on several ranks offers besides NumPy: its layout, its blocks, its protocols."""
+"""The attributes of a distributed array beyond NumPy: its layout, its blocks, its protocols."""
 
 from __future__ import annotations
 

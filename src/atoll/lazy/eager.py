@@ -1,4 +1,4 @@
-"""Operations that NumPy computes at their call: those of lines where recording has gained nothing (see ``ops.light``).
+"""Eager operations: NumPy computes at call sites where recording has gained nothing (see ``ops.light``).
 
 All that is left to find out here is whether the operands are there, as memory of this process alone.
 """

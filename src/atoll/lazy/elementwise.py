@@ -1,4 +1,4 @@
-"""Apply a ufunc to whatever the user has in hand: record it, or run NumPy at once.
+"""Applies a ufunc to any operands: records it, or calls NumPy at once.
 
 Small arrays and plain NumPy arrays of modest size are computed by NumPy at the call. As soon
 as one operand is a view of a cell the result is recorded. Whatever is out of the ordinary

@@ -1,4 +1,4 @@
-"""NumPy's own functions on the data: what goes in, what comes back, and what that is a view of.
+"""NumPy's functions on the data: conversion of arguments and results, and views among them.
 
 What NumPy returns may be new memory, an argument, or a view of an argument. The first is taken
 over, the second is answered by the handle that went in, and the third becomes a view of that

@@ -1,4 +1,4 @@
-"""``a.flags``: what is known of an array's memory, as NumPy says it."""
+"""``a.flags``: the properties of an array's memory, under NumPy's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of floating-point errors: the rules of a call hold for what it records, whenever that is computed.
+"""Floating-point errors: the rules at the call apply to what it records, whenever that is computed.
 
 NumPy decides at the call, by ``np.errstate`` and by the filters of ``warnings``. Here the call only records. So
 each operation first asks :func:`free`, which compares three objects with those of the last time and is done if they

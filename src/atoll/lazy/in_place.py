@@ -1,4 +1,4 @@
-"""Operators that write into their left side: recorded, or done at once by NumPy.
+"""In-place operators: recorded, or computed at once by NumPy.
 
 ``a += b`` makes a value and assigns it. Where the array's memory is there, nobody else has it, and the numbers are few,
 NumPy writes into it; where such operands were met before, all that is asked is whether somebody else knows the memory.

@@ -1,4 +1,4 @@
-"""Between NumPy's arrays and ours: what goes to NumPy, and what comes back."""
+"""Conversion between NumPy arrays and atoll arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boolean indexing without moving elements, where that can be had.
+"""Boolean indexing without moving elements, where possible.
 
 ``Z[I]`` has as many elements as ``I`` is true, so the mask is evaluated; the elements are not:
 they become a ``compress`` node. Arithmetic on such nodes is recorded as on any array. When the

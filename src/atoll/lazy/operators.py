@@ -1,4 +1,4 @@
-"""The operators of arrays, how they are looked at, and what they are."""
+"""The operators of arrays, their conversions, and their attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and elements of arrays on ranks, which a loop in Python writes one after the other.
+"""Rows and elements of distributed arrays that a Python loop writes one after the other.
 
 What such a loop writes (numbers and small arrays, which every rank has) is written by the rank that holds the elements,
 and into the tiles that all ranks keep (:mod:`.tiles`): no message. It is written at once if no operation has been recorded

@@ -1,4 +1,4 @@
-"""Text of arrays that lie on ranks, of which only what is printed is gathered.
+"""The text of distributed arrays: only the printed elements are gathered.
 
 NumPy prints the ends of each axis of a long array and looks at nothing else. So an array that
 consists of these ends, one element longer where something is left out, gives the same text, but

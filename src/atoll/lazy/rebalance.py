@@ -1,4 +1,4 @@
-"""Results that came out lopsided are laid out evenly.
+"""Rebalances results whose layouts are uneven.
 
 A slice keeps its owners, so what is computed from ``a[:1000]`` lies on the few ranks that have these rows, and
 whatever is made of it does, too: the others would have nothing to do until the end. Where it lies costs nothing

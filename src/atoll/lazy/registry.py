@@ -1,4 +1,4 @@
-"""The registry: every public name, and for each function and method of NumPy's the function that stands for it.
+"""The registry: every public name, and the replacement of each of NumPy's functions and methods.
 
 The modules of ``functions/`` fill it when they are imported (by ``functions/public.py``); arrays ask it for
 their methods, and for what NumPy's dispatch hands to them. A function of NumPy's is entered once.

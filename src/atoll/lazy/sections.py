@@ -1,4 +1,4 @@
-"""Collective operations of arrays: recorded as nodes, or done at the call.
+"""Collective operations of arrays: recorded as nodes, or computed at the call.
 
 :func:`record` makes a node of a registered operation (see :mod:`..collective.operation`). What cannot be
 recorded, since its result's size or its errors depend on values, is done at the call: its operands are evaluated,

@@ -1,4 +1,4 @@
-"""Functions of elements that are no ufuncs: selections, limits, rounding, products."""
+"""Elementwise functions that are not ufuncs: selections, limits, rounding, products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of another shape, and copies where no view will do.
+"""Views of another shape, and copies where a view is impossible.
 
 A view is a geometry; NumPy finds it on the shadow (see :mod:`..graph.geometry`), under the
 same name as on a small array. Where NumPy would copy, a copy is recorded, and viewed.

@@ -1,4 +1,4 @@
-"""The memory of an array for other libraries: read-only, unless it is asked for by a name that says so.
+"""The memory of an array for other libraries: read-only, unless the caller asks for writable memory.
 
 ``numpy.asarray(a)`` cannot tell why it is called. NumPy's C API calls it as well, for functions that are about to write,
 and takes what it gets from an object that is no ``numpy.ndarray`` for a temporary array: SciPy's f2py wrappers would

@@ -1,4 +1,4 @@
-"""Calls whose arrays are all small: NumPy at once, and nothing in between.
+"""Calls whose arrays are all small: a direct call of NumPy.
 
 A program of tiny arrays spends its time on the way from a call to NumPy. So there is a short way for
 what such calls consist of: small arrays, numbers, words and dtypes, also in short lists. They need no question about

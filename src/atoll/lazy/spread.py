@@ -1,4 +1,4 @@
-"""Whether values lie on several ranks, and on which; and what ranks say of what they do with them together."""
+"""Whether values are distributed, on which world; and the facts that ranks compare of collective functions."""
 
 from __future__ import annotations
 

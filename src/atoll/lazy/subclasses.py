@@ -1,4 +1,4 @@
-"""Subclasses of ``ndarray`` by users: results in their class, told whom they come from.
+"""Users' subclasses of ``ndarray``: results in their class, with ``__array_finalize__``.
 
 The base class pays nothing for this. When a subclass is made, each method that returns arrays
 is wrapped for it, unless the subclass has its own.

@@ -1,4 +1,4 @@
-"""``sync()``: all that is pending is computed, by ranks together what lies on them.
+"""``sync()``: evaluates all pending arrays, distributed ones on all ranks together.
 
 Ranks need not have the same pending arrays: what one of them has yet to collect is garbage, and still there. So they compare
 what their pending arrays look like, and compute what all of them have.

@@ -1,4 +1,4 @@
-"""Functions that pick elements: ``nonzero``, ``take``, ``put``, and those along an axis.
+"""Functions that select elements: ``nonzero``, ``take``, ``put``, and those along an axis.
 
 They turn to index arrays in a line, or to the indices of this rank's own region, and then do what
 :mod:`.picking` does.

@@ -1,4 +1,4 @@
-"""Tiles: boxes of an array on ranks that every rank keeps, for loops in Python that read row after row.
+"""Tiles: boxes of a distributed array that every rank keeps, for Python loops over rows.
 
 Small values are NumPy's, in a process by itself. On ranks ``for row in a:`` would record, plan, send and
 wait for each row. So what lies around it comes along in a *tile*, a box of elements that every rank keeps until

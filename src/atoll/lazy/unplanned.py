@@ -1,4 +1,4 @@
-"""Values computed operation by operation, by NumPy: what is left where planning has failed.
+"""Values computed operation by operation by NumPy, after planning has failed.
 
 A failure in planning is a mistake in atoll, and no program ends by it. ``config.debug`` raises it,
 ``atoll.stats().planning_failures`` counts it.

@@ -1,4 +1,4 @@
-"""The table of folds: what reduces elements to one, over axes.
+"""The table of reductions.
 
 An entry has the ufunc or the function that NumPy has for it, what it begins with, and in which dtype it folds. A new
 fold is one entry; what kernels cannot compute, NumPy does.

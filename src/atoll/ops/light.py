@@ -1,4 +1,4 @@
-"""Operations that gain nothing by being recorded, and so are left to NumPy at their call.
+"""Operations that gain nothing from recording, which NumPy computes at their call.
 
 Recording an operation, finding its plan and giving it memory costs some 20 us. Where it is computed together with
 others, or is large, that is soon earned; where it is looked at by itself and has some 10,000 elements, NumPy is

@@ -1,4 +1,4 @@
-"""Axis maps: which element of a node a loop looks at, as it goes over its domain.
+"""Axis maps: which element of a node a loop reads at each index of its domain.
 
 An expression is walked from what is stored down to memory. On the way the map of the loop's own
 index becomes that of each operand: through views, broadcasting and the regions of assignments.

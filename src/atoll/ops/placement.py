@@ -1,4 +1,4 @@
-"""Where a node's value lies: the rules by which results get their layouts.
+"""The rules by which results get their distributions.
 
 Owner computes: a result lies as its largest operand does, an assigned array stays where it is,
 a slice keeps its owners. A node without a place is *replicated*: every rank has, and computes,

@@ -1,4 +1,4 @@
-"""The table of operations: for each family what it means, where its results lie, and how it is computed.
+"""The table of operations: for each family its meaning, its distribution, and its computation.
 
 An entry says all of it in one place: the layout of the result, what is written in a loop for one element, what NumPy
 does instead, and the words for people. The folds have a table of their own, see :mod:`.folds`.

@@ -1,4 +1,4 @@
-"""Elementwise functions that NumPy does not have: what recording asks of a ufunc, over a function of NumPy arrays."""
+"""Elementwise functions that NumPy lacks: ufuncs over functions of NumPy arrays."""
 
 from __future__ import annotations
 

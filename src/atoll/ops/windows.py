@@ -1,4 +1,4 @@
-"""Windows: when ranks compute a value that all of them will have, wherever each looks at it.
+"""Windows: when ranks compute a value that all of them receive, wherever each reads it.
 
 ``total = a.sum(0)`` gives every rank the whole value, so a program may well look at it on one rank
 only: ``if rank == 0: print(total)``. The messages of the sum need all ranks. So the sum opens a

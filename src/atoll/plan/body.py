@@ -1,4 +1,4 @@
-"""The body of a loop: walking an expression down to memory.
+"""The body of a loop: lowers an expression to loads, stores and instructions.
 
 A node's element is found under an *axis map*, which says for each axis of the node where the
 loop index leads. The walk ends at registers: leaves, and what earlier groups have stored. There

@@ -1,4 +1,4 @@
-"""Make the program of a trace: statements, groups, buffers, launches."""
+"""Makes the program of a trace: statements, groups, buffers, launches."""
 
 from __future__ import annotations
 

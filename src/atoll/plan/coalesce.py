@@ -1,4 +1,4 @@
-"""Exchanges of several groups in one: a neighbour gets one message for all that is ready at the same time.
+"""Coalesces the exchanges of several groups into one message for each neighbour.
 
 The groups of a program run one after the other, and each may need patches. Where the patches of a later group
 show nothing that the groups in between store, they can as well be filled together with those of an earlier group, in the same

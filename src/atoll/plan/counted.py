@@ -1,4 +1,4 @@
-"""Exchanges for loops that count local indices, where shares are no boxes (see ``scattered``).
+"""Exchanges for loops that count local indices, for shares that are not boxes (see ``scattered``).
 
 All ranks read under the same maps, whichever part of the domain they run over. So a list of *readings* says what each of
 them needs, and two questions to the layouts who has it: who reads what this rank has, and what others need of that.

@@ -1,4 +1,4 @@
-"""What a program keeps to be explained by: words and shapes, and no data.
+"""What a program keeps for its explanation: names and shapes, but no data.
 
 The planner writes it down once, while the nodes are still there.
 """

@@ -1,4 +1,4 @@
-"""Which messages fill patches: this rank's receives, and the mirror image of others'.
+"""The messages that fill ghost regions: this rank's receives, and its sends to other ranks.
 
 Each rank lists its own patches in the order in which its boxes ask for them, and can list
 those of any other rank, for they follow from layouts alone. It does so for the ranks that can

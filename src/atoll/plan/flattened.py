@@ -1,4 +1,4 @@
-"""Reductions of all elements of something flattened: they fold over its own shape instead.
+"""Reductions over all elements of a flattened array, computed over its own shape.
 
 ``ravel().sum()`` needs no elements in C order. Seen through a reshape of whole arrays, the loops
 run over the shape that lies in memory, and what is below them fuses with them.

@@ -1,4 +1,4 @@
-"""Which statements share one nest of loops.
+"""Which statements share a loop nest.
 
 Statements over one domain are *grouped* when each reads what the others of the group store at
 its own index only. A statement joins the earliest group that it can: looking back from the

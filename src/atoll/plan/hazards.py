@@ -1,4 +1,4 @@
-"""Whether an assignment may write over memory that its value, or its mask, is read from.
+"""Hazards: whether an assignment may overwrite memory that its value or its mask reads.
 
 It may if each element is read at the index at which it is written, for a loop reads before it writes; or if
 nothing of what is read is written at all, which bounds along the axes can tell.

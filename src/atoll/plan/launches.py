@@ -1,4 +1,4 @@
-"""What planning gives to the kernels: loops, and launches of kernels over boxes."""
+"""The planner's output for kernels: loops, and launches of kernels over boxes."""
 
 from __future__ import annotations
 

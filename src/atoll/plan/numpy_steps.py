@@ -1,4 +1,4 @@
-"""Steps that NumPy runs: on whole arrays, or on the share of each rank."""
+"""Steps that NumPy executes: on whole arrays, or on the share of each rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order elements are folded, whatever else is done in the same loops.
+"""The order in which elements are reduced, independent of what shares the loops.
 
 A rounded sum or product shows in which order it was made. So that order follows from what is folded alone: the axes
 are taken as the value that is folded would lie in memory, the slowest first. A fold of all axes takes the

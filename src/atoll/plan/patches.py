@@ -1,4 +1,4 @@
-"""Fewer and larger patches, so that a neighbour sends one message where it would send several.
+"""Merges adjacent ghost regions, so that a neighbour sends one message instead of several.
 
 Boxes ask for patches one by one, and a box that is cut again has asked in vain. What nobody reads
 is dropped; then patches of one node are joined as long as the box around two of them holds no more

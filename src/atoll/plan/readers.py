@@ -1,4 +1,4 @@
-"""Which ranks can need what a rank owns: the readers of its share, by arithmetic.
+"""Which ranks read what a rank owns, computed from the maps of the reads.
 
 A loop reads a node under an *axis map*, index ``start + step * i`` along each axis. Turned
 round, the map says which loop indices ``i`` lead to what this rank owns, and the layout of the

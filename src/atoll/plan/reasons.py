@@ -1,4 +1,4 @@
-"""Why the planner did what it did: the sentences that ``atoll.explain`` shows.
+"""The reasons for the planner's decisions, as ``atoll.explain`` prints them.
 
 Whoever decides says why, at the place of the decision; the first reason is the one that counts.
 """

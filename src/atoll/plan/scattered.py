@@ -1,4 +1,4 @@
-"""Shares that are no boxes: loops over them count local indices.
+"""Shares that are not boxes: loops over them count local indices.
 
 Where an axis is dealt out in turn, or listed, a rank's share is an array without gaps all the same, and so is
 its share of a slice: the elements of ``a[k + 1 :, k + 1 :]`` that a rank owns lie one step apart in its block of ``a``,

@@ -1,4 +1,4 @@
-"""Folding a long axis in slabs: several threads at work on the same results.
+"""Splits the reduction of a long axis into slabs, so that several threads share it.
 
 A sum over the rows of a matrix adds all rows to one row of results, so it cannot be shared out by rows;
 and sharing it out by columns gives each thread short pieces of rows, which memory brings more slowly

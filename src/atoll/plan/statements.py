@@ -1,4 +1,4 @@
-"""What is stored, and in which groups: the first half of planning.
+"""Decides what is stored, and where assignments go: the first half of planning.
 
 A *statement* computes one node into memory; all other pending nodes are recomputed inside the
 loops that read them. A node becomes a statement when it is wanted, when it is a reduction, when

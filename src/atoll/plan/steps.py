@@ -1,4 +1,4 @@
-"""The steps of a program while they are collected, and what all of them need."""
+"""The steps of a program during planning, and their common state."""
 
 from __future__ import annotations
 

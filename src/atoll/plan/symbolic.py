@@ -1,4 +1,4 @@
-"""Integers that stand for any number: planning once for slices that move.
+"""Symbolic integers: planning once for slices that change.
 
 The planner works on integers: extents, strides, offsets. An :class:`Unknown` takes the place of
 one that differs from step to step of a loop. It has a *value*, the one of the step that is being

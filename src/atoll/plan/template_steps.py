@@ -1,4 +1,4 @@
-"""The steps of a template: what they are made from, and how they are made once numbers and places are known.
+"""The steps of a template, and how they are bound to extents and distributions.
 
 A template's program has *loose* steps in the places of those that depend on what moves. They do not run. For each of them
 :class:`LooseSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.

@@ -1,4 +1,4 @@
-"""Traces without their data: what plans for slices that move are made from."""
+"""Traces without their data, from which templates are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans for slices that move: ``for k in range(n): a[k+1:, k+1:] -= ...`` is planned once.
+"""Templates: ``for k in range(n): a[k+1:, k+1:] -= ...`` is planned once.
 
 Two traces are of one *family* if they differ in the integers of their geometries alone. The first
 one is planned as usual. With the second one it is known which of those integers move and

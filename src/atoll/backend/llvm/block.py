@@ -1,4 +1,4 @@
-"""The one argument of a kernel: a block of 8-byte words, and where in it everything is."""
+"""The one argument of a kernel: the layout of its block of 8-byte words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The body of a kernel: its instructions for one stretch of elements of a row."""
+"""The body of a kernel: its instructions for one run of elements of a row."""
 
 from __future__ import annotations
 

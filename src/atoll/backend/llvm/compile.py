@@ -1,4 +1,4 @@
-"""From a specification to machine code in this process: a draft first, the best code once that pays.
+"""From a specification to machine code: a draft first, optimized code once that pays.
 
 LLVM's code generator takes three times as long to make its best code of a kernel as to make any (30 ms and 9), and the loops
 are hardly quicker for it: they are vectors already. So the engine's kernels begin as *drafts*. A kernel that has done

@@ -1,4 +1,4 @@
-"""Elements under a mask: where they are, and what they are, in order and on all cores.
+"""Masked elements and their positions, in order and on all cores.
 
 A mask is read twice. First each chunk of it is counted; the counts add up to the place at which
 each chunk's elements begin in the result. Then every chunk writes its own. Eight elements are

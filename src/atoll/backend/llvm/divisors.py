@@ -1,4 +1,4 @@
-"""Whole numbers divided by one number that is the same for the whole nest.
+"""Integer division by a number that is constant in the nest.
 
 Multiplying by the inverse of the divisor is several times quicker than dividing. The product is rounded, so the
 quotient of a multiple could come out a little less than it is. Half a unit before dividing takes care of that: with ``h`` = 1/2

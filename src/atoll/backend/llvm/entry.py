@@ -1,4 +1,4 @@
-"""The function that a kernel shows to the outside: floating-point flags around its nest."""
+"""The entry point of a kernel: floating-point flags around its nest."""
 
 from __future__ import annotations
 

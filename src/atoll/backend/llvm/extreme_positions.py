@@ -1,4 +1,4 @@
-"""Positions of extremes along a row: ``argmin`` and ``argmax`` where nothing else is done.
+"""Positions of extremes along a row: ``argmin`` and ``argmax`` as the only operation.
 
 To carry a position with every element would double the work and, for short numbers, take many times
 the registers. So positions are only found where they are needed. A row is done in stretches that

@@ -1,4 +1,4 @@
-"""Integer ufuncs, with NumPy's answers where LLVM has none."""
+"""Integer ufuncs, with NumPy's results where LLVM defines none."""
 
 from __future__ import annotations
 

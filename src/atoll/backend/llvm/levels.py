@@ -1,4 +1,4 @@
-"""What a body needs: which values, how often each, and how wide the code should be."""
+"""Which values a body needs, how often it computes each, and the vector width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the code generator must know about the machine, found when first asked for."""
+"""What the code generator must know about the machine, detected at first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads and stores: how lanes of code meet strided memory."""
+"""Loads and stores between vector lanes and strided memory."""
 
 from __future__ import annotations
 

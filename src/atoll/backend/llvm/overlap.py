@@ -1,4 +1,4 @@
-"""Whether operands that may overlap do, seen when a kernel starts."""
+"""Detects overlapping operands when a kernel starts."""
 
 from __future__ import annotations
 

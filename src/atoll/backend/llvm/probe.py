@@ -1,4 +1,4 @@
-"""What only the installed NumPy can say about its own arithmetic, asked once."""
+"""Probes how the installed NumPy computes, once."""
 
 from __future__ import annotations
 

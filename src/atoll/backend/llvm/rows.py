@@ -1,4 +1,4 @@
-"""The elements of rows: vectors, blocks of a sum, what is left at the end, and rows side by side.
+"""Rows: vectors, blocks of a sum, the remainder, and several rows at once.
 
 A row is done by vectors of ``width`` elements, and what is left by short masked ones with the same
 instructions. Where sums are rounded, a row is cut into *blocks*, after each of which the

@@ -1,4 +1,4 @@
-"""Running folds along an axis: ``cumsum``, ``cumprod``, ``maximum.accumulate`` and their kind.
+"""Scans along an axis: ``cumsum``, ``cumprod``, ``maximum.accumulate`` and similar functions.
 
 Each result is the one before it and one more element, in this order, so the bits are NumPy's. What
 may be done at once are different lines. Along an outer axis these lie beside each other in

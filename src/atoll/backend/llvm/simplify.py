@@ -1,4 +1,4 @@
-"""Bodies with less to compute, and the same results bit by bit.
+"""Simplifies bodies without changing a bit of their results.
 
 ``absolute(z) < limit`` of complex numbers is decided by the square of the size, where that is
 ordinary: see :func:`.transcendental.compare_size`. The root is not taken at all then.

@@ -1,4 +1,4 @@
-"""The compiled half of ``workers.py``: the loops in which workers wait, bite and are called, as LLVM text.
+"""The compiled half of ``workers.py``: the waiting, chunking and calling loops of workers, as LLVM text.
 
 All threads share one block of memory: a header, and after it :data:`LINE` bytes for each
 participant. :func:`source` writes the functions that work on it:

@@ -1,4 +1,4 @@
-"""A parallel loop for compiled kernels: hand ``f(argument, low, high)`` to all cores in about a microsecond.
+"""A parallel loop for compiled kernels: calls ``f(argument, low, high)`` on all cores within about a microsecond.
 
 The loop ``range(count)`` is cut into one *segment* per participant: the caller is participant
 0, worker threads are the others. Everybody takes bites from the segment that is its own

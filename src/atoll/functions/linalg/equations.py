@@ -1,4 +1,4 @@
-"""Systems of equations, inverses and determinants by factors that ranks find together."""
+"""Systems of equations, inverses and determinants by collective factors."""
 
 from __future__ import annotations
 

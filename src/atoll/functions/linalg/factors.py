@@ -1,4 +1,4 @@
-"""QR, singular values, and what follows from them: least squares, pseudo-inverses, ranks of matrices.
+"""QR and singular value decompositions, and their applications: least squares, pseudo-inverses, ranks of matrices.
 
 QR is one algorithm for matrices of every shape, by panels of columns. The others begin with it where a matrix is
 tall (or its transpose is), so that R is no larger than a share: every rank has R, and does with it what

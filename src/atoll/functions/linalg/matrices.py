@@ -1,4 +1,4 @@
-"""Matrices on ranks and stacks of them: what the functions of linear algebra are made of."""
+"""The building blocks of linear algebra: matrices on ranks, and stacks of them."""
 
 from __future__ import annotations
 
