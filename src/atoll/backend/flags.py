@@ -3,7 +3,7 @@
 A kernel reports which flags came up in it, not where. The first of its operations that can
 raise a flag is the one that is named. A program is made once for all lines that record the same, so the
 line is looked up in the trace that it ran for. ``np.errstate`` and the warning filters decide what
-becomes of a flag: see :mod:`.rules`.
+becomes of a flag: see :mod:`~.lazy.float_errors`.
 """
 
 from __future__ import annotations

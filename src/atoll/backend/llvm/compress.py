@@ -1,11 +1,10 @@
 """Masked elements and their positions, in order and on all cores.
 
-A mask is read twice. First each chunk of it is counted; the counts add up to the place at which
-each chunk's elements begin in the result. Then every chunk writes its own. Eight elements are
-looked at together: whether any is wanted is one comparison. If so, each of them is written at
-the place of the next wanted one, and the place moves on if it was wanted, so that no branch has
-to be foretold; only where this would write past the end of the chunk's own part are elements
-asked one by one.
+A mask is read twice. The first pass counts the true elements of each chunk; the sums of the counts say where each
+chunk writes in the result. In the second pass every chunk writes its elements. It tests eight elements with one
+comparison. If any is true, it writes each of the eight to the next free position, and advances the position only if
+the element was true, so that there is no branch to predict. Near the end of its part of the result, where this would
+write too far, the chunk tests elements singly.
 """
 
 from __future__ import annotations

@@ -1,22 +1,19 @@
 """Positions of extremes along a row: ``argmin`` and ``argmax`` as the only operation.
 
-To carry a position with every element would double the work and, for short numbers, take many times
-the registers. So positions are only found where they are needed. A row is done in stretches that
-stay in the first-level cache:
+Tracking a position with every element would double the work, and need many times the registers for small dtypes. So
+the search computes positions only where it needs them. It reads a row in stretches that fit the first-level cache:
 
-1. **look**: may any element of the stretch change what is known? One comparison an element. The
-   first stretch of a row that begins anew is not looked at, it always does.
-2. **extreme**: only if so, the extreme element of the stretch, as ``minimum`` and ``maximum`` have it.
-3. **locate**: from its beginning, the first element that equals it. Its position joins what is known.
+1. **look**: can any element of the stretch improve the result? This takes one comparison per element. The first
+   stretch of a new row skips this step.
+2. **extreme**: if so, compute the extreme element of the stretch, as ``minimum`` and ``maximum`` do.
+3. **locate**: find the first element of the stretch that equals it. Its position becomes the result.
 
-Among random numbers few stretches get past the look; sorted ones, where all do, are read three times,
-twice from the cache. Positions rise along a row, so the first of equal elements is the one wanted. To
-see an element twice does no harm: the last elements of a row are a whole vector, too, which overlaps
-the one before; only rows shorter than that take masks.
+In random data few stretches pass the first step. In sorted data all do, and are read three times, twice from the
+cache. Positions rise along a row, so the first of equal elements is the result. Reading an element twice does no harm:
+the last vector of a row overlaps the one before it, and only rows shorter than a vector use masks.
 
-Where there are rows of some length, several are read in turns (:mod:`.rows` says why). They are not looked
-at first: the extreme of each piece is found, and the place of the best one is located in its piece when
-the row is over, if what is known of other rows leaves a chance to it.
+Several rows of some length are read in turns (:mod:`.rows` says why). They skip the first step: the search computes
+the extreme of each piece, and at the end of the row locates the best one in its piece, unless another row is better.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lanes that vector code leaves to scalar functions of the C library."""
+"""Lanes of a vector that scalar functions of the C library compute."""
 
 from __future__ import annotations
 

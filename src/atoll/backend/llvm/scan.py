@@ -1,11 +1,10 @@
 """Scans along an axis: ``cumsum``, ``cumprod``, ``maximum.accumulate`` and similar functions.
 
-Each result is the one before it and one more element, in this order, so the bits are NumPy's. What
-may be done at once are different lines. Along an outer axis these lie beside each other in
-memory: a row of results is the row above it and a row of elements, by vectors; strips of
-columns go to different threads. Along the last axis several lines are taken together, so that their
-chains of additions overlap in the processor. Elements are converted as they are read: ``cumsum`` of
-truth values needs no array of integers first.
+A scan combines each result with the next element, in NumPy's order, so the bits are NumPy's. Only different lines can
+be computed at the same time. Along an outer axis, lines are adjacent in memory: vectors combine a row of results with
+a row of elements, and threads take strips of columns. Along the last axis, several lines are interleaved, so that
+their chains of additions overlap in the processor. Elements are converted as they are read: ``cumsum`` of truth values
+needs no temporary array of integers.
 """
 
 from __future__ import annotations

@@ -4,20 +4,19 @@ All threads share one block of memory: a header, and after it :data:`LINE` bytes
 participant. :func:`source` writes the functions that work on it:
 
 ``parallel_for(block, function, argument, count, threads)``
-    cut ``range(count)``, post the workers, work, retract or wait;
+    cut ``range(count)`` into segments, call the workers, work, and wait for them;
 ``worker(block, me)``
-    the life of worker ``me``;
+    the loop of worker ``me``: wait for a call, work, wait again;
 ``retire(block)``
-    send everybody home; 0 if a loop is running;
+    end all workers; returns 0 if a loop is running;
 ``pauses(number)``
-    nothing, so many times;
+    execute so many pause instructions;
 ``launches(block, table, registers, threads)``
-    several kernels, one after the other; the result has the flags of all of them.
+    run several kernels, one after the other; returns the flags of all of them.
 
-The ``table`` of the last one has the number of patches and the number of kernels in front. A patch is
-three words: where an address has to be written, which of the ``registers`` it begins at, and how many bytes
-further it is. A kernel is four: function, argument, count, and whether threads share it. The first word
-of an argument holds the flags that the kernel raised.
+The ``table`` begins with the number of patches and the number of kernels. A patch has three words: where to
+write an address, the register that the address is relative to, and the offset in bytes. A kernel has four: function,
+argument, count, and whether threads share it. The first word of an argument holds the flags that the kernel raised.
 """
 
 from __future__ import annotations

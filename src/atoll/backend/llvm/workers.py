@@ -1,30 +1,27 @@
 """A parallel loop for compiled kernels: calls ``f(argument, low, high)`` on all cores within about a microsecond.
 
-The loop ``range(count)`` is cut into one *segment* per participant: the caller is participant
-0, worker threads are the others. Everybody takes bites from the segment that is its own
-(so a thread meets the same memory at every call), smaller and smaller ones, and then helps with the segments of the
-others. Nobody waits for a thread that the operating system has put aside: what it has not
-begun is done by those who run.
+The loop ``range(count)`` is cut into one *segment* per participant. The caller is participant 0, and worker
+threads are the others. Each participant takes pieces of its own segment, so that a thread uses the same memory at
+every call. The pieces get smaller towards the end. A participant whose segment is done takes pieces of the others'.
+So the loop never waits for a thread that the operating system has descheduled: running threads do its work.
 
-A worker is a Python thread that has gone into compiled code and given up the interpreter lock.
-There it watches its *state* word:
+A worker is a Python thread that runs compiled code without the interpreter lock. It watches its *state* word:
 
 ===========  =====================================================================
 idle (0)     spinning for a while, then asleep in a futex on this very word
-posted (1)   the caller wants it; the worker takes the job by changing 1 to 2
-running (2)  biting; when nothing is left the worker puts the word back to idle
+posted (1)   the caller offers work; the worker accepts by changing 1 to 2
+running (2)  at work; the worker sets the word back to idle when no piece is left
 stop (3)     leave the loop for good
 ===========  =====================================================================
 
-The caller posts, works, and at the end *retracts* (changes 1 to 0) from every worker that has
-not woken up yet, so a short loop never waits for a slow awakening. One compiled call does all
-of this. A call that finds the team busy, from another thread or from inside a kernel, does its
-whole loop itself.
+The caller posts, works, and at the end withdraws the offer (changes 1 to 0) from every worker that has not woken
+up, so a short loop never waits for a thread to wake. One compiled call does all of this. A call from another thread,
+or from inside a kernel, that finds the workers busy runs its whole loop in the calling thread.
 
 Where there is no futex (anything but Linux on x86-64 and aarch64), an executor of the standard
 library does the same work with a larger overhead: :class:`PortableTeam`.
 
-No result may depend on who did which piece: kernels write one partial result per chunk.
+No result depends on which thread ran which piece: kernels write one partial result per chunk.
 """
 
 from __future__ import annotations
