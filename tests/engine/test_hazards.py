@@ -123,7 +123,7 @@ def test_a_choice_that_fails_reaches_nobody(monkeypatch):
             float(q.sum())
         return float(p.sum()), float(q.sum()) - 8 * n
 
-    monkeypatch.setattr(views, "find_waist", fails)
+    monkeypatch.setattr(views, "find_cut", fails)
     monkeypatch.setattr(Family, "bound", fails)
     monkeypatch.setattr(Family, "extended", fails)
     before = np.stats().planning_failures

@@ -26,10 +26,10 @@ from ..comm.world import World, current_world
 from ..context import statistics
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
+from ..graph.cut import CutPoint, find_cut, live_at
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..graph.op import SOURCE
-from ..graph.waist import Waist, find_waist, in_hand
 from ..ops import windows
 from ..ops.elementwise import read, update
 from ..ops.fingerprint import of_text
@@ -43,8 +43,8 @@ _MASK = (1 << 64) - 1
 class Cut(NamedTuple):
     """What is done at a line where something is heavier than a limit."""
 
-    waist: int | None
-    """What was in hand at this line is evaluated; where there is none, what is heavy and all that is pending with it."""
+    line: int | None
+    """What was live at this line is evaluated; where there is none, what is heavy and all that is pending with it."""
     limit: float
 
 
@@ -72,8 +72,8 @@ def too_heavy(node: Node) -> bool:
 
     A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
     each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
-    are cut again, a good deal earlier. The best of them is the loop's waist (``graph.waist``): where there is one,
-    what was in hand there is computed in later turns, and nothing that has been begun since. If a turn grows too heavy
+    are cut again, a good deal earlier. The best of them is the loop's cut (``graph.cut``): where there is one,
+    what was live there is computed in later turns, and nothing that has been begun since. If a turn grows too heavy
     before it comes to that, it will be cut there when it is lighter.
 
     Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
@@ -91,20 +91,20 @@ def too_heavy(node: Node) -> bool:
     return node.weight > policy.limits.pending
 
 
-def _cut_here_again(node: Node, waist: Waist | None) -> None:
+def _cut_here_again(node: Node, point: CutPoint | None) -> None:
     """Remember where a loop was cut, or where that is better done the next time."""
     places = _cuts_of(node)
     line, found = site_number(node.site), Cut(None, policy.limits.near)
-    after = None if waist is None else site_number(waist.after)
+    after = None if point is None else site_number(point.after)
     known = None if after is None else places.get(after)
     if (
-        waist is not None
+        point is not None
         and after is not None
         and (known is None or known.limit > policy.limits.light)
     ):
         line = after
         limit = policy.limits.near if known is None else policy.limits.light
-        found = Cut(site_number(waist.line), limit)
+        found = Cut(site_number(point.line), limit)
     elif node.site is None:
         return
     if len(places) >= policy.limits.plans and line not in places:
@@ -136,7 +136,7 @@ def _weigh_again(node: Node) -> None:
 
 
 def cut(nodes: Sequence[Node]) -> None:
-    """Evaluate what has grown too heavy, and all that is pending with it; or what was in hand at the waist.
+    """Evaluate what has grown too heavy, and all that is pending with it; or what was live at the cut.
 
     What is recorded afterwards begins from values then, whatever was pending before.
     """
@@ -147,11 +147,11 @@ def cut(nodes: Sequence[Node]) -> None:
 def _cut(nodes: Sequence[Node]) -> None:
     first = nodes[0]
     known = _cuts_of(first).get(site_number(first.site))
-    if known is not None and known.waist is not None:
+    if known is not None and known.line is not None:
         _weigh_again(first)
         if first.weight > known.limit:
-            line = known.waist
-            evaluate(statistics.attempted(lambda: in_hand(first, line)) or ())
+            line = known.line
+            evaluate(statistics.attempted(lambda: live_at(first, line)) or ())
             _weigh_again(first)
         if first.weight <= policy.limits.near:
             return
@@ -161,14 +161,14 @@ def _cut(nodes: Sequence[Node]) -> None:
         others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
         together = [*nodes, *[cell.node for cell in others]]
         if heavy:
-            _cut_here_again(first, statistics.attempted(lambda: find_waist(together)))
+            _cut_here_again(first, statistics.attempted(lambda: find_cut(together)))
         evaluate(together)
         for cell in others:
             cell.sites = None
     else:
         together = with_others(home.world, nodes)
         if heavy:
-            found = statistics.attempted(lambda: find_waist(together))
+            found = statistics.attempted(lambda: find_cut(together))
             number = 0 if found is None else of_text(str(found))
             # garbage that looks alike may have been made at other lines
             alike = is_same(home.world.communicator, number, "a cut")

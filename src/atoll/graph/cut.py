@@ -1,21 +1,19 @@
-"""The waist of a loop: where a turn has the least in hand.
+"""Where to cut a loop: at the line of a turn where the fewest bytes are live.
 
-What grows behind a value that nobody looks at is a loop's work, turn after turn, and is cut somewhere, at the same lines in
-each turn. Whatever is in hand there has to be stored: between two steps of a simulation its fields, in the middle of
-one of them also every sum and every shifted copy that has been begun.
+A loop that nobody looks into records turn after turn, and its work is evaluated in pieces. Whatever is live where a piece
+ends is stored: between two steps of a simulation the fields, in the middle of a step also each sum and shifted copy.
 
-Nodes are numbered as they are recorded (``Node.born``). A value is in hand at a moment if it was recorded
-before, and an operation that was recorded later reads it; data that is there counts as recorded before all. So each
-operation of a trace tells how many bytes were in hand when it was recorded. Lines that a trace has met at least
-twice belong to a loop, and the one with the least in hand is its waist. What is read after the end of the trace is not known;
-so what counts of a line is the most that was in hand at any of its turns, and what nobody has read yet is in hand to the end.
+Nodes are numbered as they are recorded (``Node.born``). A value is live at a moment if it was recorded before, or is in
+memory, and an operation that was recorded later reads it. So a trace tells how many bytes were live when each operation
+was recorded. Lines that a trace contains at least twice belong to a loop; the one with the fewest live bytes is its cut. What
+is read after the end of the trace is unknown: a line counts with the most that was live in any of its turns, and what
+nobody has read yet is live to the end.
 
-What was in hand at a waist is found again in a later turn from an operation that all of it has gone into: going back
-from there in the order of recording, it is what has not been met when the waist is (:func:`in_hand`). So a waist is told
-together with the first line at which that can be asked;
-where a waist has none, the next best line is taken.
+A later turn finds the values that were live at the cut from an operation that depends on all of them: going back
+from there in the order of recording, they are what has not been met when the cut is (:func:`live_at`). So a cut
+comes with the first line that can tell; a line without one is passed over for the next best.
 
-All of this follows from traces, so ranks find the same lines and the same values, whatever garbage each of them still has.
+All of this follows from traces, so ranks find the same lines and the same values, whatever garbage each has yet to collect.
 """
 
 from __future__ import annotations
@@ -32,20 +30,20 @@ from .node import Node, Site
 _born = attrgetter("born")
 
 
-class Waist(NamedTuple):
+class CutPoint(NamedTuple):
     """Two places in a loop."""
 
     line: Site
-    """The first operation after the waist."""
+    """The first operation after the cut."""
     after: Site
-    """The first one that this has gone into, and everything that was in hand at the waist."""
+    """The first one that depends on that, and on everything that was live at the cut."""
 
     def __str__(self) -> str:
         return ", ".join([f"{site_text(site)} at {site[1]}" for site in self])
 
 
-def find_waist(nodes: Sequence[Node]) -> Waist | None:
-    """The waist of the loop whose work is pending in these nodes and behind them, if there is one.
+def find_cut(nodes: Sequence[Node]) -> CutPoint | None:
+    """The cut of the loop whose work is pending in these nodes and behind them, if there is one.
 
     A node that several arrays have (one is a copy of the other, say) may stand there more than once. Of what lies on ranks, only what lies on ranks counts.
     """
@@ -73,7 +71,7 @@ def find_waist(nodes: Sequence[Node]) -> Waist | None:
         after = _after(pending, readers, moment, begin, end, shared)
         start = pending[begin].site
         if after is not None and start is not None:
-            return Waist(start, after)
+            return CutPoint(start, after)
     return None
 
 
@@ -85,7 +83,7 @@ def _after(
     end: int,
     shared: bool,
 ) -> Site | None:
-    """Of the turn from moment ``begin`` to ``end``, the first line that it has gone into, and what was in hand before."""
+    """Of the turn from moment ``begin`` to ``end``, the first line that depends on it, and on what was live before."""
     wanted = 1
     covers = {pending[begin]: 1}
     for node, by in readers.items():
@@ -106,8 +104,8 @@ def _after(
     return None
 
 
-def in_hand(root: Node, line: int) -> list[Node]:
-    """What is pending behind ``root`` and was in hand when its loop last came to a line, in the order of recording."""
+def live_at(root: Node, line: int) -> list[Node]:
+    """What is pending behind ``root`` and was live when its loop last came to a line, in the order of recording."""
     shared = root.place is not None
     waiting = [(-root.born, root)]
     heapify(waiting)
@@ -137,7 +135,7 @@ def _made(node: Node, moment: dict[Node, int]) -> int:
 
 
 def _sizes(readers: dict[Node, list[Node]], moment: dict[Node, int]) -> list[int]:
-    """How many bytes were in hand when each of the pending nodes was recorded."""
+    """How many bytes were live when each of the pending nodes was recorded."""
     change = [0] * (len(moment) + 1)
     for node, by in readers.items():
         size = node.geometry.size * node.geometry.dtype.itemsize

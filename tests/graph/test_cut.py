@@ -1,10 +1,10 @@
-"""Where a loop has the least in hand."""
+"""Where a turn of a loop has the fewest live bytes."""
 
 import numpy as np
 
 import atoll
 from atoll.context.call_sites import line_of, site_number
-from atoll.graph.waist import find_waist, in_hand
+from atoll.graph.cut import find_cut, live_at
 
 
 def turn(np, a, b, fixed):
@@ -24,32 +24,32 @@ def some(turns):
     return found, fixed
 
 
-def lines_of(waist):
-    return [line_of(*site) - turn.__code__.co_firstlineno for site in waist]
+def lines_of(point):
+    return [line_of(*site) - turn.__code__.co_firstlineno for site in point]
 
 
-def test_the_waist_is_where_a_turn_begins() -> None:
+def test_the_cut_is_where_a_turn_begins() -> None:
     found, _ = some(2)
-    waist = find_waist([one._cell.node for one in found[-1]])
-    assert waist is not None
-    assert lines_of(waist) == [2, 2]  # ``both`` is made first, and of all that a turn begins with
+    point = find_cut([one._cell.node for one in found[-1]])
+    assert point is not None
+    assert lines_of(point) == [2, 2]  # ``both`` is made first, and of all that a turn begins with
 
 
 def test_what_was_in_hand_is_found_from_a_later_turn() -> None:
     found, fixed = some(2)
-    waist = find_waist([one._cell.node for one in found[-1]])
-    assert waist is not None
+    point = find_cut([one._cell.node for one in found[-1]])
+    assert point is not None
     both = found[-1][0] * found[-1][1]
-    assert in_hand(both._cell.node, 0) == []
+    assert live_at(both._cell.node, 0) == []
     again, _ = turn(atoll, *found[-1], fixed)
-    nodes = in_hand(again._cell.node, site_number(waist.line))
+    nodes = live_at(again._cell.node, site_number(point.line))
     assert {id(node) for node in nodes} == {id(one._cell.node) for one in found[-1]}
 
 
 def test_a_loop_has_turns() -> None:
     a = atoll.array(np.arange(50_000.0))
     b = turn(atoll, a, a, a)
-    assert find_waist([one._cell.node for one in b]) is None
+    assert find_cut([one._cell.node for one in b]) is None
 
 
 def test_a_node_that_two_arrays_have_counts_once() -> None:
@@ -63,4 +63,4 @@ def test_a_node_that_two_arrays_have_counts_once() -> None:
         assert float((u + un).sum()) == 1600.0
     found, _ = some(2)
     nodes = [one._cell.node for one in (*found[-1], *found[-1])]
-    assert find_waist(nodes) == find_waist(nodes[:2])
+    assert find_cut(nodes) == find_cut(nodes[:2])
