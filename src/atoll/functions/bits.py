@@ -10,8 +10,9 @@ import numpy as np
 from ..collective import Section, redistributed, uneven_line
 from ..comm.in_step import allgather
 from ..lazy.creation import asarray
+from ..lazy.sections import line_of, small_or_there
 from ..lazy.spread import world_of
-from .blocks import arrays_of, by_blocks, line_of, small_or_there, world_among
+from .blocks import arrays_of, by_blocks, world_among
 from .public import collective
 
 Array = np.ndarray[Any, Any]

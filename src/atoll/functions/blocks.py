@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, even_line, even_rows, redistributed, reshaped
+from ..collective import Section, even_rows, redistributed, reshaped
 from ..comm.in_step import allgather, bcast_object
 from ..comm.world import World
 from ..config import config
@@ -29,7 +29,7 @@ from ..layout import Layout
 from ..lazy import shaping
 from ..lazy.calling import into as into
 from ..lazy.creation import asarray
-from ..lazy.sections import of_section, result_layout, section_of
+from ..lazy.sections import section_of, small_or_there
 from ..lazy.spread import world_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
@@ -127,12 +127,6 @@ def by_blocks(
     return tuple(made) if several else made[0]
 
 
-def small_or_there(section: Section, world: World) -> Any:
-    """An array that lies as a section does; a small one lies everywhere."""
-    target = result_layout(section.shape, world)
-    return of_section(redistributed(section, target) if target.is_replicated else section, world)
-
-
 def lanes(handle: Any, axes: tuple[int, ...], world: World) -> Section:
     """The lanes along some axes as rows, in even blocks of rows: (lanes, length)."""
     kept = [k for k in range(handle.ndim) if k not in axes]
@@ -164,12 +158,6 @@ def along(
     turned = shaping.reshape(shaping.transpose(handle, (*kept, *axes)), (count, -1))
     made = [asarray(line(turned[k])) for k in range(count)]
     return call("stack", made)
-
-
-def line_of(value: Any, world: World) -> Section:
-    """The elements in C order, in even blocks."""
-    section = section_of(value, world)
-    return reshaped(section, even_line(section.layout.size, world.size))
 
 
 def total(array: Array, world: World, what: str) -> Array:

@@ -9,7 +9,8 @@ import numpy as np
 from ..collective import Section, fetch_flat, uneven_line
 from ..lazy import shaping
 from ..lazy.elementwise import general
-from .blocks import arrays_of, call, line_of, small_or_there, world_among
+from ..lazy.sections import line_of, small_or_there
+from .blocks import arrays_of, call, world_among
 from .public import collective
 
 Array = np.ndarray[Any, Any]

@@ -10,9 +10,9 @@ from ..collective import even_line, store
 from ..collective.section import empty
 from ..lazy import shaping
 from ..lazy.creation import asarray
-from ..lazy.fancy_indexing import small_or_spread
+from ..lazy.sections import line_of, small_or_there
 from ..lazy.spread import place_of
-from .blocks import alike, arrays_of, call, line_of, total, world_among
+from .blocks import alike, arrays_of, call, total, world_among
 from .public import collective
 
 
@@ -41,7 +41,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     made = empty(even_line(length, world.size), counts.dtype, world.communicator)
     made.block[...] = 0
     store(made, (numbers.astype(np.int64),), counts, np.add)
-    return small_or_spread(made, world)
+    return small_or_there(made, world)
 
 
 def _range_of(a: Any, range: Any) -> tuple[float, float]:

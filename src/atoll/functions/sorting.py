@@ -24,10 +24,10 @@ from ..comm.world import World
 from ..layout import Layout
 from ..lazy import ordering, shaping
 from ..lazy.creation import asarray
-from ..lazy.fancy_indexing import numbered, small_or_spread
-from ..lazy.sections import section_of
+from ..lazy.fancy_indexing import numbered
+from ..lazy.sections import line_of, section_of, small_or_there
 from ..lazy.spread import place_of, world_of
-from .blocks import arrays_of, by_blocks, call, line_of, small_or_there, world_among
+from .blocks import arrays_of, by_blocks, call, world_among
 from .public import collective
 
 Array = np.ndarray[Any, Any]
@@ -242,9 +242,9 @@ def unique(
     if not return_inverse:
         return ordering.unique(ar, index=bool(return_index), counts=bool(return_counts))
     found, first, numbers = with_inverse(ar, world)
-    made = [small_or_spread(found, world)]
+    made = [small_or_there(found, world)]
     if return_index:
-        made.append(small_or_spread(first, world))
+        made.append(small_or_there(first, world))
     inverse = small_or_there(reshaped(numbers, Layout.default(ar.shape, world.size)), world)
     made.append(inverse)
     if return_counts:

@@ -246,14 +246,6 @@ def picked(handle: Any, key: Any) -> Any:
     return NotImplemented if found is None else _fetched(found, world)
 
 
-def small_or_spread(section: Section, world: World) -> Any:
-    """An array over a section; one of few elements lies everywhere."""
-    layout = result_layout(section.shape, world)
-    if layout.is_replicated:
-        section = redistributed(section, layout)
-    return of_section(section, world)
-
-
 def _fetched(found: Picked, world: World) -> Any:
     view, rest = found.view, found.rest
     source = section_of(view, world).transposed((*found.axes, *rest))

@@ -8,21 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..collective import (
-    Section,
     compressed,
-    even_line,
     in_order,
     ordered,
     positions_under,
-    reshaped,
     starts,
 )
 from ..comm.in_step import allgather
 from ..comm.world import World
 from ..ops.elementwise import is_native
 from . import shaping
-from .fancy_indexing import small_or_spread
-from .sections import record, section_of
+from .sections import line_of, record, small_or_there
 from .spread import in_step, world_of
 from .views import Handle
 
@@ -34,11 +30,6 @@ def _usable(handle: Any, axis: Any) -> World | None:
     if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
         return None
     return world
-
-
-def _line(handle: Any, world: World) -> Section:
-    section = section_of(handle, world)
-    return reshaped(section, even_line(section.layout.size, world.size))
 
 
 def by_value(kind: Any, order: Any, stable: Any) -> bool:
@@ -74,13 +65,13 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
         return NotImplemented
     in_step(world, "unique", line, index, counts)
     if index:
-        values, places = ordered(_line(line, world))
+        values, places = ordered(line_of(line, world))
     else:
-        values = places = in_order(_line(line, world))
+        values = places = in_order(line_of(line, world))
     first = starts(values)
-    found = [small_or_spread(compressed(values, first), world)]
+    found = [small_or_there(compressed(values, first), world)]
     if index:
-        found.append(small_or_spread(compressed(places, first), world))
+        found.append(small_or_there(compressed(places, first), world))
     if counts:
         begins = positions_under(first)
         every = allgather(
@@ -92,5 +83,5 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
         later = later[later >= 0]
         end = later[:1] if later.size else np.array([values.layout.size])
         ends = np.concatenate([begins.block[1:], end]) if begins.block.size else begins.block
-        found.append(small_or_spread(begins.with_block(ends - begins.block), world))
+        found.append(small_or_there(begins.with_block(ends - begins.block), world))
     return found[0] if len(found) == 1 else tuple(found)

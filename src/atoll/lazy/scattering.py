@@ -11,8 +11,8 @@ from ..collective.segments import folded_segments
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import asarray
-from .fancy_indexing import put, small_or_spread
-from .sections import section_of
+from .fancy_indexing import put
+from .sections import section_of, small_or_there
 from .spread import in_step, place_of, world_of
 from .views import Handle
 
@@ -66,6 +66,6 @@ def reduceat(
         section_of(moved, world), even_rows((length, int(np.prod(others, dtype=int))), world.size)
     )
     found: Section = folded_segments(rows, starts, stops, ufunc, kind)
-    made = shaping.reshape(small_or_spread(found, world), (starts.size, *others))
+    made = shaping.reshape(small_or_there(found, world), (starts.size, *others))
     order = (*range(1, axis + 1), 0, *range(axis + 1, handle.ndim))
     return shaping.in_order(shaping.transpose(made, order), None)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..collective import Section
+from ..collective import Section, even_line, redistributed, reshaped
 from ..collective.operation import Operand, is_direct
 from ..collective.operation import result_layout as layout_of
 from ..collective.section import replicated
@@ -142,6 +142,18 @@ def of_section(section: Section, world: World) -> Any:
         if layout.cells > 1:
             statistics.add("distributed")
     return of_view(Cell(node), node.geometry)
+
+
+def small_or_there(section: Section, world: World) -> Any:
+    """An array that lies as a section does; a small one lies everywhere."""
+    target = result_layout(section.shape, world)
+    return of_section(redistributed(section, target) if target.is_replicated else section, world)
+
+
+def line_of(value: Any, world: World) -> Section:
+    """The elements in C order, in even blocks."""
+    section = section_of(value, world)
+    return reshaped(section, even_line(section.layout.size, world.size))
 
 
 def block_of(cell: Cell, world: World) -> Section:

@@ -28,9 +28,9 @@ from ..ops.elementwise import is_native
 from . import shaping
 from .creation import arange, asarray
 from .elementwise import general
-from .fancy_indexing import in_range, numbered, out_of_bounds, picked, small_or_spread, store_view
+from .fancy_indexing import in_range, numbered, out_of_bounds, picked, store_view
 from .making import from_numpy
-from .sections import block_of, of_section, result_layout, section_of
+from .sections import block_of, of_section, result_layout, section_of, small_or_there
 from .spread import in_step, place_of, world_of
 from .views import Handle
 
@@ -62,7 +62,7 @@ def nonzero(handle: Any) -> Any:
         return NotImplemented
     found = positions_under(_truth(handle, world))
     split = np.unravel_index(found.block, handle.shape)
-    return tuple([small_or_spread(found.with_block(part.astype(np.intp)), world) for part in split])
+    return tuple([small_or_there(found.with_block(part.astype(np.intp)), world) for part in split])
 
 
 def _truth(handle: Any, world: World) -> Section:
@@ -79,7 +79,7 @@ def argwhere(handle: Any) -> Any:
     found = positions_under(_truth(handle, world))
     columns = np.stack(np.unravel_index(found.block, handle.shape)).astype(np.intp)
     layout = found.layout.expanded((0,)).broadcast((handle.ndim, found.layout.size))
-    made = small_or_spread(Section(columns, layout, world.communicator), world)
+    made = small_or_there(Section(columns, layout, world.communicator), world)
     return shaping.transpose(made, (1, 0))
 
 
@@ -92,7 +92,7 @@ def flatnonzero(handle: Any) -> Any:
     in_step(world, "flatnonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
-    return small_or_spread(positions_under(_truth(handle, world)), world)
+    return small_or_there(positions_under(_truth(handle, world)), world)
 
 
 def _wrapped(indices: Any, length: int, mode: str) -> Any:
@@ -187,8 +187,7 @@ def take_along_axis(handle: Any, indices: Any, axis: int) -> Any:
         return NotImplemented
     section, mesh = found
     made = section.with_block(fetch(section_of(handle, world), mesh))
-    layout = result_layout(made.shape, world)
-    return of_section(redistributed(made, layout) if layout.is_replicated else made, world)
+    return small_or_there(made, world)
 
 
 def put_along_axis(handle: Any, indices: Any, values: Any, axis: int) -> bool:

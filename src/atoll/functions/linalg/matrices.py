@@ -14,9 +14,9 @@ from ...comm.world import World
 from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.registry import registry
-from ...lazy.sections import of_section, result_layout, section_of
+from ...lazy.sections import of_section, result_layout, section_of, small_or_there
 from ...lazy.spread import world_of
-from ..blocks import call, every_rank, small_or_there
+from ..blocks import call, every_rank
 from ..public import collective
 
 Array = np.ndarray[Any, Any]
