@@ -155,6 +155,11 @@ class Call:
                 sections[k] = sections[k].seen(view)
         return brought(self.function.function(*sections, *self.params, target=target), target).block
 
+    @property
+    def inside(self) -> Any:
+        """What cuts communication padding off the memory of the result."""
+        return ... if self.place is None else self.place.layout.inside(self.world.rank)
+
     def traffic(self) -> dict[int, int] | None:
         """How many bytes this rank sends to which others; ``None`` where values decide that."""
         forms = [operand.form(self.world) for operand in self.operands]
@@ -165,7 +170,7 @@ class Call:
         for form, layout in moves:
             if form.layout == layout:
                 continue
-            for record in transfer(form.layout, layout, self.world.rank).sends:
+            for record in transfer(form.layout, layout.unpadded(), self.world.rank).sends:
                 nbytes = record.size * form.dtype.itemsize
                 found[record.peer] = found.get(record.peer, 0) + nbytes
         return found
@@ -192,6 +197,16 @@ def brought(section: Section, target: Layout) -> Section:
     if target.is_replicated and not section.layout.is_replicated:
         return everywhere(section)
     return redistributed(section, target)
+
+
+@collective(
+    "redistribute",
+    lambda operand, layout: Form(operand.dtype, layout),
+    lambda operand, layout: [(operand, layout)],
+)
+def redistribute(section: Section, layout: Layout, *, target: Layout) -> Section:
+    """The same elements in another layout."""
+    return section
 
 
 def result_layout(shape: tuple[int, ...], size: int) -> Layout:

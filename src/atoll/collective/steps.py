@@ -109,11 +109,13 @@ class RunCollective:
         values = [state.registers[source] for source in self.sources]
         arrays = [value.array for value in values if value is not None]
         block = self.call.run(arrays, self.geometry.shape)
-        shared = any(np.may_share_memory(block, array) for array in arrays)
-        result = Value(block)
-        if shared or block.strides != self.geometry.strides or block.dtype != self.geometry.dtype:
-            result = backend.current().allocate(self.geometry)
-            result.array[...] = block
+        form, result = self.geometry, Value(block)
+        fits = (block.shape, block.strides, block.dtype) == (form.shape, form.strides, form.dtype)
+        if not fits or any(np.may_share_memory(block, array) for array in arrays):
+            result = backend.current().allocate(form)
+            if block.shape != form.shape:  # with communication padding
+                result.array[...] = 0
+            result.array[self.call.inside] = block
         state.registers[self.register] = result
 
 

@@ -17,10 +17,9 @@ from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.placement import Place, placed_view
 from ..ops.windows import Evaluation
-from ..plan.exchange import redistributed
 from .making import chosen, must_travel
 from .rebalance import evened
-from .sections import block_of_view
+from .sections import block_of_view, record
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
@@ -126,13 +125,12 @@ class Distributed(Handle):
             )
         world = self.world
         must_travel(self._shape_of_view().dtype)
-        if self._place() is None:
-            block = np.array(self._array()[region_key(layout.region(world.rank))])
-        else:
-            node = self._node()
-            from_cell = Cell(node)
-            from_cell.settle()
-            block = redistributed(from_cell.node, layout)
+        if self._place() is not None:
+            chosen(layout, world)
+            moved = record("redistribute", (self,), layout)
+            moved._cell.settle()
+            return moved
+        block = np.array(self._array()[region_key(layout.region(world.rank))])
         padded = block
         if layout.is_padded:
             padded = np.zeros(layout.padded_shape(world.rank), block.dtype)

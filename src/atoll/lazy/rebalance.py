@@ -11,13 +11,13 @@ program that has laid an array out lopsided itself; nor once somebody has the me
 
 from __future__ import annotations
 
+from ..collective import Section, redistributed
 from ..comm.in_step import agree
 from ..config import config
 from ..graph.node import Node, Value, source
 from ..layout import Layout
 from ..ops.elementwise import read
 from ..ops.placement import Place, crosses
-from ..plan.exchange import redistributed
 from .views import cells_of
 
 
@@ -62,8 +62,11 @@ def _moved(result: Node) -> Node:
     """The same value in even blocks; all arrays that have it have that one from now on."""
     home = result.place
     layout = Layout.default(result.geometry.shape, home.world.size)
-    block = redistributed(result, layout)
-    made = source(block, result.geometry, place=Place.of(layout, home.world))
+    assert result.value is not None
+    section = Section(result.value.array, home.layout, home.world.communicator)
+    made = source(
+        redistributed(section, layout).block, result.geometry, place=Place.of(layout, home.world)
+    )
     made.asked = True  # by the node that is being made: nothing may be written into it at once
     for cell in cells_of(result):
         cell.node = made

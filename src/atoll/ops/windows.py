@@ -43,6 +43,8 @@ class Window:
 
     def takes(self, node: Node) -> bool:
         """Take in another value, if it belongs here."""
+        if node.op.is_collective or self.nodes[0].op.is_collective:
+            return False  # there is nothing to share
         site = node.site
         for other in self.nodes:
             if other.site == site and other.name == node.name:

@@ -22,10 +22,9 @@ from ..execute.exchange import CopyInside, FinishExchange, Incoming, Inside, Out
 from ..execute.parts import State
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
-from ..layout import IndexSet, Layout, Range, needed
+from ..layout import IndexSet, Range, needed
 from ..layout.transfer import region_key
 from ..ops.fingerprint import of_move
-from ..ops.maps import identity
 from .shares import Intervals, common, intervals_of, key_of, pieces_of
 
 if TYPE_CHECKING:
@@ -129,20 +128,14 @@ def cuts_of(registers: Registers, rank: int, among: Container[int] | None = None
 def gather(node: Node) -> np.ndarray[Any, Any]:
     """The whole value of an evaluated node that lies on ranks, on each of them. Collective."""
     whole = tuple([Range(0, n) for n in node.geometry.shape])
-    return _collected(node, node.geometry, lambda rank: whole, None)
+    return _collected(node, node.geometry, whole, 0)
 
 
 def gathered_box(node: Node, box: Intervals) -> np.ndarray[Any, Any]:
     """The elements of an evaluated node within a box, on each rank. Collective."""
     region = tuple([Range(low, high) for low, high in box])
     shape = tuple([high - low for low, high in box])
-    return _collected(node, dense(shape, node.geometry.dtype), lambda rank: region, None, hash(box))
-
-
-def redistributed(node: Node, layout: Layout) -> np.ndarray[Any, Any]:
-    """This rank's block of an evaluated node's value in another layout. Collective."""
-    shape = layout.local_shape(node.place.world.rank)
-    return _collected(node, dense(shape, node.geometry.dtype), layout.region, layout)
+    return _collected(node, dense(shape, node.geometry.dtype), region, hash(box))
 
 
 def whole_value(node: Node) -> np.ndarray[Any, Any]:
@@ -165,50 +158,33 @@ def joined_blocks(node: Node, block: np.ndarray[Any, Any]) -> np.ndarray[Any, An
 
 
 def _collected(
-    node: Node,
-    geometry: Geometry,
-    region_of: Callable[[int], tuple[IndexSet, ...]],
-    target: Layout | None,
-    which: int = 0,
+    node: Node, geometry: Geometry, region: tuple[IndexSet, ...], which: int
 ) -> np.ndarray[Any, Any]:
     # the planner's: one process alone never needs them here
     from .body import Patch, Registers
-    from .readers import who_reads
 
     world: World = node.place.world
     registers = Registers({}, {}, world.rank)
     registers.add(node)
-    number = registers.extra(geometry)
-
-    def plan() -> StartExchange | None:
-        readers: Iterable[int] = range(world.size)
-        if target is not None:
-            region = node.place.layout.region(world.rank)
-            readers = who_reads(region, identity(target.shape), target)
-        return plan_exchange(
-            lambda rank: [(0, Patch(number, node, region_of(rank)))],
-            registers,
-            world,
-            readers,
-            lasting=False,
-        )
-
-    start = statistics.attempted(plan)
-    shown = target if target is not None else node.place.layout
-    what = "the gathering of an array" if target is None else "a redistribution"
-    mark = of_move(node.geometry.shape, shown)
+    patch = Patch(registers.extra(geometry), node, region)
+    everyone = range(world.size)
+    start = statistics.attempted(
+        lambda: plan_exchange(lambda rank: [(0, patch)], registers, world, everyone, lasting=False)
+    )
+    what = "the gathering of an array"
+    mark = of_move(node.geometry.shape, node.place.layout)
     world.communicator.log.step(mark ^ which & _BITS, what)
     if not all_have_plans(world.communicator, mark ^ len(what), what, start is not None):
         array = backend.current().allocate(geometry).array
-        array[...] = whole_value(node)[region_key(region_of(world.rank))]
+        array[...] = whole_value(node)[region_key(region)]
         return array
     assert start is not None
-    if target is None and not which:
+    if not which:
         start.gathered = node.geometry.shadow.nbytes
     state = State([node.value, None], ())
     for step in (start, CopyInside(start), FinishExchange(start)):
         step.run(state)
     statistics.sent(state.messages, state.moved)
-    value = state.registers[number]
+    value = state.registers[patch.register]
     assert value is not None
     return value.array
