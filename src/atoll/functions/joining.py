@@ -84,7 +84,7 @@ def concatenate(
         on_ranks = any(place_of(part) is not None for part in parts)
         if on_ranks or out is None:
             kind = None
-            if axis is None or dtype is not None or out is not None:
+            if axis is None or casting != "same_kind" or not (dtype is out is None):
                 kind = _joined_dtype(arrays, parts, axis, out, dtype, casting)
             if axis is None:
                 parts, axis = [part.ravel() for part in parts], 0
