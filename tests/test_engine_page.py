@@ -30,12 +30,14 @@ def printed():
     return "\n".join(lines)
 
 
+@pytest.mark.compiled
 def test_on_one_process():
     with config(threads=2, small=30_000):
         picture, explanation, _ = blocks("text")
         assert printed() == f"{picture}\n\n{explanation}"
 
 
+@pytest.mark.compiled
 def test_on_two_ranks():
     with config(threads=1, small=30_000):
         told, silent = simulated.run(2, printed)

@@ -119,6 +119,7 @@ def test_what_was_computed_is_explained_as_before():
     assert "this is what was done" in str(told)
 
 
+@pytest.mark.compiled
 def test_kernels_that_are_not_there_yet_are_said_to_be_missing():
     x = data(1000)
     for n in range(3, 9):  # a polynomial that no other test computes
@@ -128,6 +129,7 @@ def test_kernels_that_are_not_there_yet_are_said_to_be_missing():
     assert [launch.compiled for launch in atoll.explain(x).launches] == [True]
 
 
+@pytest.mark.compiled
 def test_threads_and_chunks():
     with config(threads=2):
         assert {launch.threads for launch in atoll.explain(data(1 << 20) + 1).launches} == {2}
@@ -195,7 +197,7 @@ def by_numpy():
         (unmapped, reasons.UNMAPPED),
         (masked, reasons.NO_BOX),
         (grown, reasons.GROWN.format(operations=200, streams=24)),
-        (by_numpy, reasons.FOR_NUMPY),
+        pytest.param(by_numpy, reasons.FOR_NUMPY, marks=pytest.mark.compiled),
         (lambda: data(2000) + 1, reasons.WANTED),
         (lambda: data(2000).sum(keepdims=True) + 1, reasons.REDUCTION),
     ],
@@ -206,6 +208,7 @@ def test_it_says_why_a_value_is_stored(make, reason):
     assert reason in str(told)
 
 
+@pytest.mark.compiled
 def test_it_says_why_numpy_computes():
     told = compare(by_numpy())
     (one,) = [one for one in told.stored if one.style == "NumPy" and "arg" in one.operation]
