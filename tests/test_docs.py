@@ -173,7 +173,7 @@ def test_every_file_of_the_package_has_its_line() -> None:
 
 WORDS = {
     r"somebody|nobody|anybody|everybody|whoever": "the rank, the caller, the program",
-    r"parcels?|patches|a patch": "persistent buffer; ghost region",
+    r"parcels?": "persistent buffer; ghost region",
     r"stragglers?|whereabouts": "late ranks; remote stacks",
     r"imagined": "dry run",
     r"waists?|evening|evened|lopsided": "where the fewest values are live; rebalance; uneven",
@@ -187,7 +187,21 @@ WORDS = {
 }
 """Words that only this project would use, and what to write instead."""
 
-PLAIN = ("cli", "comm", "context", "dataflow", "explaining", "interchange", "layout")
+PLAIN = (
+    "backend",
+    "cli",
+    "collective",
+    "comm",
+    "context",
+    "dataflow",
+    "execute",
+    "explaining",
+    "functions",
+    "interchange",
+    "layout",
+    "ops",
+    "plan",
+)
 """The packages that are free of them. A package is added once it is."""
 
 

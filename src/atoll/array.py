@@ -47,7 +47,7 @@ _Array = np.ndarray
 
 
 class ndarray(Operators, Distributed):
-    """An array whose value is computed when somebody looks."""
+    """An array whose value is computed when the program needs it."""
 
     __slots__ = ()
 
@@ -274,7 +274,7 @@ class ndarray(Operators, Distributed):
             if other is not None and small.dtype.kind != "O":
                 small[key] = other
                 return
-        del small  # whoever else refers to the memory is counted
+        del small  # other references to the memory are counted
         try:
             indexing.put(self, key, value)
         except DeferredValueError as error:

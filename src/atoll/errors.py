@@ -41,7 +41,7 @@ class WaitTimeoutError(CommunicationError, TimeoutError):
 
 
 class DeadlockError(CommunicationError):
-    """Everybody waits for somebody else; the message says who waits for what."""
+    """Ranks wait for each other in a cycle; the message says which rank waits for what."""
 
 
 class DivergenceError(CommunicationError):
@@ -80,7 +80,7 @@ class BufferTypeError(ProtocolError, TypeError):
 
 
 class DeferredValueError(AtollError, RuntimeError):
-    """Somebody looked at an array of a dataflow graph, whose value comes when the graph is run."""
+    """The program reads an array of a dataflow graph, whose value comes when the graph is run."""
 
 
 class MixedArraysError(WorldError):
@@ -100,7 +100,7 @@ class DuplicateRecvError(DistributedPartitionVerificationError):
 
 
 class MissingSendError(DistributedPartitionVerificationError):
-    """A receive waits for a message that nobody sends."""
+    """A receive waits for a message that no rank sends."""
 
 
 class MissingRecvError(DistributedPartitionVerificationError):

@@ -83,7 +83,7 @@ class Limits:
     listed: int = 16
     """Lists of up to so many numbers are written out in the log of ranks, longer ones as a digest."""
     numbers: int = 32
-    """Lists of up to so many numbers are looked at one by one (``lists``)."""
+    """Lists of up to so many numbers are compared one by one (``lists``)."""
     ignored: tuple[int, int] = (64, 1024)
     """How often a line is left to NumPy before it is recorded again: at first, and at most (``plan``)."""
     compiled_pattern: int = 128

@@ -5,11 +5,11 @@ clears every page: a loop that makes a new array at each step can spend most of 
 So memory that a buffer leaves behind is kept, by size, and serves the next request of that size:
 
 * **Sizes** are rounded up to an eighth of a power of two, so that slices which shrink from step
-  to step still find each other's memory; pages that nobody touches cost nothing.
+  to step still find each other's memory; untouched pages cost nothing.
 * **Blocks** are aligned to 64 bytes when small, and to pages when large; the largest ask for
   huge pages, which makes the first touch several times cheaper.
 * **A buffer comes back** when the last array over it has died. That happens on any thread and
-  inside any garbage collection, so the finaliser only appends to a queue; whoever holds the
+  inside any garbage collection, so the finaliser only appends to a queue; the thread that holds the
   lock, or takes it next, puts the block away. It never communicates. A few small ones may wait
   there: in a loop the next request mostly takes what has just come back, and nothing is put away.
 * **Limits**: ``config.cache_depth`` blocks of a size and ``config.cache_bytes`` in all are kept;

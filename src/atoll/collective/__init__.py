@@ -2,7 +2,7 @@
 
 A :class:`Section` is what one rank has of an array: its block, the layout, and the communicator.
 Everything here is a collective function from sections to sections that holds, on each rank, no
-more than a small multiple of its own share. Nobody ever has the whole. The mechanisms, each used
+more than a small multiple of its own share. No rank ever has the whole. The mechanisms, each used
 by many operations:
 
 messages (``messages.py``)
@@ -13,7 +13,7 @@ messages (``messages.py``)
 layouts (``moving.py``)
     ``redistributed`` moves a section to another layout of its shape, ``reshaped`` to a layout of
     another shape with the same elements in C order. Both ends of a message work out what is in it,
-    and in which order, from the two layouts: nobody asks.
+    and in which order, from the two layouts: no rank asks.
 
 elements (``elements.py``)
     ``fetch`` reads elements at global indices, ``store`` writes them: indices travel to the

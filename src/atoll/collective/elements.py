@@ -247,7 +247,7 @@ def compressed(values: Section, mask: Section) -> Section:
 def few_everywhere(values: Section, mask: Section, small: int) -> Section:
     """The same, but on every rank if they are less than ``small``. Collective.
 
-    Where each rank has an interval of the elements, what it keeps of them is sent to all, and nothing is dealt out.
+    Where each rank has an interval of the elements, what it keeps of them is sent to all, and nothing is redistributed.
     """
     if not (values.layout == mask.layout and is_line(values.layout) and values.layout.copies == 1):
         made = compressed(values, mask)

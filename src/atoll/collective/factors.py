@@ -22,7 +22,7 @@ _WIDEST = 64
 
 
 def dealt_rows(section: Section) -> Section:
-    """The matrix with its rows in turns, in memory that nobody else has."""
+    """The matrix with its rows in turns, in memory of its own."""
     rows, _ = section.shape
     size = section.communicator.size
     layout = Layout(section.shape, (Cyclic(_width(rows, size)), "n"), size=size)

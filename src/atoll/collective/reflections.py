@@ -65,7 +65,7 @@ def is_tall(shape: tuple[int, int], size: int) -> bool:
 
 
 def in_rows(section: Section) -> Section:
-    """The matrix with whole rows on each rank, in memory that nobody else has: in even blocks if it is tall."""
+    """The matrix with whole rows on each rank, in memory of its own: in even blocks if it is tall."""
     rows, columns = section.shape
     size = section.communicator.size
     layout = even_rows(section.shape, size)

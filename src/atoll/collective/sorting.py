@@ -4,8 +4,8 @@ Each rank sorts its own interval and shows some of it, evenly spaced. From all s
 splitters are chosen on every rank; between two of them lies what one rank is to have. A splitter is
 an element, not a value: of equal elements those that come first in the array lie before it. So the
 sort is stable, and a line of equal elements is divided as evenly as any other. With as many samples
-from each rank as there are ranks, nobody gets more than about twice an even share; then the line
-is dealt out again.
+from each rank as there are ranks, no rank gets more than about twice an even share; then the line
+is distributed again.
 """
 
 from __future__ import annotations

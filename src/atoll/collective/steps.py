@@ -58,7 +58,7 @@ def _compressed_form(values: Form, mask: Form) -> None:
 
 @collective("compress across ranks", _compressed_form)
 def compress(values: Section, mask: Section, *, target: Layout) -> Section:
-    """The elements under a mask, dealt out evenly."""
+    """The elements under a mask, in even blocks."""
     return compressed(values, mask)
 
 

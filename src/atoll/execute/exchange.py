@@ -1,9 +1,9 @@
 """Steps that communicate: ghost regions, reductions over ranks, and each rank's own share.
 
-An *exchange* fills patches. It begins with one step, which posts all receives and sends, and is over with
-another; between the two stand the steps that need none of its patches, and run while the messages are on
+An *exchange* fills ghost regions. It begins with one step, which posts all receives and sends, and is over with
+another; between the two stand the steps that need none of its ghost regions, and run while the messages are on
 their way. Most exchanges use *persistent buffers*, kept with the program: then both steps are a few
-calls, and a patch that comes in one piece is read in the memory where it arrives.
+calls, and a ghost region that comes in one piece is read in the memory where it arrives.
 
 Full folds end in one small message to all: the partial results of several reductions, whichever loops
 they come from, are gathered together (:class:`AcrossRanks`).
@@ -33,14 +33,14 @@ from .parts import State
 Key = tuple[Any, ...]
 
 MESSAGES = 1 << MESSAGE_BITS
-"""How many patches of one step have tags of their own; others match in the order of posting."""
+"""How many ghost regions of one step have tags of their own; others match in the order of posting."""
 
 
 WHAT = "a halo or a piece of an array"
 
 
 class Incoming(NamedTuple):
-    """A piece of a patch that another rank sends."""
+    """A piece of a ghost region that another rank sends."""
 
     register: int
     key: Key
@@ -60,7 +60,7 @@ class Outgoing(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """A piece of a patch that this rank owns."""
+    """A piece of a ghost region that this rank owns."""
 
     source: int
     source_key: Key
@@ -69,7 +69,7 @@ class Inside(NamedTuple):
 
 
 class StartExchange:
-    """Post the messages that fill patches. They are under way from here to :class:`FinishExchange`.
+    """Post the messages that fill ghost regions. They are under way from here to :class:`FinishExchange`.
 
     Where the program is run again (``lasting``), a ghost region may lie in a persistent buffer.
     """
@@ -142,7 +142,7 @@ class StartExchange:
         """The bytes of a whole array, where this brings one together."""
         self.sends = len(self.leaving) + len(going)
         self.fresh = allocate
-        """The patches that need memory of their own."""
+        """The ghost regions that need memory of their own."""
         if lasting and self.persistent is not None:
             direct = self.persistent.direct = self._direct(coming)
             self.fresh = [one for one in allocate if one[0] not in direct]
@@ -263,7 +263,7 @@ def _messages(
 
 
 class CopyInside:
-    """Copy those pieces of patches that this rank owns, while the others travel."""
+    """Copy those pieces of ghost regions that this rank owns, while the others travel."""
 
     __slots__ = ("start",)
 

@@ -33,7 +33,7 @@ class Piece(NamedTuple):
     """An array in a message."""
 
     register: int
-    """Where it is, or will be; ``-1`` where nobody reads what arrives."""
+    """Where it is, or will be; ``-1`` where no step reads what arrives."""
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     key: Key | None = None
@@ -142,7 +142,7 @@ def _given(memory: Any, nbytes: int) -> Array:
 class PersistentExchange:
     """Messages in persistent buffers, whose memory is kept for the next run.
 
-    ``direct`` are the registers of patches that are read where they arrive.
+    ``direct`` are the registers of ghost regions that are read where they arrive.
     """
 
     __slots__ = ("_arriving", "_buffers", "_direct", "_leaving", "_packed", "_unpacked", "direct", "nbytes")  # fmt: skip
@@ -155,7 +155,7 @@ class PersistentExchange:
         """How many bytes leave."""
         self._buffers: PersistentBuffers | None = None
         self._direct: list[tuple[int, Value]] = []
-        """For each patch that is read where it arrives, the value over that memory."""
+        """For each ghost region that is read where it arrives, the value over that memory."""
         self._packed: list[tuple[Array, int, tuple[Any, ...]]] = []
         """For each piece that leaves: its position in a persistent buffer, its register, and what to index with."""
         self._unpacked: list[tuple[Piece, Array]] = []

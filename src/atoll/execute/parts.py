@@ -5,7 +5,7 @@ Parts form a partial order: a part waits for some messages and for some other pa
 waits for nothing any more may run. One loop runs them all:
 
 1. run a part that is ready, the first in the order of the schedule; then send what it sends;
-   whoever waited for it waits for one thing less;
+   each part that waited for it waits for one thing less;
 2. see what has arrived, put it in place; its readers wait for one thing less;
 3. where no part is ready, post receives, some at a time, and wait.
 
@@ -13,7 +13,7 @@ waits for nothing any more may run. One loop runs them all:
 
 The parts of a schedule that is ``guarded`` may fail on one rank, and all messages come and go nevertheless: a
 rank where a step raises does no further steps, and sends nothing in place of each message that
-is left, and so does whoever receives nothing. So no rank waits in vain, and no message is left over.
+is left, and so does each rank that receives nothing. So no rank waits in vain, and no message is left over.
 
 A wait names the messages that it waits for, each by what it is for. A register that is read by
 several parts is let go when the last of them has run, whichever that is.
@@ -37,7 +37,7 @@ WINDOW = 128
 
 
 class State:
-    """What one run has in hand."""
+    """The state of one run."""
 
     __slots__ = (
         "allocator",
@@ -131,7 +131,7 @@ class Part:
 
 
 class Schedule:
-    """Parts, those that somebody waits for first, and the messages between them and other ranks.
+    """Parts, those that other ranks wait for first, and the messages between them and other ranks.
 
     ``uses`` counts the parts that read a register, as far as parts say so. ``arriving`` are the
     messages from others. The tags of all messages count from ``tag``.

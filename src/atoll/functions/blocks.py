@@ -8,7 +8,7 @@ There are three ways to write one:
 it does element by element;
 
 *lanes* (:func:`along`): NumPy's function along an axis, of which each rank has some lanes whole. Where
-there are fewer lanes than ranks, one lane after another is dealt out to all of them.
+there are fewer lanes than ranks, each lane in turn is distributed over all of them.
 
 What NumPy raises on one rank is raised on all.
 """

@@ -90,7 +90,7 @@ _SPECIAL = {"__config__", "__array_api_version__", "__array_namespace_info__"}
 
 
 def late(name: str) -> Any:
-    """A module of NumPy's that it imports when somebody asks for it, as we do."""
+    """A module of NumPy's that it imports at first access, as atoll does."""
     private = name.startswith("__") and name not in _SPECIAL
     if private and kinds.get(name) != "same":
         raise AttributeError(f"module 'atoll' has no attribute {name!r}")

@@ -121,7 +121,7 @@ def _joined_dtype(
 
 
 def _few_parts(parts: list[Any], axis: int, kind: Any) -> list[Any]:
-    """Parts on ranks, joined to few, in memory that nobody else sees, and of one dtype where a cast may be an error."""
+    """Parts on ranks, joined to few, in memory of its own, and of one dtype where a cast may be an error."""
     parts = [shaping.copied(part) if is_large(part) and part._cell.pins else part for part in parts]
     if not free():
         wanted = np.result_type(*[part.dtype for part in parts]) if kind is None else kind

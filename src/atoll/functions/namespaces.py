@@ -77,7 +77,7 @@ def nothing_of_its_own() -> Mapping[str, Any]:
 
 
 class Submodules:
-    """Lets ``import atoll.ma`` and its kin find NumPy's own modules, where atoll has none of the name."""
+    """Lets ``import atoll.ma`` and similar imports find NumPy's own modules, where atoll has none of the name."""
 
     @staticmethod
     def find_spec(name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:

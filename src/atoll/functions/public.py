@@ -2,7 +2,7 @@
 
 A function is declared once, under NumPy's name, for any number of ranks: with :func:`native` (recorded, or composed
 of what is recorded), with :func:`collective` (ranks compute it together, one process leaves it to NumPy), or with
-:func:`on_data` (NumPy's own, on whole arrays: input and output). What nobody declares is NumPy's own, too, but
+:func:`on_data` (NumPy's own, on whole arrays: input and output). A name without a declaration is NumPy's own, too, but
 says so with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch (``numpy.sum(array)``) comes
 to the same function. All of it is in :mod:`..lazy.registry`.
 """
@@ -121,7 +121,7 @@ def declare(
         except (
             DeferredValueError,
             MixedArraysError,
-        ):  # it looked at values that are not there yet: NumPy can wait
+        ):  # it read values that do not exist yet: NumPy can wait
             return by_numpy(original, args, options)
 
     look_like(original, call, name)

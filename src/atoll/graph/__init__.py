@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "show":  # pictures are drawn when somebody asks for one
+    if name == "show":  # pictures are imported at first use
         from .picture import show
 
         globals()[name] = show

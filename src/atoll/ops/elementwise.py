@@ -127,12 +127,12 @@ def fill(
 
 
 def join_of(parts: int) -> str:
-    """The name of a fill over which so many parts are assigned, one after the other, that nobody sees by themselves."""
+    """The name of a fill over which so many parts are assigned, one after the other, that the program never sees."""
     return f"join {parts}"
 
 
 def parts_of(node: Node) -> int:
-    """The number of parts in the name of a fill; 0 where it is somebody's array."""
+    """The number of parts in the name of a fill; 0 where the program has the array."""
     return int(node.name[5:]) if node.op.is_number and node.name else 0
 
 

@@ -3,7 +3,7 @@
 They are made of content alone: operations, shapes, dtypes, layouts, and how these hang together.
 No process-wide number, address or hash of a string goes in, nor anything that only this rank may
 know: which objects are alive, where a block lies in memory, what a replicated value was made of.
-A value that every rank computes by itself may have been looked at on one of them only, so
+A value that every rank computes by itself may have been read on one of them only, so
 it counts as data, whether it is there or not.
 """
 

@@ -1,14 +1,14 @@
 """Operations that gain nothing from recording, which NumPy computes at their call.
 
 Recording an operation, finding its plan and giving it memory costs some 20 us. Where it is computed together with
-others, or is large, that is soon earned; where it is looked at by itself and has some 10,000 elements, NumPy is
+others, or is large, that is soon earned; where it is evaluated by itself and has some 10,000 elements, NumPy is
 done before. Which of these it is shows only afterwards, but programs repeat themselves. So each evaluation that came
 to the same as calling NumPy, or to less, gives *credit* to the lines that recorded it, and a line with credit enough is not
 recorded the next times it runs. Now and then it is recorded again, to see whether this still holds: if its value has
 become part of something larger meanwhile, it gets no credit any more, and stays recorded.
 
 Which way is taken makes no difference to values: only operations count here whose every bit is settled by their
-definition, so that NumPy and kernels agree. It is for a process by itself, since what is looked at may differ between ranks,
+definition, so that NumPy and kernels agree. It is for a process by itself, since what is read may differ between ranks,
 and for arrays of up to some times ``config.small`` elements, so that nothing is left to NumPy where that is 0.
 """
 

@@ -64,7 +64,7 @@ class Place:
 
     @property
     def outline(self) -> Any:
-        """What places have in common whose axes are dealt out alike, whoever has which part of them, and how much.
+        """What places have in common whose axes are distributed alike, whichever rank has which part of them, and how much.
 
         Padded ones, and ones with lists in any order, have it to themselves.
         """
@@ -137,7 +137,7 @@ def placed_view(place: Place, view: Geometry) -> Place | None:
 
 
 def _layout_of_nothing(place: Place, view: Geometry) -> Layout:
-    """Blocks of no elements: which axes of the base they are taken from, nobody can tell."""
+    """Blocks of no elements: which axes of the base they are taken from is unknown."""
     return Layout(view.shape, "b" + "n" * (view.ndim - 1), size=place.layout.processes)
 
 

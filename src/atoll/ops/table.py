@@ -300,7 +300,7 @@ class _Compress(Entry):
         return bool(data.geometry.dtype == node.geometry.dtype and mask.geometry.dtype == np.bool_)
 
     def place(self, node: Node, first: Node) -> Place | None:
-        """In the order of the elements, dealt out evenly."""
+        """In the order of the elements, in even blocks."""
         world = first.place.world
         return Place.of(Layout.default(node.geometry.shape, world.size), world)
 

@@ -66,7 +66,7 @@ class Evaluation:
     with_others: ClassVar[Callable[[World, list[Node]], list[Node]]]
     """What is too heavy, with all that is pending on the ranks of a world. Collective."""
     evened: ClassVar[Callable[[Node], bool]]
-    """Lay the operands of a node out evenly, if they are lopsided results; whether that was done. Collective."""
+    """Lay the operands of a node out evenly, if they are uneven results; whether that was done. Collective."""
 
 
 class _Looks(threading.local):
@@ -161,7 +161,7 @@ def _asked(roots: Sequence[Node]) -> list[StepLog]:
 
 
 def together(roots: list[Node]) -> list[Node]:
-    """What one program would compute, were these values looked at now."""
+    """What one program would compute, were these values evaluated now."""
     for log in opened.logs:
         held = log.window.nodes
         if all(root in held for root in roots):
@@ -170,7 +170,7 @@ def together(roots: list[Node]) -> list[Node]:
 
 
 def dropped(roots: Sequence[Node]) -> None:
-    """Take values that nobody will see out of the windows that they opened."""
+    """Take values that the program will never see out of the windows that they opened."""
     for log in list(opened.logs):
         window = log.window
         window.nodes = [node for node in window.nodes if node not in roots]
@@ -179,7 +179,7 @@ def dropped(roots: Sequence[Node]) -> None:
 
 
 def closing(roots: Sequence[Node]) -> list[Node]:
-    """What to compute where these values are looked at; closes the windows that they depend on."""
+    """What to compute where these values are evaluated; closes the windows that they depend on."""
     for log in _asked(roots):
         _close(log)
     return [node for node in roots if node.value is None]

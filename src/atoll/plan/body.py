@@ -6,8 +6,8 @@ a map becomes a pointer offset and one stride per loop axis.
 
 On several ranks the loop runs over the part of the domain that this rank computes. Where it
 reads elements that another rank owns, the box is cut so that one piece needs none of them; the
-other piece reads from a *patch*: memory that is filled, before the piece runs, with just the
-region that it needs. The rank that owns the region can work out the same patch, so nobody asks.
+other piece reads from a *ghost region*: memory that is filled, before the piece runs, with just the
+region that it needs. The rank that owns the region can work out the same ghost region, so no rank asks.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Memory:
     dtype: np.dtype[Any]
     access: str = "r"
     outer: AxisMap | None = None
-    """For a patch, the map under which it is read; with it, a larger patch can be read as well."""
+    """For a ghost region, the map under which it is read; with it, a larger ghost region can be read as well."""
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class Registers:
         return len(self.geometry) - 1
 
     def forget(self, count: int) -> None:
-        """Drop the registers from number ``count`` on, which were only imagined."""
+        """Drop the registers from number ``count`` on, which were only tried."""
         for table in (self.geometry, self.corner, self.padding, self.keep):
             del table[count:]
 
@@ -144,31 +144,31 @@ class Patch:
 
 @dataclass(slots=True)
 class Needs:
-    """The patches that the boxes of a group ask for, in order, each once. They are found by comparing: where numbers
-    are unknown, equal ones need not have equal hashes, and ranks must list the same patches."""
+    """The ghost regions that the boxes of a group ask for, in order, each once. They are found by comparing: where numbers
+    are unknown, equal ones need not have equal hashes, and ranks must list the same ghost regions."""
 
     registers: Registers
     patches: list[Patch] = field(default_factory=list)
     scattered: bool = False
-    """Whether loops count local indices: then the patches of all ranks have the same maps."""
+    """Whether loops count local indices: then the ghost regions of all ranks have the same maps."""
     absent: bool = False
-    """Whether the rank has no loops, and so no patches; the maps are listed for the others."""
+    """Whether the rank has no loops, and so no ghost regions; the maps are listed for the others."""
 
     def patch(self, node: Node, region: tuple[IndexSet, ...], geometry: Geometry) -> Patch:
-        """The patch of a region; ``geometry`` says how it lies in memory."""
+        """The ghost region of a region; ``geometry`` says how it lies in memory."""
         return self._once(Patch(-1, node, region), geometry)
 
     def under(
         self, node: Node, outer: AxisMap, shape: tuple[Number, ...], sets: Sequence[IndexSet] | None
     ) -> Patch:
-        """The patch of what loops over local indices read under a map; ``sets`` are those of the domain."""
+        """The ghost region of what loops over local indices read under a map; ``sets`` are those of the domain."""
         region = () if sets is None else region_under(outer, sets)
         return self._once(
             Patch(-1, node, region, outer=outer), dense_shape(shape, node.geometry.dtype)
         )
 
     def boxed(self, node: Node, box: Intervals) -> Patch:
-        """The patch of a box."""
+        """The ghost region of a box."""
         patch = Patch(-1, node, box=box)
         return self._once(patch, dense_shape(patch.shape, node.geometry.dtype))
 
@@ -366,7 +366,7 @@ class Body:
                 raise SplitBoxError(axis, cut)
 
     def _by_sets(self, node: Node, register: int, outer: AxisMap) -> int:
-        """A read where the loops count local indices: aligned, or from a patch in the same order."""
+        """A read where the loops count local indices: aligned, or from a ghost region in the same order."""
         assert self.counts is not None
         place: Place | None = node.place
         dtype = node.geometry.dtype

@@ -322,7 +322,7 @@ class Planner(StepsByNumpy):
         self._add(fold, {register, partial})
 
     def _join(self, stored: list[tuple[Step, int, int]]) -> None:
-        """Join all that is to be joined, by one message, before somebody needs some of it.
+        """Join all that is to be joined, by one message, before a step needs some of it.
 
         When that is follows from the groups, which are the same on all ranks.
         """
@@ -363,7 +363,7 @@ class Planner(StepsByNumpy):
         groups: list[Group],
         reusable: dict[int, int],
     ) -> tuple[Step, set[int]] | None:
-        """Begin to bring together this rank's patches, and to send what others need for theirs.
+        """Begin to bring together this rank's ghost regions, and to send what others need for theirs.
 
         ``place`` is the number of the group. The step that ends it is to be put in place by the caller, if there is one.
         """

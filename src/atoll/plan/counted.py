@@ -23,7 +23,7 @@ from .scattered import has_share, region_under
 
 
 class Reading(NamedTuple):
-    """A patch: its register, that of the array that it shows a region of, where this lies, and the map."""
+    """A ghost region: its register, that of the array that it shows a region of, where this lies, and the map."""
 
     register: int
     source: int
@@ -41,7 +41,7 @@ def counted_exchange(
 ) -> StartExchange:
     """The step that begins an exchange for loops over what lies at ``place``.
 
-    It is always a step, so that programs have the same steps whichever part a rank has. Patch ``k`` of a rank
+    It is always a step, so that programs have the same steps whichever part a rank has. Ghost region ``k`` of a rank
     travels with tag ``k``.
     """
     layout, me = place.layout, communicator.rank
@@ -52,7 +52,7 @@ def counted_exchange(
         sets = layout.region(me)
         for tag, (register, source, home, outer) in enumerate(readings):
             region = region_under(outer, sets)
-            if home is None:  # everybody has it; the patch only puts it in order
+            if home is None:  # every rank has it; the ghost region only puts it in order
                 every = tuple([slice(None)] * len(region))
                 inside.append(Inside(source, region_key(region), register, every))
                 continue

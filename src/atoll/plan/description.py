@@ -20,7 +20,7 @@ from .groups import Group
 
 @dataclass(frozen=True, slots=True)
 class RegisterNote:
-    """Memory that a program handles: a leaf, a value that it computes, or a patch of either."""
+    """Memory that a program handles: a leaf, a value that it computes, or a ghost region of either."""
 
     role: str
     """``data``, ``value`` or ``patch``."""
@@ -37,7 +37,7 @@ class RegisterNote:
     seen: bool = False
     """Whether something outside the program refers to it, too."""
     source: int = -1
-    """Of a patch, the register that it shows a region of."""
+    """Of a ghost region, the register that it shows a region of."""
     region: tuple[IndexSet, ...] = ()
 
 
@@ -73,7 +73,7 @@ class Description:
     operations: int
     """How many nodes were pending."""
     left: tuple[Operation, ...]
-    """What somebody still has, and what stays pending nevertheless."""
+    """The values still referenced, and what stays pending nevertheless."""
     rank: int
     ranks: int
 

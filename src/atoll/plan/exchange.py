@@ -1,9 +1,9 @@
 """The messages that fill ghost regions: this rank's receives, and its sends to other ranks.
 
-Each rank lists its own patches in the order in which its boxes ask for them, and can list
+Each rank lists its own ghost regions in the order in which its boxes ask for them, and can list
 those of any other rank, for they follow from layouts alone. It does so for the ranks that can
 read what it owns (see ``readers``), and for no others. All pieces for one neighbour travel in one message, unless they
-are large. Then patch ``k`` of a group travels in messages with tag ``k``, one from each owner of a piece, in the order of groups
+are large. Then ghost region ``k`` of a group travels in messages with tag ``k``, one from each owner of a piece, in the order of groups
 (an exchange may be that of several, see ``joining``); so both ends of a message agree on it without a word.
 """
 
@@ -45,9 +45,9 @@ def plan_exchange(
 ) -> StartExchange | None:
     """The step that begins this rank's share of an exchange, or ``None`` where it has none.
 
-    ``patches_of`` gives the patches of a rank, each with its tag: the same wherever that is asked.
-    ``readers`` are the ranks whose patches may show something of this rank's. The exchange of a program is
-    ``lasting``: its patches are nobody else's, and it will come again. ``make`` makes the step.
+    ``patches_of`` gives the ghost regions of a rank, each with its tag: the same wherever that is asked.
+    ``readers`` are the ranks whose ghost regions may show something of this rank's. The exchange of a program is
+    ``lasting``: its ghost regions are its own, and it will come again. ``make`` makes the step.
     """
     incoming: list[Incoming] = []
     outgoing: list[Outgoing] = []
@@ -59,7 +59,7 @@ def plan_exchange(
             source = registers.of[id(node)]
             if rank == world.rank:
                 allocate.append((patch.register, registers.geometry[patch.register]))
-            if node.place is None:  # everybody has it; the patch only puts it in order
+            if node.place is None:  # every rank has it; the ghost region only puts it in order
                 if rank == world.rank:
                     if patch.box is not None:
                         picked = key_of(patch.box, [0] * len(patch.box))

@@ -36,7 +36,7 @@ from .symbolic import function, greatest, least
 def bodies_of(
     group: Group, registers: Registers, available: set[int], reusable: dict[int, int], rank: int
 ) -> tuple[list[Body], Needs]:
-    """The boxes of a rank's share of a group, each with its body, and the patches they need."""
+    """The boxes of a rank's share of a group, each with its body, and the ghost regions they need."""
     place = group.place
     if counted_locally(group):
         return _body_of_counts(group, registers, available, reusable, rank)
@@ -79,7 +79,7 @@ def counted_locally(group: Group) -> bool:
 def _body_of_counts(
     group: Group, registers: Registers, available: set[int], reusable: dict[int, int], rank: int
 ) -> tuple[list[Body], Needs]:
-    """The one body of loops over local indices. A rank without a share has none, but needs the same patches' maps."""
+    """The one body of loops over local indices. A rank without a share has none, but needs the same ghost regions' maps."""
     place = group.place
     assert place is not None
     counts, sets = counts_of(place, rank), sets_of(place, rank)

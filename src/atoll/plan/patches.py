@@ -1,7 +1,7 @@
 """Merges adjacent ghost regions, so that a neighbour sends one message instead of several.
 
-Boxes ask for patches one by one, and a box that is cut again has asked in vain. What nobody reads
-is dropped; then patches of one node are joined as long as the box around two of them holds no more
+Boxes ask for ghost regions one by one, and a box that is cut again has asked in vain. What no body reads
+is dropped; then ghost regions of one node are joined as long as the box around two of them holds no more
 elements than both together: a row that was asked for in three pieces, corners and middle, is a
 row again. It follows from the boxes alone, so the owners of the elements join them alike.
 """
@@ -17,7 +17,7 @@ from .symbolic import dense_shape
 
 
 def join_patches(bodies: Sequence[Body], needs: Needs) -> None:
-    """Drop patches that no body reads, and join others; the bodies read the joined ones."""
+    """Drop ghost regions that no body reads, and join others; the bodies read the joined ones."""
     read = {memory.register for body in bodies for memory in body.memories}
     patches = [patch for patch in needs.patches if patch.register in read]
     fixed = {memory.register for body in bodies for memory in body.memories if memory.outer is None}
@@ -46,7 +46,7 @@ def join_patches(bodies: Sequence[Body], needs: Needs) -> None:
 
 
 def _joined(patches: list[Patch]) -> list[tuple[Intervals, list[Patch]]]:
-    """Boxes around patches of one node, each with the patches in it."""
+    """Boxes around ghost regions of one node, each with the ghost regions in it."""
     found: list[tuple[Intervals, list[Patch]]] = []
     for patch in patches:
         box = patch.box
@@ -73,7 +73,7 @@ def _volume(box: Intervals) -> int:
 
 
 def _read_from(bodies: Sequence[Body], moved: dict[int, Patch], needs: Needs) -> None:
-    """Let loops find in the joined patches what they read."""
+    """Let loops find in the joined ghost regions what they read."""
     for body in bodies:
         for memory in body.memories:
             patch = moved.get(memory.register)

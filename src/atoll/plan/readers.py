@@ -2,11 +2,11 @@
 
 A loop reads a node under an *axis map*, index ``start + step * i`` along each axis. Turned
 round, the map says which loop indices ``i`` lead to what this rank owns, and the layout of the
-loop says who runs them. Only those ranks' patches have to be worked out, however many ranks
+loop says who runs them. Only those ranks' ghost regions have to be worked out, however many ranks
 there are: two neighbours, for a shift by one.
 
 What is found may be too many, never too few. An axis that no inverse is cheap for (two loop
-indices that are added up, a stride over scattered indices) excludes nobody.
+indices that are added up, a stride over scattered indices) excludes no rank.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The reasons for the planner's decisions, as ``atoll.explain`` prints them.
 
-Whoever decides says why, at the place of the decision; the first reason is the one that counts.
+The code that decides gives the reason; the first reason is the one that counts.
 """
 
 from __future__ import annotations

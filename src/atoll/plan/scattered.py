@@ -1,13 +1,13 @@
 """Shares that are not boxes: loops over them count local indices.
 
-Where an axis is dealt out in turn, or listed, a rank's share is an array without gaps all the same, and so is
+Where an axis is cyclic, or listed, a rank's share is an array without gaps all the same, and so is
 its share of a slice: the elements of ``a[k + 1 :, k + 1 :]`` that a rank owns lie one step apart in its block of ``a``,
 whatever their global indices are. So loops run from zero to the number of elements that the rank has along each axis,
 and read and write its block at an offset and with strides, like loops over boxes. :func:`counts_locally` says
 for which slices that is so on every rank.
 
-Everything else that is read comes by a *patch*, which has the elements in the order of the loop. Which ones these are
-follows from the map of the read and from what a rank owns of the loop's domain (:func:`region_under`); so the patches of
+Everything else that is read comes by a *ghost region*, which has the elements in the order of the loop. Which ones these are
+follows from the map of the read and from what a rank owns of the loop's domain (:func:`region_under`); so the ghost regions of
 all ranks follow from one list of maps, and no loops have to be made for the others.
 """
 

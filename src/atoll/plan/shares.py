@@ -97,7 +97,7 @@ def is_seated(place: Place, rank: int) -> int:
 
 
 class LooseAxis:
-    """How an axis is dealt out, but for its size, and who has which part of it."""
+    """The distribution of an axis without its size, and the ranks of its parts."""
 
     __slots__ = ("_like", "block_size", "kind", "overlaps", "processes")
 

@@ -34,7 +34,7 @@ FEWEST = 4
 def slab_count(rows: int, results: int, work: int) -> int:
     """How many slabs: none but long ones, and not so many that folding their results would take long.
 
-    If possible, they are equally long: what is left over is shared out to nobody.
+    If possible, they are equally long: the remainder is not split.
     """
     limits = policy.limits
     least = limits.slab_work

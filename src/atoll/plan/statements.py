@@ -2,7 +2,7 @@
 
 A *statement* computes one node into memory; all other pending nodes are recomputed inside the
 loops that read them. A node becomes a statement when it is wanted, when it is a reduction, when
-it assigns (and somebody still sees the array), when kernels cannot hold its dtype, or when
+it assigns (and the program still sees the array), when kernels cannot hold its dtype, or when
 recomputing it would cost: it is read at two different shifts, it is repeated by broadcasting, or
 the expression has grown past the bounds of one kernel.
 """
@@ -235,7 +235,7 @@ def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -
 def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
     """What several ranks need in memory besides: operands of a view that no axis map describes,
     and, where shares are no intervals, updates, index values, and what they are made of; and what
-    every rank computes for itself, since one may have looked at it already."""
+    every rank computes for itself, since one may have read it already."""
     alone: dict[int, bool] = {}
     for node in trace.order:
         used = [arg for arg in node.args if type(arg) is Node]

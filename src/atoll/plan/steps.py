@@ -35,7 +35,7 @@ class Steps:
         self.steps: list[tuple[Step, set[int]]] = []
         self.launches: list[list[Launch]] = []
         self.patches: dict[int, tuple[int, Patch]] = {}
-        """For the register of each patch, the register that it shows a region of."""
+        """For the register of each ghost region, the register that it shows a region of."""
 
     def _add(self, step: Step, uses: set[int]) -> None:
         self.steps.append((step, uses))

@@ -8,13 +8,13 @@ are compared, the comparison is written down too, with how it came out: as a *ch
 
 The sheet is compiled into a function of the unknowns. For other values it comes to the same
 numbers that the planner would come to, or says that a check failed: then the planner might have
-decided otherwise, and has to be asked. Nobody has to prove which decisions depend on what.
+decided otherwise, and has to be asked. No proof is needed of which decisions depend on what.
 
 Whatever needs an actual integer (an index, ``range``, a text) gets the value, and that is a check as
 well: the plan then serves this value alone. A key of a dictionary is found only if it is equal to
 the one that was put there, which is a check; but that it is not found says nothing, for equal numbers need not have equal
 hashes. So tables may keep what may as well be made twice, such as the instruction for an expression. What must be found if
-it is there (what a loop has stored, the patch of a region) is looked for by comparing.
+it is there (what a loop has stored, the ghost region of a region) is looked for by comparing.
 """
 
 from __future__ import annotations

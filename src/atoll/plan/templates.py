@@ -13,7 +13,7 @@ and which integers among those that move stay or are equal.
 
 Where ranks compute together, each has templates of its own, for its own share. The places of slices move, too. They are given
 like the integers, and what the planner asks of them is calculated from them: the bounds of blocks, how many indices a
-rank has. Patches and messages of loops over blocks are boxes between such bounds (see
+rank has. Ghost regions and messages of loops over blocks are boxes between such bounds (see
 ``shares``), so who sends what to whom is checked and calculated like everything else; a rank whose share becomes
 empty, or that gets another neighbour, has another template then. Exchanges of loops over other shares are made anew from
 the places (see ``loose``). Since a template says exactly what the planner would

@@ -4,7 +4,7 @@ One file per kernel, named by a digest of everything that the machine code depen
 (:func:`key_of`). An object file is loaded into the process as code, and the loader trusts it: a
 truncated one crashes, a flipped bit computes something else. So
 
-* the folder must belong to this user and be writable by nobody else, or no cache is used;
+* the folder must belong to this user and be writable by no other user, or no cache is used;
 * so must a file, which has to be a regular one: no pipe is waited for, no link followed, no device read;
 * a file carries a checksum over its key and its contents, which is verified before the
   bytes are handed out; a file that fails is removed;
@@ -141,7 +141,7 @@ def path() -> str | None:
 @contextmanager
 def _folder(create: bool) -> Iterator[int]:
     """The folder, open and verified. All files are reached through this descriptor, so that
-    nobody can put another folder in its place after the check."""
+    no process can put another folder in its place after the check."""
     name = path()
     if name is None:
         raise _UnusableError("it is switched off, or there is no home folder")
@@ -170,7 +170,7 @@ def _checksum(key: str, data: bytes) -> bytes:
 
 
 def _read(folder: int, key: str) -> bytes | None:
-    # Not blocking: to open a pipe would wait for somebody to write to it.
+    # Not blocking: to open a pipe would wait for a writer.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(key, flags, dir_fd=folder)
     try:
@@ -213,7 +213,7 @@ def _occupied(size: int) -> int:
 
 def _files(folder: int) -> list[tuple[float, int, str]]:
     """(last use, size, name) of every file of a kernel; other processes may be removing some, and
-    what has another name is somebody's who chose this folder for more than kernels."""
+    what has another name belongs to a user who chose this folder for more than kernels."""
     found = []
     with os.scandir(folder) as entries:
         for entry in filter(lambda entry: _NAME.fullmatch(entry.name), entries):

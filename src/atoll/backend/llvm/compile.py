@@ -2,7 +2,7 @@
 
 LLVM's code generator takes three times as long to make its best code of a kernel as to make any (30 ms and 9), and the loops
 are hardly quicker for it: they are vectors already. So the engine's kernels begin as *drafts*. A kernel that has done
-as much work as makes up for compiling it again is *finished*, in place: whoever runs it asks for its address anew.
+as much work as makes up for compiling it again is *finished*, in place: its caller asks for its address anew.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Compiler:
                 kernel.draft = False
 
     def _put(self, kernel: Kernel, name: str, code: bytes) -> None:
-        """Take the code of a kernel into the process, for as long as somebody has the kernel."""
+        """Take the code of a kernel into the process, for as long as the kernel is referenced."""
         if self._newest is None or self._newest.taken >= _SHELF:
             self._newest = _Shelf(self.machine)
         kernel.take(self._newest.add(name, code), self._newest)

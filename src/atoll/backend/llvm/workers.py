@@ -151,7 +151,7 @@ class NativeTeam:
         self._pauses = _pauses_per_microsecond(compiled("pauses", None, integer))
 
     def _begin(self) -> None:
-        """Start with a block of our own and nobody but the caller."""
+        """Start with a new block and only the caller."""
         self._lock = threading.Lock()
         self._limit = worker_loops.MOST_PARTICIPANTS
         self._renew()
@@ -197,7 +197,7 @@ class NativeTeam:
         return flags
 
     def _grow(self, threads: int) -> None:
-        if not self._lock.acquire(False):  # somebody else is at it, or this thread in a finaliser
+        if not self._lock.acquire(False):  # another thread holds it, or this thread in a finaliser
             return
         try:
             while self._size < min(threads, self._limit):
@@ -220,7 +220,7 @@ class NativeTeam:
     def stop(self) -> None:
         with self._lock:
             threads, address = self._threads, self._address
-            # Whoever is inside a loop holds the old block and finishes on it.
+            # A thread inside a loop holds the old block and finishes on it.
             self._renew()
         for _ in range(1000):
             if self._retire(address):
