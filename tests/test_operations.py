@@ -11,8 +11,9 @@ import pytest
 import atoll as np
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
+from atoll.lazy.recording import call, read, update
 from atoll.ops import folds, table
-from atoll.ops.elementwise import call, loops_of, read, update
+from atoll.ops.elementwise import loops_of
 
 SRC = Path(table.__file__).parents[1]
 

@@ -7,7 +7,6 @@ import pytest
 import atoll as np
 from atoll import Block, Cyclic, Layout
 from atoll.errors import WorldError
-from atoll.ops.placement import place_of
 
 SHAPE = (12, 9)
 
@@ -34,8 +33,9 @@ def checked(result):
         node = stack.pop()
         if node.value is None and node.args:
             below = [arg for arg in node.args if hasattr(arg, "place")]
-            if any(arg.place is not None for arg in below):
-                assert node.place is place_of(node), node
+            placed = [arg for arg in below if arg.place is not None]
+            if placed:
+                assert node.place is node.op.place(node, placed[0]), node
             stack += below
     return result
 

@@ -32,8 +32,8 @@ STAGES = [
     "plan.templates.Family.bound",
     "plan.templates.Family.extended",
     "backend.llvm.compile.build",
-    "lazy.views.find_cut",
-    "lazy.views.live_at",
+    "lazy.pending.find_cut",
+    "lazy.pending.live_at",
 ]
 ON_RANKS = {"plan.build.readers_of", "plan.exchange.pieces_of", "plan.exchange.plan_exchange", "plan.build.plan_exchange"}  # fmt: skip
 

@@ -7,7 +7,8 @@ from atoll import policy
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
 from atoll.graph.pattern import Pattern, Patterns
-from atoll.ops.elementwise import call, loops_of, read, update
+from atoll.lazy.recording import call, read, update
+from atoll.ops.elementwise import loops_of
 
 FORM = dense((4, 6), np.dtype(float))
 DOUBLE = np.dtype(float)

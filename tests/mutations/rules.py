@@ -126,7 +126,7 @@ TRAPS = [
 RULES = [
     Mutation(
         "rule 1b: the next operation closes the window of a sum",
-        (("_placed", "ANY and not opened.still", "False"),),
+        (("entered", "log.window is not None", "False"),),
         ("tests/agreement/test_windows.py",),
     ),
     Mutation(

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from ..errors import CommunicationError, DivergenceError, ThreadError
 from . import remote_stacks
@@ -82,8 +82,6 @@ class StepLog:
         "window",
         "windows",
     )
-    close: ClassVar[Callable[[StepLog], None]]
-    """Compute what is in the window; see ``ops.windows``, which is above this room."""
 
     def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
         self._alone = alone
@@ -100,7 +98,7 @@ class StepLog:
         self.parted = ""
         """Where the ranks have diverged, once that is known: all later collective steps fail."""
         self.window: Any = None
-        """What every rank will have and has yet to compute; see ``ops.windows``."""
+        """The values that all ranks will have and have yet to compute; its method ``close`` computes them. Set by an upper layer."""
         self.cuts: dict[int, Any] = {}
         """The lines where pending work is computed once it has grown heavy, and how: the same on all ranks."""
         self.plans: dict[int, bool] = {}
@@ -121,7 +119,7 @@ class StepLog:
         if not self._alone:
             self._by_one_thread(what)
         if self.window is not None:
-            StepLog.close(self)
+            self.window.close()
         self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK
         self._steps.append((number, rolled, user_site(), what, more))
@@ -165,7 +163,7 @@ class StepLog:
     def settle(self) -> None:
         """Compute what only some ranks may have read. All ranks call it."""
         if self.window is not None and not self.parted:
-            StepLog.close(self)
+            self.window.close()
 
     @property
     def tag(self) -> int:
@@ -191,8 +189,6 @@ class _Opened(threading.local):
 
     def __init__(self) -> None:
         self.logs: dict[StepLog, None] = {}
-        self.still = False
-        """Whether what is made belongs to a plan, and no operation of the program."""
         self.look = ""
         """What is being asked for, where the log shall name it."""
 

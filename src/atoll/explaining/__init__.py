@@ -8,6 +8,7 @@ communicates: on ranks, each explains its own share.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from ..execute.program import Program
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.words import view_text
-from ..lazy.evaluate import look_up, make_program, stored_too
+from ..lazy.evaluate import look_up, make_program, shown_to, stored_too
 from ..lazy.views import Handle
-from ..ops.windows import dropped, looks, together
+from ..lazy.windows import dropped, together
 from .facts import Access as Access
 from .facts import Collective as Collective
 from .facts import Explanation as Explanation
@@ -89,20 +90,14 @@ def _explain_call(function: Callable[[], Any]) -> Explanation:
 
     def stop(wanted: list[Node]) -> None:
         nonlocal found
-        looks.shown = None
         geometry = wanted[0].geometry
         with turn.lock:
             found = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
         dropped(wanted)
         raise _Explained
 
-    looks.shown = stop
-    try:
+    with suppress(_Explained), shown_to(stop):
         function()
-    except _Explained:
-        pass
-    finally:
-        looks.shown = None
     return found
 
 

@@ -24,9 +24,10 @@ from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.float_errors import free
 from ..lazy.making import at_place, default_place, from_numpy, plain, present
+from ..lazy.recording import cast, read, update
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from ..ops.elementwise import cast, is_native, join_of, read, update
+from ..ops.elementwise import is_native, join_of
 from ..ops.table import FILL
 from .blocks import arrays_of, into, world_among
 from .public import array_of, collective, declare, is_large, names, native, publish

@@ -30,12 +30,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from types import CodeType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..context.caches import Memo
-from ..context.divergence import opened
 from .geometry import Geometry, strided
 from .op import SOURCE, Op
 
@@ -160,8 +159,6 @@ class Node:
     """A number that grows from node to node; what was there from the start has none."""
     weight: float
     """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
-    placed: ClassVar[Callable[[Node, Any], Any]]
-    """Closes or opens windows where a result's place asks for it, and gives the place; see ``ops.windows``, which is above this room."""
 
     def __init__(
         self,
@@ -283,10 +280,7 @@ def _lay(node: Node) -> None:
         node.op.check_worlds(node, weight)
     # What every rank has may have been looked at, and so be a source, on some of them only.
     node.weight = spread
-    place = node.op.place(node, first)
-    if place is None or opened.logs or place.lopsided:
-        place = Node.placed(node, place)
-    node.place = place
+    node.place = node.op.place(node, first)
 
 
 new: Any = object.__new__

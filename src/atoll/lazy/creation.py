@@ -17,7 +17,7 @@ from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..graph.op import SOURCE
 from ..layout import Layout
-from ..ops.elementwise import cast, is_native
+from ..ops.elementwise import is_native
 from ..ops.table import FILL, INDEX
 from . import shaping
 from .eager import converted_at_call, remember_conversion
@@ -34,6 +34,7 @@ from .making import (
     of_view,
     plain,
 )
+from .recording import cast
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]

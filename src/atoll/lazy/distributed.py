@@ -16,14 +16,11 @@ from ..graph.node import source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.placement import Place, placed_view
-from ..ops.windows import Evaluation
 from .making import chosen, must_travel
-from .rebalance import evened
 from .sections import block_of_view, record
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
-Evaluation.evened = staticmethod(evened)
 
 
 class Distributed(Handle):

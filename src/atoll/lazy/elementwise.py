@@ -19,17 +19,8 @@ from .. import policy
 from ..context.caches import Memo
 from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Form, Node, Site, mark_of, node_of, source
-from ..ops.elementwise import (
-    FAST_SCALARS,
-    Loop,
-    call,
-    cast,
-    is_native,
-    loops_of,
-    read,
-    result_geometry,
-)
+from ..graph.node import Form, Node, Site, mark_of, source
+from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.light import lines
 from ..ops.table import CALL, WHERE
 from .eager import at_call
@@ -37,7 +28,9 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
-from .views import Cell, Handle, cut, too_heavy
+from .pending import cut, too_heavy
+from .recording import call, cast, read, record, record_form
+from .views import Cell, Handle
 
 _BOOL = np.dtype(np.bool_)
 
@@ -118,7 +111,7 @@ def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:
     return dtype.type(value)
 
 
-def record(
+def recorded(
     ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None
 ) -> list[Node]:
     """The nodes of each output of ``ufunc``."""
@@ -170,7 +163,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         loops = native_loops(ufunc, operands)
         if loops is None or (ufunc is np.power and not _power_is_safe(operands, loops[0])):
             return NotImplemented
-        nodes = record(ufunc, operands, loops, user_site())
+        nodes = recorded(ufunc, operands, loops, user_site())
     except (TypeError, OverflowError):
         return NotImplemented  # NumPy raises it, or knows better
     if len(nodes) == 1:
@@ -278,7 +271,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
         old = cell.node if region.is_base else read(cell.node, region)
         new = cast(node, region.dtype) if type(node) is Node else node
         geometry = result_geometry((mask.geometry, old.geometry), region.dtype)
-        node = Node(WHERE, (mask, new, old), geometry, (), "where", user_site())
+        node = record(WHERE, (mask, new, old), geometry, (), "where", user_site())
         mask = None
     if (
         type(node) is Node
@@ -461,7 +454,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
 
 
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
-    node = node_of(found[0], args, site_from(sys._getframe(2)))
+    node = record_form(found[0], args, site_from(sys._getframe(2)))
     if now or node.weight > policy.limits.light:
         del args
         if now and node.weight < 0:

@@ -14,7 +14,8 @@ without a walk (see ``graph.pattern``): all that is left to ask is what is alive
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +28,7 @@ from ..config import Settings, config
 from ..context import statistics, warn
 from ..context.caches import Recent
 from ..context.call_sites import site_number, site_text
-from ..context.divergence import opened
+from ..context.divergence import StepLog, opened
 from ..context.threads import catch_up, turn
 from ..errors import DeferredValueError, OutOfMemoryError
 from ..execute.parts import State
@@ -36,11 +37,12 @@ from ..execute.replicated import compare_replicated
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern, Patterns
-from ..ops import light, windows
+from ..ops import light
 from ..ops.fingerprint import computed, of_trace, outlined
-from ..ops.placement import is_dense_share, placed_view
+from ..ops.placement import placed_view
 from ..ops.table import check
 from . import float_errors, unplanned
+from .walk import Walk
 
 if TYPE_CHECKING:
     from ..plan.build import LaunchMaker
@@ -79,84 +81,6 @@ class _Programs(threading.local):
 _programs = _Programs()
 
 
-class _Walk:
-    """A trace in order: its key, its leaves, scalars and pending nodes, and how often each is used."""
-
-    __slots__ = ("key", "leaf_uses", "leaves", "node_uses", "order", "scalars", "wanted")
-
-    def __init__(self, roots: Sequence[Node]) -> None:
-        self.key: list[Any] = []
-        self.leaves: list[Node] = []
-        self.scalars: list[Any] = []
-        self.order: list[Node] = []
-        self.leaf_uses: list[int] = []
-        self.node_uses: list[int] = []
-        key, leaves, order = self.key, self.leaves, self.order
-        leaf_uses, node_uses = self.leaf_uses, self.node_uses
-        append = key.append
-        number: dict[Node, int] = {}  # of a leaf: less than nothing
-        seen = number.get
-        stack: list[tuple[Node, Iterator[Any]]] = []
-        for root in roots:
-            if root in number:
-                continue
-            node = root
-            rest = iter(node.args)
-            while True:
-                for arg in rest:
-                    if type(arg) is Node:
-                        known = seen(arg)
-                        if known is None:
-                            if arg.value is None:
-                                stack.append((node, rest))
-                                node = arg
-                                rest = iter(arg.args)
-                                break
-                            leaves.append(arg)
-                            leaf_uses.append(1)
-                            number[arg] = -len(leaves)
-                            home = arg.place
-                            append(arg.geometry.form if home is None else _lying(arg))
-                        elif known < 0:
-                            leaf_uses[-1 - known] += 1
-                        else:
-                            node_uses[known] += 1
-                else:
-                    code = node.code
-                    append(node.identify() if code is None else code)
-                    for arg in node.args:
-                        if type(arg) is Node:
-                            append(number[arg])
-                        else:
-                            append(None)  # a - 1 is not 1 - a
-                            self.scalars.append(arg)
-                    number[node] = len(order)
-                    order.append(node)
-                    if not stack:
-                        node_uses.append(0)
-                        break
-                    node_uses.append(1)
-                    node, rest = stack.pop()
-        self.wanted = [number[root] for root in roots] if len(roots) > 1 else None
-
-    def add_numbers(self) -> None:
-        """Tell one geometry from another, too."""
-        key, order = self.key, self.order
-        key += [leaf.geometry.number for leaf in self.leaves]
-        key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
-        key += [node.geometry.number for node in order]
-        key += [part.number for node in order for part in node.params if type(part) is Geometry]
-
-
-def _lying(leaf: Node) -> tuple[Any, ...]:
-    """How a leaf lies on ranks, but for the bounds of its blocks if each fills its memory."""
-    home = leaf.place
-    array = leaf.value.array  # type: ignore[union-attr]
-    if is_dense_share(leaf):
-        return leaf.geometry.form, home.form
-    return leaf.geometry.form, home.number, array.strides
-
-
 _OURS = max(map(getrefcount, [object()]))
 """The references that a list and the counting itself have to a node."""
 
@@ -184,7 +108,7 @@ class Found(NamedTuple):
 
 def look_up(pending: Sequence[Node]) -> Found:
     """Walk the trace behind pending nodes, and look for its program."""
-    walk = _Walk(pending)
+    walk = Walk(pending)
     key, leaves, order = walk.key, walk.leaves, walk.order
     alive_leaves = _alive(leaves, walk.leaf_uses)
     alive_nodes = _alive(order, walk.node_uses)
@@ -227,6 +151,48 @@ def deferred_error(node: Node) -> DeferredValueError:
     )
 
 
+class _Looks(threading.local):
+    """The looks of one thread."""
+
+    shown: Callable[[list[Node]], None] | None = None
+    """What is told of values that would be computed now; it ends the call by an error."""
+
+
+_looks = _Looks()
+
+
+@contextmanager
+def shown_to(told: Callable[[list[Node]], None]) -> Iterator[None]:
+    """Tell ``told`` of the first values that would be evaluated inside; it ends the call by an error."""
+    _looks.shown = told
+    try:
+        yield
+    finally:
+        _looks.shown = None
+
+
+def _asked(roots: Sequence[Node]) -> list[StepLog]:
+    """The windows that these values depend on."""
+    held = {id(node): log for log in opened.logs for node in log.window.nodes}
+    found: dict[StepLog, None] = {}
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        log = held.get(id(node))
+        if node.place is not None:
+            log = node.place.world.communicator.log
+        if log is not None:
+            if log.window is not None:
+                found[log] = None
+            continue
+        for arg in node.args:
+            if type(arg) is Node and arg.value is None and id(arg) not in seen:
+                seen.add(id(arg))
+                stack.append(arg)
+    return [log for log in opened.logs if log in found]
+
+
 def evaluate(roots: Sequence[Node]) -> None:
     """Give each root its value, and each assigned array that was met on the way."""
     pending = []
@@ -235,22 +201,24 @@ def evaluate(roots: Sequence[Node]) -> None:
             if node.weight < 0:
                 raise deferred_error(node)
             pending.append(node)
-    if windows.looks.shown is not None and pending:
-        windows.looks.shown(pending)
+    if _looks.shown is not None and pending:
+        shown, _looks.shown = _looks.shown, None
+        shown(pending)
     if not pending and not opened.logs:
         return
     with turn.lock:
         if opened.logs:
-            pending = windows.closing(pending)
-        else:  # another thread may have computed some of them meanwhile
-            pending = [node for node in pending if node.value is None]
+            for log in _asked(pending):
+                log.window.close()
+        # windows, or another thread, may have computed some of them
+        pending = [node for node in pending if node.value is None]
         if pending:
             recorded = float_errors.differing()
             if recorded is None:
-                _compute(pending)
+                compute(pending)
             else:
                 with float_errors.under(recorded):
-                    _compute(pending)
+                    compute(pending)
     catch_up()
 
 
@@ -325,7 +293,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     ]
 
 
-def _compute(pending: list[Node]) -> None:
+def compute(pending: list[Node]) -> None:
     """Give nodes their values by one program, or operation by operation where there is none."""
     try:
         run = _prepared(pending)
@@ -484,7 +452,6 @@ def _recording(frame: FrameType) -> Site | None:
 
 
 warn.site_of.append(_recording)
-windows.Evaluation.compute = staticmethod(_compute)
 
 
 def _new_program(found: Found, roots: list[Node]) -> Program:
@@ -599,11 +566,7 @@ def make_program(
         program.sites = sites
         return program
     outline = outlined(order, roots) if describe else None
-    opened.still = True
-    try:
-        program = planner.plan(settings.fusion, describe)
-    finally:
-        opened.still = False
+    program = planner.plan(settings.fusion, describe)
     program.communicator = planner.world.communicator
     if outline is not None:
         program.fingerprint, program.exact = outline.of(order), outline.scalars
@@ -620,7 +583,7 @@ def _kernels_can(node: Node) -> bool:
 
 def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     """The program of a trace whose leaves have values of such a form, for whatever values they will have."""
-    walk = _Walk(roots)
+    walk = Walk(roots)
     walk.add_numbers()
     leaves = walk.leaves
     settings = config.settings()

@@ -16,7 +16,7 @@ from .. import policy
 from ..context.call_sites import site_from, user_site
 from ..context.threads import turn
 from ..graph.geometry import Geometry
-from ..graph.node import Node, node_of, view_of
+from ..graph.node import Node, view_of
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.light import lines
 from . import pieces
@@ -24,7 +24,9 @@ from .eager import at_call_in_place
 from .elementwise import apply, assign, binary, known_of, operand_of
 from .float_errors import free
 from .making import is_at_hand, of_node, plain, present
-from .views import Handle, cut, too_heavy
+from .pending import cut, too_heavy
+from .recording import record_form
+from .views import Handle
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -104,7 +106,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     site = site_from(sys._getframe(2))
     if found.form[5] in lines and at_call_in_place(ufunc, found, target, other, site):
         return True
-    node = node_of(found.form, (cell.node, value), site)
+    node = record_form(found.form, (cell.node, value), site)
     del value
     if node.weight > policy.limits.light and too_heavy(node):
         cut((node,))

@@ -18,12 +18,13 @@ from ..context.threads import turn
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..ops import folds
-from ..ops.elementwise import cast, is_native
+from ..ops.elementwise import is_native
 from ..ops.folds import FOLDS
 from ..ops.table import COMPRESS
 from .elementwise import assign, operand_of
 from .evaluate import evaluate
 from .making import is_small, of_view
+from .recording import cast, record
 from .spread import place_of
 from .views import Cell, Handle
 
@@ -69,7 +70,7 @@ def compressed(handle: Handle, key: Any) -> Any:
         return None
     if home is not None and (count < 2 or is_small((count,))):
         return None  # every rank gets all of them
-    node = Node(
+    node = record(
         COMPRESS,
         (handle._node(), key._cell.node),
         dense((count,), handle._geometry.dtype),
@@ -142,7 +143,7 @@ def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | Non
             args.append(inner)
         else:
             shape = next(a.geometry.shape for a in args if type(a) is Node)
-            found = Node(
+            found = record(
                 node.op,
                 tuple(args),
                 dense(shape, node.geometry.dtype),

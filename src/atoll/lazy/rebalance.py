@@ -11,21 +11,23 @@ program that has laid an array out lopsided itself; nor once somebody has the me
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..collective import Section, redistributed
 from ..comm.in_step import agree
 from ..config import config
-from ..graph.node import Node, Value, source
+from ..graph.node import Node, Value, node_of, source
 from ..layout import Layout
-from ..ops.elementwise import read
+from ..ops.elementwise import through
 from ..ops.placement import Place, crosses
-from .views import cells_of
+from .pending import cells_of
 
 
-def evened(node: Node) -> bool:
-    """Lay the operands of a node that is being made out evenly, if all of them are lopsided results in memory;
-    whether that was done. Collective."""
+def evened(node: Node) -> tuple[Any, ...]:
+    """The operands of a node that is being recorded: laid out evenly, if all of them are lopsided results in memory.
+    Collective."""
     if not node.op.elementwise:
-        return False
+        return node.args
     results: dict[int, Node] = {}
     for arg in node.args:
         if type(arg) is Node and arg.place is not None:
@@ -33,29 +35,28 @@ def evened(node: Node) -> bool:
             if arg.op.is_view and arg.value is None and not crosses(arg.params[0]):
                 result = arg.args[0]
             if result.value is None or not result.place.lopsided:
-                return False
+                return node.args
             if result.geometry.size < max(config.small, 1) or not result.geometry.dense:
-                return False
+                return node.args
             results[id(result)] = result
     (world,) = {result.place.world for result in results.values()}
     log = world.communicator.log
     if log.as_laid_out or not log.windows:
-        return False
+        return node.args
     values: list[Value] = [result.value for result in results.values() if result.value is not None]
     pinned = any(value.pinned for value in values)  # which one rank may know alone
     if any(agree(world.communicator, pinned, "laying out results evenly")):
         log.as_laid_out = True
-        return False
+        return node.args
     moved = {number: _moved(result) for number, result in results.items()}
     args = []
     for arg in node.args:
         if type(arg) is Node and id(arg) in moved:
             arg = moved[id(arg)]
         elif type(arg) is Node and arg.place is not None:
-            arg = read(moved[id(arg.args[0])], arg.params[0])
+            arg = node_of(through(arg.params[0]).read, (moved[id(arg.args[0])],), None)
         args.append(arg)
-    node.args = tuple(args)
-    return True
+    return tuple(args)
 
 
 def _moved(result: Node) -> Node:

@@ -22,7 +22,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, mark_of, node_of
 from ..layout import Layout
 from ..ops import folds
-from ..ops.elementwise import cast, is_native, read
+from ..ops.elementwise import is_native
 from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
@@ -33,8 +33,10 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
 from .making import from_numpy, of_node, of_small, plain, present
+from .recording import cast, read, record
 from .spread import chosen_by, place_of, world_of
 from .views import Handle
+from .windows import entered
 
 NOTHING: Any = np._NoValue
 """NumPy's own mark of an argument that was not given."""
@@ -105,7 +107,7 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
             return None
     chosen_by(where, handle)
     node = handle._node()
-    return Node(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
+    return record(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
 
 
 def _truths(handle: Any) -> Any:
@@ -160,7 +162,7 @@ def reduce(
         home = cell.node.place
         if found is not None and (home is None or (home.held_once and geometry.is_base)):
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-            node = node_of(found, args, user_site())
+            node = entered(node_of(found, args, user_site()))
             del args
             if cell.pins:
                 evaluate((node,))
@@ -214,6 +216,7 @@ def reduce(
         found = node.op, form, node.params, node.name, code, mark
         _folds[ufunc, geometry.number, axis] = found
     del operand
+    node = entered(node)
     if handle._cell.pins:
         evaluate((node,))
     result = _in_dtype(of_node(node), result_dtype)
@@ -357,7 +360,7 @@ def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         truths = _truths(handle)
         if truths is not None:
             return getattr(truths, name)()
-    node = folds.position(name, handle._node(), axes, keepdims, user_site())
+    node = entered(folds.position(name, handle._node(), axes, keepdims, user_site()))
     if handle._cell.pins:
         evaluate((node,))
     return finished(handle, of_node(node), out)

@@ -33,8 +33,10 @@ from ..ops.elementwise import is_native
 from ..ops.placement import Place, is_permutation, placed_view
 from .evaluate import evaluate
 from .making import from_numpy, is_small, of_node, of_view
+from .pending import cut, too_heavy
 from .spread import place_of
-from .views import Cell, Handle, cut, too_heavy
+from .views import Cell, Handle
+from .windows import entered
 
 Array = np.ndarray[Any, Any]
 
@@ -74,7 +76,7 @@ def record(
     form = _form(name, seen, params, order, config.small)
     if form is None:
         return NotImplemented
-    node = node_of(form, nodes, user_site())
+    node = entered(node_of(form, nodes, user_site()))
     if node.place is not None:
         statistics.add("distributed")
     if any(pinned):

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..context.call_sites import user_site
-from ..graph.node import Node
-from ..ops.elementwise import cast, is_native, result_geometry
+from ..ops.elementwise import is_native, result_geometry
 from ..ops.table import WHERE
 from . import creation, reductions, shaping
 from .calling import call, into
@@ -18,6 +17,7 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
 from .making import from_numpy
+from .recording import cast, record
 from .spread import chosen_by, place_of
 from .views import Handle
 
@@ -59,7 +59,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if not is_native(dtype):
         return NotImplemented
     chosen_by(condition, x, y)
-    node = Node(WHERE, tuple(args), geometry, (), "where", user_site())
+    node = record(WHERE, tuple(args), geometry, (), "where", user_site())
     if any(operand.now for operand in operands):
         del args
         if node.weight < 0:

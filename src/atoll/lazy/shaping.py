@@ -21,6 +21,7 @@ from ..ops.table import CAST, FILL, READ
 from .evaluate import evaluate
 from .making import from_numpy, of_small, of_view, present
 from .making import in_class as in_class
+from .recording import record
 from .views import Cell, Handle, boxed
 
 Array = np.ndarray[Any, Any]
@@ -84,7 +85,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
         return like(handle, of_view(type(cell)(cell.node), geometry))
     target = _dense_for(geometry, order)
     if cell.pins:
-        node = Node(CAST, (handle._node(),), target, site=user_site())
+        node = record(CAST, (handle._node(),), target, site=user_site())
         evaluate((node,))
         return like(handle, of_view(Cell(node), target))
     if geometry.is_base and target is geometry:
@@ -92,7 +93,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
         made = of_view(type(cell)(handle._node()), target)
     else:
-        node = Node(READ, (cell.node,), target, (geometry,), site=user_site())
+        node = record(READ, (cell.node,), target, (geometry,), site=user_site())
         made = of_view(type(cell)(node), target)
     return like(handle, made)
 
@@ -135,7 +136,7 @@ def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
     if geometry.is_base and value is not None and node.place is not None:
         made = source(value.array, target, place=node.place)
     else:
-        made = Node(READ, (node,), target, (geometry,), site=user_site())
+        made = record(READ, (node,), target, (geometry,), site=user_site())
     return like(result, of_view(type(cell)(made), target))
 
 

@@ -12,7 +12,8 @@ from ..comm.in_step import agree
 from ..comm.world import World, current_world
 from . import float_errors
 from .evaluate import evaluate, fingerprint_of
-from .views import Cell, is_alone, pending_cells, world_of
+from .pending import is_alone, pending_cells, world_of
+from .views import Cell
 
 
 def sync() -> None:

@@ -12,257 +12,24 @@ assignments land in it at the call, and operations read it as of the call.
 from __future__ import annotations
 
 import sys
-import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import policy
-from ..comm.in_step import is_same
-from ..comm.world import World, current_world
-from ..context import statistics
+from ..comm.world import current_world
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
-from ..graph.cut import CutPoint, find_cut, live_at
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..graph.op import SOURCE
-from ..ops import windows
-from ..ops.elementwise import read, update
-from ..ops.fingerprint import of_text
 from ..plan.exchange import gather
-from .evaluate import evaluate, fingerprint_of
-
-reference = weakref.ref
-_MASK = (1 << 64) - 1
-
-
-class Cut(NamedTuple):
-    """What is done at a line where something is heavier than a limit."""
-
-    line: int | None
-    """What was live at this line is evaluated; where there is none, what is heavy and all that is pending with it."""
-    limit: float
-
-
-class _Cuts(threading.local):
-    """The lines at which this thread cuts what it computes by itself; see :attr:`.StepLog.cuts`."""
-
-    def __init__(self) -> None:
-        self.places: dict[int, Cut] = {}
-
-
-_cuts = _Cuts()
-
-
-def _cuts_of(node: Node) -> dict[int, Cut]:
-    """The lines at which those who compute a node have cut before, the same on all of them."""
-    home = node.place
-    if home is None or home.world.size == 1:
-        return _cuts.places
-    places: dict[int, Cut] = home.world.communicator.log.cuts
-    return places
-
-
-def too_heavy(node: Node) -> bool:
-    """Whether a node above ``policy.limits.light`` operations shall be evaluated at once, or what it is made of.
-
-    A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
-    each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
-    are cut again, a good deal earlier. The best of them is the loop's cut (``graph.cut``): where there is one,
-    what was live there is computed in later turns, and nothing that has been begun since. If a turn grows too heavy
-    before it comes to that, it will be cut there when it is lighter.
-
-    Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
-    so are the lines where these ranks have cut before. What every rank has may weigh less on one that has looked at it.
-    """
-    places = _cuts_of(node)
-    if places:
-        known = places.get(site_number(node.site))
-        if known is not None and node.weight > known.limit:
-            return True
-    if node.weight <= policy.limits.pending:
-        return False
-    with turn.lock:
-        _weigh_again(node)
-    return node.weight > policy.limits.pending
-
-
-def _cut_here_again(node: Node, point: CutPoint | None) -> None:
-    """Remember where a loop was cut, or where that is better done the next time."""
-    places = _cuts_of(node)
-    line, found = site_number(node.site), Cut(None, policy.limits.near)
-    after = None if point is None else site_number(point.after)
-    known = None if after is None else places.get(after)
-    if (
-        point is not None
-        and after is not None
-        and (known is None or known.limit > policy.limits.light)
-    ):
-        line = after
-        limit = policy.limits.near if known is None else policy.limits.light
-        found = Cut(site_number(point.line), limit)
-    elif node.site is None:
-        return
-    if len(places) >= policy.limits.plans and line not in places:
-        del places[next(iter(places))]  # the one that was added first; the same on all ranks
-    places[line] = found
-
-
-def _weigh_again(node: Node) -> None:
-    """Set the weights of what is pending behind a node, after some of it was computed.
-
-    Else the value of each turn of a loop would weigh as much as all turns before it. What is made of values on
-    ranks counts those and nothing else, as where it is recorded: all ranks have computed the same of them.
-    """
-    seen: set[int] = set()
-    stack = [node]
-    while stack:
-        one = stack[-1]
-        operands = [arg for arg in one.args if type(arg) is Node]
-        counted = [arg for arg in operands if arg.place is not None] or operands
-        more = [arg for arg in counted if arg.value is None and id(arg) not in seen]
-        if more and id(one) not in seen:
-            seen.add(id(one))
-            stack += more
-            continue
-        seen.add(id(one))
-        stack.pop()
-        if one.args:
-            one.weight = 1 + sum([arg.weight for arg in counted])
-
-
-def cut(nodes: Sequence[Node]) -> None:
-    """Evaluate what has grown too heavy, and all that is pending with it; or what was live at the cut.
-
-    What is recorded afterwards begins from values then, whatever was pending before.
-    """
-    with turn.lock:
-        _cut(nodes)
-
-
-def _cut(nodes: Sequence[Node]) -> None:
-    first = nodes[0]
-    known = _cuts_of(first).get(site_number(first.site))
-    if known is not None and known.line is not None:
-        _weigh_again(first)
-        if first.weight > known.limit:
-            line = known.line
-            evaluate(statistics.attempted(lambda: live_at(first, line)) or ())
-            _weigh_again(first)
-        if first.weight <= policy.limits.near:
-            return
-    home = first.place
-    heavy = first.weight > policy.limits.pending
-    if home is None or home.world.size == 1:
-        others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
-        together = [*nodes, *[cell.node for cell in others]]
-        if heavy:
-            _cut_here_again(first, statistics.attempted(lambda: find_cut(together)))
-        evaluate(together)
-        for cell in others:
-            cell.sites = None
-    else:
-        together = with_others(home.world, nodes)
-        if heavy:
-            found = statistics.attempted(lambda: find_cut(together))
-            number = 0 if found is None else of_text(str(found))
-            # garbage that looks alike may have been made at other lines
-            alike = is_same(home.world.communicator, number, "a cut")
-            _cut_here_again(first, found if alike else None)
-        evaluate(together)
-
-
-def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
-    """What has grown too heavy on ranks, and with it all that is pending there, if they agree on that. Collective.
-
-    They may not, for some may have garbage that they have yet to collect; then it is those nodes alone. What every
-    rank has may have been looked at on some of them, and does not count. Numbers and data are in no fingerprint, so values
-    that look alike must be as old on all ranks, or garbage might be taken for what all have.
-    """
-    others = [
-        cell for cell in pending_cells() if cell.node.place and cell.node.place.world == world
-    ]
-    together = list(dict.fromkeys([*nodes, *[cell.node for cell in others]]))
-
-    def fingerprint() -> int:
-        number = fingerprint_of(together)
-        if len({fingerprint_of([node]) for node in together}) < len(together):
-            number = hash((number, *[node.born for node in together])) & _MASK
-        return number
-
-    number = statistics.attempted(fingerprint)
-    if number is None:
-        number = world.rank  # no two ranks agree
-    if not is_same(world.communicator, number, "a cut"):
-        return list(nodes)
-    for cell in others:
-        cell.sites = None
-    return together
-
-
-windows.Evaluation.with_others = staticmethod(with_others)
-
-
-def pending_cells() -> list[Cell]:
-    """The cells of this thread whose values are pending, and not to be awaited."""
-    cells = [known() for known in _cells.known]
-    return [
-        cell
-        for cell in cells
-        if cell is not None and cell.node.value is None and cell.node.weight >= 0
-    ]
-
-
-def cells_of(node: Node) -> list[Cell]:
-    """The cells of this thread that have this value now."""
-    cells = [known() for known in _cells.known]
-    return [cell for cell in cells if cell is not None and cell.node is node]
-
-
-def is_alone(cell: Cell) -> bool:
-    """Whether this process can compute a cell without others."""
-    world = world_of(cell.node)
-    return world is None or world.size == 1
-
-
-def world_of(node: Node) -> World | None:
-    """The ranks that compute a pending value together; ``None`` where each does for itself."""
-    stack, seen = [node], {id(node)}
-    while stack:
-        one = stack.pop()
-        if one.place is not None:
-            world: World = one.place.world
-            return world
-        for arg in one.args:
-            if type(arg) is Node and id(arg) not in seen:
-                seen.add(id(arg))
-                stack.append(arg)
-    return None
-
-
-class _Cells(threading.local):
-    """The cells that this thread has made, in order; the dead ones are dropped now and then.
-
-    A simulated rank is a thread, and must not compute for the others.
-    """
-
-    def __init__(self) -> None:
-        self.known: list[weakref.ref[Cell]] = []
-        self.living = 0
-        """How many there were when they were last counted."""
-
-    def forget_the_dead(self) -> None:
-        """Keep the living, if there may be as many dead."""
-        if len(self.known) >= 2 * self.living:
-            self.known = [known for known in self.known if known() is not None]
-            self.living = len(self.known)
-
-
-_cells = _Cells()
+from .evaluate import evaluate
+from .pending import cut, remember, too_heavy, weigh_again
+from .recording import read, update
 
 
 class Cell:
@@ -442,7 +209,7 @@ class Cell:
                     self.settle()
                     self.sites = {place}
                     if type(value) is Node and value.weight > policy.limits.near:
-                        _weigh_again(value)
+                        weigh_again(value)
                 else:
                     sites.add(place)
             if (
@@ -503,10 +270,7 @@ def boxed(cell: Cell, node: Node) -> Cell:
     cell.sites = None
     cell.writeable = True
     cell._first = None
-    known = _cells.known
-    known.append(reference(cell))
-    if not len(known) & 63:
-        _cells.forget_the_dead()
+    remember(cell)
     return cell
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..context.caches import Memo
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
-from ..graph.node import Form, Node, Site, coded, mark_of, node_of
-from .table import CALL, CAST, FILL, READ, UPDATE
+from ..graph.node import Form, Node, coded, mark_of
+from .table import READ, UPDATE
 
 _numbers = itertools.count()
 
@@ -104,28 +104,6 @@ def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geo
     return found
 
 
-def call(
-    loop: Loop, operands: Sequence[Any], geometries: Sequence[Geometry], site: Site | None
-) -> Node:
-    """A ufunc applied to operands; ``geometries`` are those of the arrays as the user sees them."""
-    geometry = result_geometry(geometries, loop.output)
-    return Node(CALL, tuple(operands), geometry, (loop,), loop.name, site)
-
-
-def cast(operand: Node, dtype: np.dtype[Any], site: Site | None = None) -> Node:
-    """The operand in another dtype, by NumPy's unsafe casting."""
-    if operand.geometry.dtype == dtype:
-        return operand
-    return Node(CAST, (operand,), result_geometry((operand.geometry,), dtype), site=site)
-
-
-def fill(
-    shape: tuple[int, ...], dtype: np.dtype[Any], scalar: Any, site: Site | None = None
-) -> Node:
-    """One number everywhere."""
-    return Node(FILL, (dtype.type(scalar),), dense(shape, dtype), site=site)
-
-
 def join_of(parts: int) -> str:
     """The name of a fill over which so many parts are assigned, one after the other, that the program never sees."""
     return f"join {parts}"
@@ -154,27 +132,8 @@ class Through:
         self.update_number: Form = UPDATE, base, params, "", code, mark
 
 
-def _through(view: Geometry) -> Through:
-    found = view.through = Through(view)
+def through(view: Geometry) -> Through:
+    """What the nodes of a view have in common, made when it is first asked for."""
+    found: Through = view.through or Through(view)
+    view.through = found
     return found
-
-
-def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
-    """The value that a view has of its base's value, as an array of its own."""
-    if view.base is view:
-        return operand
-    known: Through = view.through or _through(view)
-    return node_of(known.read, (operand,), site)
-
-
-def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
-    """The base after ``value`` was written through the view ``region``."""
-    base = old.geometry
-    if mask is not None:
-        return Node(UPDATE, (old, value, mask), base, (region,), "", site)
-    known: Through = region.through or _through(region)
-    form = known.update if type(value) is Node else known.update_number
-    if base is not region.base:
-        op, _, params, name, code, _ = form
-        form = op, base, params, name, code, None
-    return node_of(form, (old, value), site)

@@ -284,13 +284,6 @@ def crosses(view: Geometry) -> bool:
 _crossing: Memo[int, bool] = Memo("geometries")
 
 
-def place_of(node: Node) -> Place | None:
-    """The place of a node of which some operands lie on ranks."""
-    placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
-    place: Place | None = node.op.place(node, placed[0])
-    return place
-
-
 def place_of_read(home: Place, view: Geometry) -> Place | None:
     """Where a view that is read lies, without padding; from now on its base's place knows it."""
     found = placed_view(home, view)
