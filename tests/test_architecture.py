@@ -232,3 +232,36 @@ def test_import_is_light() -> None:
         timeout=50,
     )
     assert {name.split(".")[0] for name in done.stdout.split()} & heavy == set()
+
+
+def foreign_assignments(source: str, path: str) -> list[str]:
+    """Assignments at module level to attributes of what is imported from another package."""
+    tree, room = ast.parse(source), path.split("/")[0].removesuffix(".py")
+    foreign = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+        if node.level > path.count("/") and (node.module or "").split(".")[0] != room
+    }
+    return [
+        f"{path}:{node.lineno} {ast.unparse(target)}"
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and ast.unparse(target.value).split(".")[0] in foreign
+    ]
+
+
+def test_no_module_assigns_attributes_of_another_package() -> None:
+    found = [
+        line
+        for path in files()
+        for line in foreign_assignments(path.read_text(), path.relative_to(PACKAGE).as_posix())
+    ]
+    assert len(found) == 1
+    assert found[0].startswith("array.py:")
+    assert found[0].endswith(" Handle.array_type")
+    broken = "from ..graph.node import Node\nNode.placed = print"
+    assert foreign_assignments(broken, "ops/a.py")
+    assert not foreign_assignments(broken.replace("..graph.node", ".node"), "ops/a.py")
