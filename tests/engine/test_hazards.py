@@ -105,35 +105,6 @@ def test_a_moved_plan_is_what_would_be_planned():
     assert len(moved) > 10
 
 
-def test_a_choice_that_fails_reaches_nobody(monkeypatch):
-    """Where to cut a loop, and whether a plan can move, is chosen to save work."""
-    from atoll.lazy import views
-    from atoll.plan.templates import Family
-
-    def fails(*_):
-        raise IndexError("a mistake in choosing")
-
-    def program(n):
-        p = np.ones((20, 20))
-        for _ in range(400):
-            p = p * 0.5 + 1.0
-        q = np.zeros(n)
-        for k in range(8):
-            q[k:] += 1
-            float(q.sum())
-        return float(p.sum()), float(q.sum()) - 8 * n
-
-    monkeypatch.setattr(views, "find_cut", fails)
-    monkeypatch.setattr(Family, "bound", fails)
-    monkeypatch.setattr(Family, "extended", fails)
-    before = np.stats().planning_failures
-    with np.config(small=0):
-        assert program(50) == (800.0, -28.0)
-        assert np.stats().planning_failures > before
-        with np.config(debug=True), pytest.raises(IndexError, match="a mistake in choosing"):
-            program(60)
-
-
 def reversed_mask(m, a, k):
     a[a[::-1] > 3] = 0
 

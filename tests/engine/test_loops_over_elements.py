@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import atoll
+from atoll import policy
 from atoll.comm.simulated import run
 from atoll.errors import CommunicationError
 
@@ -205,7 +206,10 @@ def test_what_comes_along_is_bounded():
         total = sum(float(row.sum()) for row in a)
         tiles = a._cell.node.value.tiles
         assert total == 3000 * 400
-        assert sum(array.size for _, array in tiles.held) <= 4 * (1 << 17)
+        assert (
+            sum(array.size for _, array in tiles.held)
+            <= policy.limits.tiles * policy.limits.brought
+        )
         assert atoll.stats().gathered == 0
 
 

@@ -16,6 +16,7 @@ from ..graph.node import source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.placement import Place, placed_view
+from .creation import asarray
 from .making import chosen, must_travel
 from .sections import block_of_view, record
 from .views import Cell, Handle
@@ -125,6 +126,8 @@ class Distributed(Handle):
         if self._place() is not None:
             chosen(layout, world)
             moved = record("redistribute", (self,), layout)
+            if not isinstance(moved, Handle):  # without axes: a NumPy scalar, computed already
+                return asarray(moved)
             moved._cell.settle()
             return moved
         block = np.array(self._array()[region_key(layout.region(world.rank))])

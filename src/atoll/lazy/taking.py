@@ -1,7 +1,7 @@
 """Functions that select elements: ``nonzero``, ``take``, ``put``, and those along an axis.
 
 They turn to index arrays in a line, or to the indices of this rank's own region, and then do what
-:mod:`.picking` does.
+:mod:`.fancy_indexing` does.
 """
 
 from __future__ import annotations
