@@ -30,8 +30,6 @@ class Op:
     """The operand is read through a view, which is the first parameter."""
     is_update = False
     """The second operand is written into the first through a view, which is the first parameter."""
-    has_view = False
-    """The first parameter is a view of the first operand."""
     folds = False
     """Elements are folded over axes, which are the first parameter."""
     finds_position = False

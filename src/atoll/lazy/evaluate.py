@@ -499,9 +499,8 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
 
 
 def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
-    """All geometries of a trace: of leaves, of nodes, of the views they read or write through, and
-    of the bases of these."""
-    views = [node.params[0] for node in order if node.op.has_view]
+    """All geometries of a trace: of leaves, of nodes, of the views among the nodes' parameters, and of the bases of these."""
+    views = [part for node in order for part in node.params if type(part) is Geometry]
     found = [leaf.geometry for leaf in leaves]
     found += [node.geometry for node in order]
     found += views

@@ -227,7 +227,7 @@ class _Index(Entry):
 
 class _Read(Entry):
     __slots__ = ()
-    is_view = has_view = True
+    is_view = True
 
     def check(self, node: Node) -> bool:
         (base,), view = node.args, node.params[0]
@@ -255,7 +255,7 @@ class _Read(Entry):
 
 class _Update(Entry):
     __slots__ = ()
-    is_update = has_view = True
+    is_update = True
     colour = "#f7dcdc"
 
     def check(self, node: Node) -> bool:

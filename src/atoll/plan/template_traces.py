@@ -46,6 +46,10 @@ Twins = tuple[list[Node], list[Node], list[Node], dict[int, Any]]
 """Leaves, nodes and roots of a trace, and where the regions of its assignments lie, by the node."""
 
 
+_VIEW = object()
+"""In the parameters of a node without its data: a view, which is among the geometries of each trace."""
+
+
 class Skeleton:
     """A trace without its data: what the planner needs to know besides geometries and places."""
 
@@ -67,7 +71,7 @@ class Skeleton:
             (
                 node.op,
                 tuple([number[id(arg)] if type(arg) is Node else None for arg in node.args]),
-                tuple([None if type(part) is Geometry else part for part in node.params]),
+                tuple([_VIEW if type(part) is Geometry else part for part in node.params]),
                 node.name,
                 node.site,
             )
@@ -77,7 +81,7 @@ class Skeleton:
         count = len(leaves) + len(order)
         self.views = (
             count,
-            count + sum([node.op.has_view for node in order]),
+            count + sum([type(part) is Geometry for node in order for part in node.params]),
         )
         """Where among the geometries those of views begin, and end."""
 
@@ -95,8 +99,7 @@ class Skeleton:
             self.nodes, geometries[len(self.pinned) :], strict=False
         ):
             operands = tuple([arg if arg is None else nodes[arg] for arg in args])
-            if op.has_view:
-                params = (next(views), *params[1:])
+            params = tuple([next(views) if part is _VIEW else part for part in params])
             nodes.append(Node(op, operands, geometry, params, name, site))
         for node, holders in zip(nodes, self.holders, strict=True):
             node.holders = holders
