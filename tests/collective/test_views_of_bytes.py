@@ -15,6 +15,8 @@ VIEWS = [
     "B.view('i1')[1:-7].view('i2')",
     "B.view('i4')[1::2]",
     "B.view('u1').reshape(-1, 8)[:, 3:5].view('i2')[:, 0]",  # a part of each element
+    "(B[:40].reshape(8, 5) * 1)[1].view('u1').reshape(-1, 8)[:, 3:5]",  # of elements that one rank has
+    "(B[:40].reshape(8, 5) * 1)[1, 1:2].view('i1')[1:7].view('i2')",  # inside of one element
     "B[1:].view('c16').real",
     "B[::-1].view('i8')",
     "B[:24].reshape(4, 6).view('i4')[:, 1:3].view('i8')",

@@ -69,22 +69,26 @@ def read_across(section: Section, view: Geometry, *, target: Layout) -> Section:
     within: tuple[int, ...] = ()
     if view.dtype != base.dtype:
         shown, within = view.elements or view, view.within or ()
-        if shown.shape == base.shape and shown.strides == base.strides:  # with its owner
-            return Section(view.part_of(section.block).copy(), target, section.communicator)
     elif view.is_whole:
         return reshaped(section, target)
-    region = target.region(section.rank)
-    lines = [part.array() for k, part in enumerate(region) if k not in within]
-    shape = tuple(map(len, lines))
+    size, elements = target.local_size(section.rank), section.block
+    if shown is view or shown.shape != base.shape or shown.strides != base.strides:
+        region = target.region(section.rank)
+        lines = [part.array() for k, part in enumerate(region) if k not in within]
+        shape = tuple(map(len, lines))
 
-    def places(low: int, high: int) -> Array:
-        chosen = np.unravel_index(np.arange(low, high), shape or (1,))
-        found = base_indices(shown, tuple([line[part] for line, part in zip(lines, chosen)]))
-        return np.ravel_multi_index(found, base.shape)
+        def places(low: int, high: int) -> Array:
+            chosen = np.unravel_index(np.arange(low, high), shape or (1,))
+            found = base_indices(shown, tuple([line[part] for line, part in zip(lines, chosen)]))
+            return np.ravel_multi_index(found, base.shape)
 
-    block = fetch_flat(section, prod(shape), places).reshape(shape)
-    if shown is not view:
-        block = view.part_of(block).copy()
+        # a rank that takes no part asks for nothing, even of a view whose axes are all inside of one element
+        elements = fetch_flat(section, prod(shape) if size else 0, places)
+        elements = elements.reshape(shape) if size else elements
+    if not size:
+        block = np.empty(target.local_shape(section.rank), view.dtype)
+    else:
+        block = elements if shown is view else view.part_of(elements).copy()
     return Section(block, target, section.communicator)
 
 
