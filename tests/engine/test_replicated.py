@@ -307,3 +307,44 @@ def test_what_one_rank_has_looked_at_is_assigned_as_on_all_others(rank):
                 way(large, modest, step)
                 way(expected, np.arange(3000.0).reshape(50, 60) * step, step)
             np.testing.assert_array_equal(np.asarray(large), expected)
+
+
+MADE_EVERYWHERE = [
+    lambda np, large, modest: np.multiply(large, 2, out=modest),
+    lambda np, large, modest: modest.__setitem__(..., large),
+    lambda np, large, modest: modest.__setitem__((slice(2), 3), large[1:3, 1]),
+    lambda np, large, modest: modest.__setitem__(modest > 20, large[modest > 20]),
+    lambda np, large, modest: np.copyto(modest, large, where=modest > 20),
+    lambda np, large, modest: modest.__iadd__(large),
+    lambda np, large, modest: large[:2, 1],
+    lambda np, large, modest: large[:2, 1].copy(),
+    lambda np, large, modest: large.view("i4")[1, :4],
+    lambda np, large, modest: np.cumsum(large[:2, 1]),
+    lambda np, large, modest: np.sort(large[:2, 1]),
+    lambda np, large, modest: large.max(axis=0),
+]
+
+
+@pytest.mark.simulated(2, 3)
+@pytest.mark.parametrize("way", range(len(MADE_EVERYWHERE)))
+def test_one_rank_may_look_at_what_ranks_have_made_everywhere(way, by_numpy):
+    """All ranks compute it together, whatever the operation, before they compute anything else."""
+    make = MADE_EVERYWHERE[way]
+    data = np.arange(48).reshape(6, 8)
+    world = current_world()
+    for looking in range(world.size):
+        with atoll.config(small=6, everywhere=100):
+            large = atoll.zeros(data.shape, int, layout=Layout.default(data.shape, world.size))
+            large += atoll.array(data)
+            modest, expected = atoll.array(data[::-1]), data[::-1].copy()
+            atoll.sync()
+            made = make(atoll, large, modest)
+            wanted = make(np, data.copy(), expected)
+            for one in (made, modest) if world.rank == looking else ():
+                if isinstance(one, atoll.ndarray) and one.layout.is_replicated:
+                    one.tolist()
+            total = np.asarray(np.cumsum(large + 1, axis=0))
+            np.testing.assert_array_equal(total, np.cumsum(data + 1, axis=0))
+            np.testing.assert_array_equal(np.asarray(modest), expected)
+            if wanted is not None:
+                np.testing.assert_array_equal(np.asarray(made), wanted)

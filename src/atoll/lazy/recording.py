@@ -27,15 +27,21 @@ def record(
     name: str = "",
     site: Site | None = None,
 ) -> Node:
-    """The node of an operation whose result lies as its operands do, or is small."""
-    node = Node(op, args, geometry, params, name, site)
-    return node if node.place is None else entered(node)
+    """The node of an operation."""
+    return _recorded(Node(op, args, geometry, params, name, site), args)
 
 
 def record_form(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
     """An operation of a form that was met before."""
-    node = node_of(form, args, site)
-    return node if node.place is None else entered(node)
+    return _recorded(node_of(form, args, site), args)
+
+
+def _recorded(node: Node, args: tuple[Any, ...]) -> Node:
+    """A new node as it is recorded. Its operands say whether ranks compute it together: the result may be whole on each."""
+    for arg in args:
+        if type(arg) is Node and arg.place is not None:
+            return entered(node)
+    return node
 
 
 def call(
@@ -59,7 +65,7 @@ def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
         return operand
     known: Through = view.through or through(view)
     node = node_of(known.read, (operand,), site)
-    return node if node.place is None else entered(node)
+    return node if operand.place is None else entered(node)
 
 
 def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
