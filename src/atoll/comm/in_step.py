@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
 from typing import Any, NoReturn
 
@@ -111,13 +111,16 @@ def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
     return bool((gathering.found[0] == number).all())
 
 
-def all_have_plans(communicator: Communicator, fingerprint: int, what: str, planned: bool) -> bool:
+def all_have_plans(
+    communicator: Communicator, structure: Hashable, what: str, planned: bool
+) -> bool:
     """Whether all ranks have a plan for what they have just announced, so that each may run its own.
 
-    The first time for a fingerprint, ranks tell each other; later they know.
+    The first time for a structure, ranks tell each other; later they know, whatever the extents are then. So a loop whose
+    slices move pays for one such message. Equal structures on one rank are equal on all.
     """
     answers = communicator.log.plans
-    answer: bool | None = answers.get(fingerprint)
+    answer: bool | None = answers.get(structure)
     if communicator.kind == "dry run":
         return planned
     if answer is None:
@@ -125,10 +128,10 @@ def all_have_plans(communicator: Communicator, fingerprint: int, what: str, plan
         answer = is_same_here(communicator, number, what)
         if len(answers) >= policy.limits.memo:  # at the same step on all ranks
             answers.clear()
-        answers[fingerprint] = answer
+        answers[structure] = answer
     if answer and not planned:
         raise CommunicationError(
-            f"rank {communicator.rank} cannot make {what} that it has made before; that is a mistake in "
+            f"rank {communicator.rank} cannot make {what}, though all ranks could for other extents; that is a mistake in "
             "atoll: please report it, with what config.debug = True raises"
         )
     return answer

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,8 +101,8 @@ class StepLog:
         """The values that all ranks will have and have yet to compute; its method ``close`` computes them. Set by an upper layer."""
         self.cuts: dict[int, Any] = {}
         """The lines where pending work is computed once it has grown heavy, and how: the same on all ranks."""
-        self.plans: dict[int, bool] = {}
-        """By the fingerprints of plans: whether all ranks had such a plan when they asked each other."""
+        self.plans: dict[Hashable, bool] = {}
+        """By structure, without extents: whether all ranks had a plan of it when they asked each other."""
         self.same: Any = None
         """By which ranks compare a number."""
         self.as_laid_out = False

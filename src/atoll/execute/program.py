@@ -20,8 +20,8 @@ from ..context.call_sites import site_text
 from ..context.divergence import opened
 from ..context.threads import turn
 from ..graph.geometry import Geometry
-from ..graph.node import Site, Value
-from ..ops.fingerprint import EXACT
+from ..graph.node import Node, Site, Value
+from ..ops.fingerprint import EXACT, Outline, computed
 from .parts import State, Step, joined
 
 
@@ -330,6 +330,7 @@ class Program:
         "size",
         "steps",
         "stored",
+        "structure",
     )
 
     def __init__(
@@ -366,10 +367,18 @@ class Program:
         """Who runs it together; ``None`` where each rank computes for itself."""
         self.fingerprint = 0
         """The same on all ranks that run it together."""
+        self.structure = 0
+        """The fingerprint without extents: ranks ask each other once for each whether all have a plan."""
         self.exact: Sequence[int] = ()
         """The scalars whose integers ranks compare: where a triangle begins, an order of elements starts."""
         self.computes: tuple[tuple[str, Any, Any], ...] = ()
         """What ranks that compute together compute: names, geometries and views of its nodes."""
+
+    def shared(self, communicator: Communicator, outline: Outline, order: Sequence[Node]) -> None:
+        """Note that ranks run it together, and what they compute."""
+        self.communicator, self.computes = communicator, computed(order)
+        self.fingerprint, self.structure = outline.of(order), outline.structure
+        self.exact = outline.scalars
 
     def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:
         """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""

@@ -38,7 +38,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern, Patterns
 from ..ops import light
-from ..ops.fingerprint import computed, of_trace, outlined
+from ..ops.fingerprint import of_trace, outlined
 from ..ops.placement import placed_view
 from ..ops.table import check
 from . import float_errors, unplanned
@@ -306,7 +306,7 @@ def compute(pending: list[Node]) -> None:
     program = run[0]
     if program.communicator is not None:
         program.announce(pending[-1].site, run[1].scalars)
-        if not all_have_plans(program.communicator, program.fingerprint, "a new plan", True):
+        if not all_have_plans(program.communicator, program.structure, "a new plan", True):
             statistics.add("planning_failures")
             del run
             unplanned.compute(pending, agreed=True)
@@ -568,8 +568,7 @@ def make_program(
     program = planner.plan(settings.fusion, describe)
     program.communicator = planner.world.communicator
     if outline is not None:
-        program.fingerprint, program.exact = outline.of(order), outline.scalars
-    program.computes = computed(order)
+        program.shared(planner.world.communicator, outline, order)
     program.sites = sites
     return program
 

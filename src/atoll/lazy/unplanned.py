@@ -4,9 +4,11 @@ A failure in planning is a mistake in atoll, and no program ends by it. ``config
 ``atoll.stats().planning_failures`` counts it.
 
 **Ranks.** A plan has messages, so all ranks must run it, or none. Planning follows from what is the same on all ranks and
-from the share of each, so it may fail on one of them alone. The rule: before ranks run a plan with a fingerprint that they
-have not run together, each tells the others in one message whether it has one (:func:`.in_step.all_have_plans`). The log of the
-ranks keeps the answer, so it is asked once. If one rank has no plan, all compute operation by operation: they bring
+from the share of each, so it may fail on one of them alone. The rule: before ranks run a plan of a structure that they
+have not run together, each tells the others in one message whether it has one (:func:`.in_step.all_have_plans`). A structure
+is what is computed, without extents: operations, dtypes, numbers of axes, what lies on ranks. The log of the
+ranks keeps the answer, so they ask once, and a loop whose slices move asks once, too. Where a later plan of that structure
+fails on one rank after all, that rank raises an error. If one rank has no plan, all compute operation by operation: they bring
 the operands together, compute the whole of each node alike, and keep their shares. That takes the memory of whole arrays.
 """
 
@@ -23,7 +25,7 @@ from ..comm.in_step import all_have_plans
 from ..execute.program import Program
 from ..graph.geometry import dense
 from ..graph.node import Node, Value
-from ..ops.fingerprint import computed, outlined
+from ..ops.fingerprint import outlined
 from ..plan.exchange import joined_blocks, whole_value
 
 
@@ -59,12 +61,11 @@ def _announce(order: Sequence[Node], leaves: Sequence[Node], roots: Sequence[Nod
     world = next((n.place.world for n in (*leaves, *order) if n.place is not None), None)
     if world is None or world.size == 1:
         return
-    program, outline = Program(0, 0, [], (), (), None), outlined(order, roots)
-    program.communicator, program.computes = world.communicator, computed(order)
-    program.fingerprint, program.exact = outline.of(order), outline.scalars
+    program = Program(0, 0, [], (), (), None)
+    program.shared(world.communicator, outlined(order, roots), order)
     scalars = [arg for node in order for arg in node.args if type(arg) is not Node]
     program.announce(roots[-1].site, scalars)
-    all_have_plans(world.communicator, program.fingerprint, "a new plan", False)
+    all_have_plans(world.communicator, program.structure, "a new plan", False)
 
 
 def in_order(roots: Sequence[Node]) -> tuple[list[Node], list[Node]]:

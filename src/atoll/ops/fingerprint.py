@@ -53,17 +53,18 @@ def of_view(view: Geometry) -> tuple[Any, ...]:
 class Outline:
     """What ranks compare of a trace: words for what is computed, and where its extents are."""
 
-    __slots__ = ("_homes", "_leaves", "_nodes", "_words", "scalars")
+    __slots__ = ("_homes", "_leaves", "_nodes", "scalars", "structure")
 
     def __init__(
         self,
-        words: int,
+        structure: int,
         nodes: list[int],
         leaves: list[tuple[int, int]],
         homes: list[int],
         scalars: list[int],
     ) -> None:
-        self._words = words
+        self.structure = structure
+        """What is computed, whatever the extents are: traces with equal ones have plans of one kind."""
         self._nodes = nodes
         self._leaves = leaves
         """Leaves, by a node that reads each, and as which operand."""
@@ -74,7 +75,7 @@ class Outline:
 
     def of(self, order: Sequence[Node]) -> int:
         """The fingerprint of a trace of this outline."""
-        found: list[Any] = [self._words]
+        found: list[Any] = [self.structure]
         for k in self._nodes:
             node = order[k]
             found.append(node.geometry.shape)
@@ -128,18 +129,23 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
             if id(arg) not in number:
                 number[id(arg)] = len(number)
                 leaves.append((k, slot))
-                words.append(f"leaf {dtype_words(arg.geometry.dtype)} {arg.place is None}")
+                words.append(f"leaf {_form_words(arg)}")
             operands.append(number[id(arg)])
             follows = follows or arg.place is not None
         if node.place is not None and (not follows or node.op.is_collective):
             homes.append(k)
         params = [_words(part) for part in node.params]
         want = "wanted" if id(node) in wanted else ""
-        form = f"{dtype_words(node.geometry.dtype)} {node.place is None}"
-        words.append(f"{node.op} {node.name} {operands} {params} {form} {want}")
+        words.append(f"{node.op} {node.name} {operands} {params} {_form_words(node)} {want}")
         nodes.append(k)
         number[id(node)] = len(number)
     return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
+
+
+def _form_words(node: Node) -> str:
+    """What a value is, whatever its extents are: its dtype, the number of its axes, and whether every rank has it."""
+    geometry = node.geometry
+    return f"{dtype_words(geometry.dtype)} {len(geometry.shape)} {node.place is None}"
 
 
 def _words(param: Any) -> str:

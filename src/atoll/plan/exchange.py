@@ -174,7 +174,8 @@ def _collected(
     what = "the gathering of an array"
     mark = of_move(node.geometry.shape, node.place.layout)
     world.communicator.log.step(mark ^ which & _BITS, what)
-    if not all_have_plans(world.communicator, mark ^ len(what), what, start is not None):
+    structure = what, node.geometry.ndim, node.place.is_boxes
+    if not all_have_plans(world.communicator, structure, what, start is not None):
         array = backend.current().allocate(geometry).array
         array[...] = whole_value(node)[region_key(region)]
         return array

@@ -30,7 +30,7 @@ from .. import policy
 from ..execute.program import Program
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..ops.fingerprint import computed, outlined
+from ..ops.fingerprint import outlined
 from .shares import LoosePlace, NotMovingError
 from .symbolic import Given, Number, Shape, Sheet, Unknown
 from .template_steps import Binding, LooseLaunch, LooseSteps, MovingStep
@@ -296,11 +296,8 @@ class Template:
         program = Program(like.leaves, like.size, steps, like.outputs, like.kept, None, stored)
         program.described = lambda make: self.described(sample, make)
         program.sites = like.sites
-        program.communicator = like.communicator
-        if program.communicator is not None:
-            program.fingerprint = self._outline.of(order)
-            program.exact = self._outline.scalars
-            program.computes = computed(order)
+        if like.communicator is not None:
+            program.shared(like.communicator, self._outline, order)
         return program
 
     def described(self, sample: Sample, make: Any) -> Program:
