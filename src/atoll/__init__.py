@@ -1,6 +1,5 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,6 @@ from . import started as started  # first: it prepares what the others read
 # isort: split
 
 from ._version import __version__ as __version__
-from .array import namespace
 from .comm.world import World as World
 from .comm.world import use as use
 from .comm.world import world as world
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
 set_default_size(lambda: world.size)
 
 globals().update(names)  # NumPy's names; some would be hidden by rooms that are called the same
-namespace.append(sys.modules[__name__])
 
 
 LATE = {

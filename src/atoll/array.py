@@ -6,6 +6,7 @@ way of its own there is NumPy's, run on the data.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from operator import getitem
 from types import FunctionType, GenericAlias
@@ -40,7 +41,7 @@ from .lazy.printing import text_of
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
 from .lazy.spread import place_of
-from .lazy.views import Handle
+from .lazy.views import Handle, is_deferred, register_array_type
 from .ops.elementwise import FAST_SCALARS
 
 _Array = np.ndarray
@@ -98,7 +99,7 @@ class ndarray(Operators, Distributed):
         if api_version is not None:
             numpys: Any = np.empty(0)
             numpys.__array_namespace__(api_version=api_version)  # NumPy's words
-        return namespace[0]
+        return sys.modules[__package__]
 
     # -- what it is
 
@@ -181,13 +182,13 @@ class ndarray(Operators, Distributed):
         return showing.shown(self, dtype, copy)
 
     def __repr__(self) -> str:
-        if deferred.is_deferred(self):
+        if is_deferred(self):
             return deferred.text_of(self)
         text = text_of(self, repr)
         return text if type(self) is ndarray else text.replace("array", type(self).__name__, 1)
 
     def __str__(self) -> str:
-        return deferred.text_of(self) if deferred.is_deferred(self) else text_of(self, str)
+        return deferred.text_of(self) if is_deferred(self) else text_of(self, str)
 
     def __format__(self, spec: str) -> str:
         array = self._array()
@@ -567,11 +568,8 @@ def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | 
     return made
 
 
-namespace: list[Any] = []
-"""The module ``atoll``, once it is there."""
-
 ndarray.__hash__ = None  # type: ignore[assignment]
-Handle.array_type = ndarray
+register_array_type(ndarray)
 _add_methods()
 
 __all__ = ["Site", "ndarray", "user_frame"]

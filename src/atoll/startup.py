@@ -77,7 +77,7 @@ class Ender:
     def __init__(self, rank: int, size: int | None, mark: str | None = None) -> None:
         self.rank, self.size, self.mark = rank, size, mark
         self.process = os.getpid()
-        launcher.failing.append(self.failed_at_exit)
+        launcher.when_failing(self.failed_at_exit)
         self.ending = False
         self.code = 0
         """The exit code of a forked child that has got as far as its end."""
@@ -146,7 +146,7 @@ class Ender:
         if self.ending or os.getpid() != self.process:
             return
         self.ending = True
-        launcher.ending.append(True)
+        launcher.begin_to_fail()
         started = time.monotonic()
         watch_over(EXIT_FUNCTIONS + 3 * PAUSE, report.code)
         flush()

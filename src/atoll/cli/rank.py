@@ -196,7 +196,7 @@ def main() -> None:
         os._exit(2)
     mark = os.environ.pop(startup.MARK, None)
     if mark is not None:
-        launcher.listeners.append(tie_to(startup.tie_name(mark), launch.rank, whereabouts))
+        launcher.listen(tie_to(startup.tie_name(mark), launch.rank, whereabouts))
     atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last
     whereabouts.answer_requests(mark or whereabouts.job_of_parent(), launch.rank)
     startup.share_cores(launch.local_size or launch.size or 1)

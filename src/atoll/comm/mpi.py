@@ -523,7 +523,7 @@ def _end_together(communicator: MpiCommunicator) -> None:
 
     launcher.tell(launcher.TOGETHER)
     atexit.register(leave)
-    launcher.leaving.append(partial(leave_at_once, for_good=True))
+    launcher.when_leaving(partial(leave_at_once, for_good=True))
     # A rank that finalizes MPI no longer replies, so others would wait at their end for ever.
     MPI.Finalize = leave_at_once
 

@@ -77,8 +77,12 @@ class _Retold:
 
 TEXT, MODULE, RETOLD = _Text(), _Module(), _Retold()
 _FILTER: Any = ("ignore", TEXT, RETOLD, MODULE, 0)
-site_of: list[Callable[[FrameType], Site | None]] = []
-"""For a frame: the line that recorded what is computed there, if it is such a frame."""
+_site_of: list[Callable[[FrameType], Site | None]] = []
+
+
+def register_sites(find: Callable[[FrameType], Site | None]) -> None:
+    """Let ``find`` say, for a frame in which something recorded is computed, which line recorded it."""
+    _site_of.append(find)
 
 
 def come_first() -> None:
@@ -102,7 +106,7 @@ def _retold(text: str, category: type[Warning]) -> bool:
     while frame is not None and not frame.f_code.co_filename.startswith(ROOT):
         frame = frame.f_back
     while frame is not None and frame.f_code.co_filename.startswith(ROOT):
-        for find in site_of:
+        for find in _site_of:
             site = find(frame)
             if site is not None:
                 warn_at(site, text, category)

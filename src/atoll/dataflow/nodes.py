@@ -20,8 +20,9 @@ from ..context.call_sites import ROOT
 from ..graph.geometry import dense, strided
 from ..graph.node import Node, Site
 from ..lazy.creation import asarray, dtype_of, shape_of
-from ..lazy.deferred import captured_operand, deferred_node
+from ..lazy.deferred import deferred_node
 from ..lazy.making import of_node, of_view
+from ..lazy.pending import captured_operand
 from ..lazy.views import Cell, Handle
 
 Array = np.ndarray[Any, Any]

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..lazy import files
+from ..lazy.registry import registry
 from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
 
@@ -77,7 +78,7 @@ def publish_the_rest() -> None:
         if name.startswith("_") or name in names:
             continue
         if name not in np.__dict__:
-            kinds[name] = "same"
+            registry.kinds[name] = "same"
             continue
         original = getattr(np, name)
         if _is_function(original):

@@ -9,7 +9,7 @@ import numpy as np
 from ..lazy import selecting, shaping
 from ..lazy.calling import call as ufunc_call
 from ..lazy.creation import asarray
-from ..lazy.elementwise import together
+from ..lazy.elementwise import register_together
 from ..lazy.fallback import by_numpy
 from ..lazy.making import is_small, plain
 from ..lazy.small import GENERAL, at_once
@@ -133,5 +133,7 @@ def _vecmat(x1: Any, x2: Any, /, **options: Any) -> Any:
     return call("matmul", left[..., None, :], x2)[..., 0, :]
 
 
-together.update({np.vecdot: _vecdot, np.matvec: _matvec, np.vecmat: _vecmat})
+register_together(np.vecdot, _vecdot)
+register_together(np.matvec, _matvec)
+register_together(np.vecmat, _vecmat)
 on_data("einsum_path")

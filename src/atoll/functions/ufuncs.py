@@ -208,9 +208,9 @@ def _publish_ufuncs() -> None:
             publish(name, ours, "native", original)
     publish("frompyfunc", frompyfunc, "native")
     publish("ufunc", np.ufunc, "same")
-    operators.methods["reduce"] = _reduce_called
+    operators.register_method("reduce", _reduce_called)
     for name in ("accumulate", "reduceat", "outer", "at"):
-        operators.methods[name] = _method_called(name)
+        operators.register_method(name, _method_called(name))
 
 
 _publish_ufuncs()

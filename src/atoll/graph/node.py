@@ -239,8 +239,16 @@ Form = tuple[Op, Geometry, tuple[Any, ...], str, object, "int | None"]
 """What operations that are recorded over and over have in common: op, geometry, params, name, code, mark."""
 
 
-def node_of(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
-    """A node of a form; quicker than a call of the class, whose lines stand here once more for that reason."""
+def node_of(
+    form: Form,
+    args: tuple[Any, ...],
+    site: Site | None,
+    entered: Callable[[Node], Node] | None = None,
+) -> Node:
+    """A node of a form; quicker than a call of the class, whose lines stand here once more for that reason.
+
+    Where operands lie on ranks, ``entered`` says which node is recorded instead.
+    """
     node: Node = new(Node)
     node.op, node.geometry, node.params, node.name, node.code, node.mark = form
     node.args = args
@@ -254,7 +262,7 @@ def node_of(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
         if type(arg) is Node:
             if arg.place is not None:
                 _lay(node)
-                return node
+                return node if entered is None else entered(node)
             weight += arg.weight
     node.weight = weight
     return node

@@ -219,6 +219,11 @@ methods: dict[str, Callable[..., Any]] = {}
 """Methods of ufuncs that all ranks compute together; ``NotImplemented`` where NumPy has to."""
 
 
+def register_method(name: str, function: Callable[..., Any]) -> None:
+    """Let ``function(ufunc, *args, **options)`` be the method of this name on ranks."""
+    methods[name] = function
+
+
 def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """``ufunc.accumulate``, ``reduceat``, ``at`` or ``outer``."""
     if name == "outer" and len(args) == 2 and ufunc.nin == 2:

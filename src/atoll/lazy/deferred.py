@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 
 from ..context.call_sites import user_site
-from ..errors import DeferredValueError, MixedArraysError
+from ..errors import DeferredValueError
 from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, Site, source
 from ..ops.table import DEFERRED
 from . import indexing
 from .elementwise import assign
-from .evaluate import evaluate
 from .fallback import by_numpy
 from .making import of_node, of_view
-from .views import Cell, Handle
+from .pending import captured_operand
+from .views import Cell, Handle, register_deferred_calls
 
 Array = np.ndarray[Any, Any]
 
@@ -47,54 +47,10 @@ def deferred_node(
     return node
 
 
-def is_deferred(value: Any) -> bool:
-    """Whether an array waits for a value that is not there yet."""
-    return isinstance(value, Handle) and value._np is None and value._cell.node.weight < 0
-
-
-def any_deferred(*values: Any) -> bool:
-    """Whether some deferred array is among the values, containers searched through."""
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        if is_deferred(value):
-            return True
-        if type(value) in (tuple, list):
-            stack.extend(value)
-        elif type(value) is dict:
-            stack.extend(value.values())
-    return False
-
-
 def text_of(handle: Handle) -> str:
     """What printing shows of an array without a value."""
     form = handle._shape_of_view()
     return f"<dataflow array of shape {form.shape} and dtype {form.dtype}>"
-
-
-def captured(node: Node) -> Node:
-    """A node with nothing below it that others may still change: such memory is read now."""
-    if node.weight < 0:
-        node.args = tuple(
-            [captured_operand(arg) if type(arg) is Node else arg for arg in node.args]
-        )
-    return node
-
-
-def captured_operand(node: Node) -> Node:
-    """An operand of a deferred node, taken as it is now if it is data."""
-    if node.weight < 0:
-        return node
-    if node.place is not None:
-        raise MixedArraysError(
-            f"one operand is a dataflow array, local to its rank, another lies on {node.place.world!r}; "
-            "take the block of the latter (a.local) into the graph"
-        )
-    evaluate((node,))
-    assert node.value is not None
-    if not node.value.pinned:
-        return node
-    return source(node.value.array.copy(order="K"), node.geometry, place=node.place)
 
 
 class Mark:
@@ -312,7 +268,4 @@ def _zeros(form: Geometry) -> Array:
     return np.zeros(form.shape, form.dtype)
 
 
-Handle.any_deferred = staticmethod(any_deferred)
-Handle.make_recorded = staticmethod(recorded)
-Handle.captured = staticmethod(captured)
-Handle.call_later = staticmethod(deferred_call)
+register_deferred_calls(deferred_call)

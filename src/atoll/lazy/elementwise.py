@@ -19,7 +19,7 @@ from .. import policy
 from ..context.caches import Memo
 from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Form, Node, Site, mark_of, source
+from ..graph.node import Form, Node, Site, mark_of, node_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.light import lines
 from ..ops.table import CALL, WHERE
@@ -28,15 +28,21 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
-from .pending import cut, too_heavy
-from .recording import call, cast, read, record, record_form
+from .pending import captured, cut, too_heavy
+from .recording import call, cast, read, record
 from .views import Cell, Handle
+from .windows import entered
 
 _BOOL = np.dtype(np.bool_)
 
 
 together: dict[np.ufunc, Callable[..., Any]] = {}
 """Ufuncs on whole axes that all ranks compute together (``matmul``); ``NotImplemented`` else."""
+
+
+def register_together(function: np.ufunc, jointly: Callable[..., Any]) -> None:
+    """Let ranks compute a ufunc on whole axes by ``jointly``."""
+    together[function] = jointly
 
 
 class Operand:
@@ -169,7 +175,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if len(nodes) == 1:
         _remember(ufunc, operands, nodes[0])
     if now and nodes[0].weight < 0:
-        nodes = [Handle.captured(node) for node in nodes]
+        nodes = [captured(node) for node in nodes]
     elif now:
         del operands
         evaluate(nodes)
@@ -285,7 +291,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     if now or not free():
         del node, found
         if cell.node.weight < 0:
-            Handle.captured(cell.node)
+            captured(cell.node)
         else:
             cell.settle()
     return True
@@ -454,11 +460,11 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
 
 
 def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
-    node = record_form(found[0], args, site_from(sys._getframe(2)))
+    node = node_of(found[0], args, site_from(sys._getframe(2)), entered)
     if now or node.weight > policy.limits.light:
         del args
         if now and node.weight < 0:
-            Handle.captured(node)
+            captured(node)
         elif now:
             evaluate((node,))
         elif too_heavy(node):

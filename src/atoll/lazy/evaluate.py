@@ -451,7 +451,7 @@ def _recording(frame: FrameType) -> Site | None:
     return None if number < 0 else names["nodes"][names["order"][number]].site
 
 
-warn.site_of.append(_recording)
+warn.register_sites(_recording)
 
 
 def _new_program(found: Found, roots: list[Node]) -> Program:

@@ -27,7 +27,7 @@ from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_vi
 from .small import GENERAL, at_once
 from .spread import in_step, world_of
 from .twins import is_subclass, twin_of
-from .views import Handle
+from .views import Handle, any_deferred
 
 Array = np.ndarray[Any, Any]
 
@@ -218,7 +218,7 @@ def by_numpy(
         place = _place_of_out(function)
         if 0 < place < len(args):
             writes = (*writes, place)
-    if Handle.any_deferred(args, options):
+    if any_deferred(args, options):
         return Handle.call_later(function, args, options, writes)
     on_ranks = current_world().size > 1 and _lie_on_ranks(args, options.values())
     if on_ranks:

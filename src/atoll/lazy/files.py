@@ -21,7 +21,7 @@ from ..comm.in_step import bcast_object, is_same
 from ..comm.world import World, current_world
 from .fallback import Given, arrays_among, by_numpy
 from .spread import in_step, world_of
-from .views import Handle
+from .views import any_deferred
 
 WHAT = "the writing of a file"
 
@@ -35,7 +35,7 @@ def writing(original: Any, place: int, name: str, suffix: str = "") -> Callable[
         named = name in options
         if current_world().size == 1 or not (named or len(args) > place):
             return by_numpy(original, args, options)  # type: ignore[no-any-return]
-        if Handle.any_deferred(args, options):
+        if any_deferred(args, options):
             return by_numpy(original, args, options)  # type: ignore[no-any-return]
         file = options[name] if named else args[place]
         others = [one for k, one in enumerate(args) if named or k != place]

@@ -74,8 +74,12 @@ class _Held(threading.local):
 
 calm = _Calm()
 _held = _Held()
-settle: list[Callable[[], None]] = []
-"""Evaluates what is pending; the room that knows says how."""
+_settle: list[Callable[[], None]] = []
+
+
+def register_settling(evaluate: Callable[[], None]) -> None:
+    """Let ``evaluate`` compute what is pending before other rules hold."""
+    _settle.append(evaluate)
 
 
 def free() -> bool:
@@ -96,7 +100,7 @@ def _noticed() -> bool:
     rules = _current()
     held = _held.rules or calm.rules
     if held is not None and held != rules and current_world().size == 1:
-        for evaluate in settle:
+        for evaluate in _settle:
             evaluate()
     if rules.at_call:
         calm.state = calm  # so that the way back is noticed, too

@@ -16,17 +16,18 @@ from .. import policy
 from ..context.call_sites import site_from, user_site
 from ..context.threads import turn
 from ..graph.geometry import Geometry
-from ..graph.node import Node, view_of
+from ..graph.node import Node, node_of, view_of
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.light import lines
 from . import pieces
+from .deferred import recorded
 from .eager import at_call_in_place
 from .elementwise import apply, assign, binary, known_of, operand_of
 from .float_errors import free
 from .making import is_at_hand, of_node, plain, present
 from .pending import cut, too_heavy
-from .recording import record_form
-from .views import Handle
+from .views import Handle, any_deferred
+from .windows import entered
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -106,7 +107,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     site = site_from(sys._getframe(2))
     if found.form[5] in lines and at_call_in_place(ufunc, found, target, other, site):
         return True
-    node = record_form(found.form, (cell.node, value), site)
+    node = node_of(found.form, (cell.node, value), site, entered)
     del value
     if node.weight > policy.limits.light and too_heavy(node):
         cut((node,))
@@ -144,8 +145,8 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
             ):
                 return target
         del result
-    if target._np is not None and Handle.any_deferred(other):
-        Handle.make_recorded(target)
+    if target._np is not None and any_deferred(other):
+        recorded(target)
         return in_place(ufunc, target, other, forward)
     other = plain(other)
     target._mutate(lambda out: ufunc(out, other, out=out))

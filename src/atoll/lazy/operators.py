@@ -216,4 +216,10 @@ def ufunc_called(
 methods: dict[str, Any] = {}
 """``reduce``, ``accumulate`` and the others; filled where reductions are known."""
 
+
+def register_method(name: str, function: Any) -> None:
+    """Let ``function(ufunc, inputs, options)`` do what NumPy's dispatch asks for by this name."""
+    methods[name] = function
+
+
 _add_operators()

@@ -17,8 +17,9 @@ from ..comm.world import World
 from ..context import statistics
 from ..context.call_sites import site_number
 from ..context.threads import turn
+from ..errors import MixedArraysError
 from ..graph.cut import CutPoint, find_cut, live_at
-from ..graph.node import Node
+from ..graph.node import Node, source
 from ..ops.fingerprint import of_text
 from .evaluate import evaluate, fingerprint_of
 
@@ -195,7 +196,7 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
 
 def pending_cells() -> list[Cell]:
     """The cells of this thread whose values are pending, and not to be awaited."""
-    cells = [known() for known in _cells.known]
+    cells = [known() for known in own_cells.known]
     return [
         cell
         for cell in cells
@@ -205,7 +206,7 @@ def pending_cells() -> list[Cell]:
 
 def cells_of(node: Node) -> list[Cell]:
     """The cells of this thread that have this value now."""
-    cells = [known() for known in _cells.known]
+    cells = [known() for known in own_cells.known]
     return [cell for cell in cells if cell is not None and cell.node is node]
 
 
@@ -248,12 +249,29 @@ class _Cells(threading.local):
             self.living = len(self.known)
 
 
-_cells = _Cells()
+own_cells = _Cells()
 
 
-def remember(cell: Cell) -> None:
-    """A cell that this thread has made."""
-    known = _cells.known
-    known.append(reference(cell))
-    if not len(known) & 63:
-        _cells.forget_the_dead()
+def captured(node: Node) -> Node:
+    """A node with nothing below it that others may still change: such memory is read now."""
+    if node.weight < 0:
+        node.args = tuple(
+            [captured_operand(arg) if type(arg) is Node else arg for arg in node.args]
+        )
+    return node
+
+
+def captured_operand(node: Node) -> Node:
+    """An operand of a deferred node, taken as it is now if it is data."""
+    if node.weight < 0:
+        return node
+    if node.place is not None:
+        raise MixedArraysError(
+            f"one operand is a dataflow array, local to its rank, another lies on {node.place.world!r}; "
+            "take the block of the latter (a.local) into the graph"
+        )
+    evaluate((node,))
+    assert node.value is not None
+    if not node.value.pinned:
+        return node
+    return source(node.value.array.copy(order="K"), node.geometry, place=node.place)

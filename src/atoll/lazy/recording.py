@@ -1,4 +1,4 @@
-"""The place where operations are recorded: nodes are made here, and nowhere else in this package.
+"""The nodes of operations: casts, reads and writes through views, calls of ufuncs, and all others by :func:`record`.
 
 Before a node is made of arrays on ranks, what these ranks have yet to compute together is computed (:mod:`.windows`).
 A node never changes once it is made; it only receives its value.
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Form, Node, Site, node_of
+from ..graph.node import Node, Site, node_of
 from ..graph.op import Op
 from ..ops.elementwise import Loop, Through, result_geometry, through
 from ..ops.table import CALL, CAST, UPDATE
@@ -28,20 +28,7 @@ def record(
     site: Site | None = None,
 ) -> Node:
     """The node of an operation."""
-    return _recorded(Node(op, args, geometry, params, name, site), args)
-
-
-def record_form(form: Form, args: tuple[Any, ...], site: Site | None) -> Node:
-    """An operation of a form that was met before."""
-    return _recorded(node_of(form, args, site), args)
-
-
-def _recorded(node: Node, args: tuple[Any, ...]) -> Node:
-    """A new node as it is recorded. Its operands say whether ranks compute it together: the result may be whole on each."""
-    for arg in args:
-        if type(arg) is Node and arg.place is not None:
-            return entered(node)
-    return node
+    return node_of((op, geometry, params, name, None, None), args, site, entered)
 
 
 def call(
@@ -64,8 +51,7 @@ def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
     if view.base is view:
         return operand
     known: Through = view.through or through(view)
-    node = node_of(known.read, (operand,), site)
-    return node if operand.place is None else entered(node)
+    return node_of(known.read, (operand,), site, entered)
 
 
 def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
@@ -78,4 +64,4 @@ def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Sit
     if base is not region.base:
         op, _, params, name, code, _ = form
         form = op, base, params, name, code, None
-    return record_form(form, (old, value), site)
+    return node_of(form, (old, value), site, entered)

@@ -26,7 +26,7 @@ from ..ops.elementwise import is_native
 from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
-from .calling import assigned_to, folded, into, methods, pins_of
+from .calling import assigned_to, folded, into, pins_of, register_method
 from .creation import recorded
 from .elementwise import binary, general, operand_of
 from .evaluate import evaluate
@@ -400,9 +400,9 @@ def _on_ranks(name: str) -> Callable[..., Any]:
     return method
 
 
-methods["accumulate"] = _accumulate
-methods["at"] = _on_ranks("at")
-methods["reduceat"] = _on_ranks("reduceat")
+register_method("accumulate", _accumulate)
+register_method("at", _on_ranks("at"))
+register_method("reduceat", _on_ranks("reduceat"))
 
 
 def span(handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:

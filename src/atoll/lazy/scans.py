@@ -13,7 +13,7 @@ from . import shaping
 from .making import from_numpy
 from .sections import record
 from .spread import world_of
-from .views import Handle
+from .views import any_deferred
 
 
 def position(name: str, handle: Any, axis: int | None, keepdims: bool) -> Any:
@@ -32,7 +32,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
     world = world_of([handle])
     if out is not None or not is_native(handle.dtype) or not handle.size:
         return NotImplemented
-    if world is None and (handle._np is not None or Handle.any_deferred((handle,), {})):
+    if world is None and (handle._np is not None or any_deferred((handle,), {})):
         return NotImplemented
     if axis is None:
         handle, axis = shaping.ravel(handle), 0

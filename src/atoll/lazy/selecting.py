@@ -12,11 +12,12 @@ from ..ops.elementwise import is_native, result_geometry
 from ..ops.table import WHERE
 from . import creation, reductions, shaping
 from .calling import call, into
-from .elementwise import general, operand_of, together
+from .elementwise import general, operand_of, register_together
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
 from .making import from_numpy
+from .pending import captured
 from .recording import cast, record
 from .spread import chosen_by, place_of
 from .views import Handle
@@ -63,7 +64,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if any(operand.now for operand in operands):
         del args
         if node.weight < 0:
-            Handle.captured(node)
+            captured(node)
         else:
             evaluate((node,))
     return creation.recorded(node)
@@ -153,4 +154,4 @@ def _matmul(a: Any, b: Any, **options: Any) -> Any:
     return NotImplemented if options else products.matmul(a, b)
 
 
-together[np.matmul] = _matmul
+register_together(np.matmul, _matmul)

@@ -17,7 +17,7 @@ from ..graph.words import view_text
 from ..ops.fingerprint import dtype_words, of_layout, of_view
 from ..ops.placement import Place, placed_view
 from .float_errors import free
-from .views import Handle
+from .views import Handle, any_deferred
 
 
 def place_of(value: Any) -> Place | None:
@@ -81,7 +81,7 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
                 exact.append(of_view(fact._geometry))
         lies = fact._shape_of_view()
         words = f"{dtype_words(lies.dtype)} {lies.shape}"
-        if place is not None or Handle.any_deferred((fact,), {}):
+        if place is not None or any_deferred((fact,), {}):
             return words
         decides = lies.dtype.kind in "biu" and (
             lies.size <= policy.limits.brought or fact._np is not None

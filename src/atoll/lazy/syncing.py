@@ -36,7 +36,7 @@ def sync() -> None:
                 cell.sites = None
 
 
-float_errors.settle.append(sync)
+float_errors.register_settling(sync)
 
 
 def _agreed(world: World) -> list[list[Cell]]:

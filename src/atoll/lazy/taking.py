@@ -32,7 +32,7 @@ from .fancy_indexing import in_range, numbered, out_of_bounds, picked, store_vie
 from .making import from_numpy
 from .sections import block_of, of_section, result_layout, section_of, small_or_there
 from .spread import in_step, place_of, world_of
-from .views import Handle
+from .views import Handle, any_deferred
 
 Array = np.ndarray[Any, Any]
 _NOWHERE = np.empty(0, np.int64)
@@ -42,7 +42,7 @@ def _positions(handle: Any) -> Array | None:
     """The flat positions that are not zero, where this process alone has a large array."""
     if handle._np is not None or not is_native(handle.dtype) or not handle.ndim:
         return None
-    if Handle.any_deferred((handle,), {}):
+    if any_deferred((handle,), {}):
         return None
     truth = handle if handle.dtype == np.bool_ else general(np.not_equal, handle, 0)
     found: Array = backend.current().true_positions(np.ascontiguousarray(truth._array()))

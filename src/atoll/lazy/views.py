@@ -28,7 +28,7 @@ from ..graph.node import Node, Site, Value, source, view_of
 from ..graph.op import SOURCE
 from ..plan.exchange import gather
 from .evaluate import evaluate
-from .pending import cut, remember, too_heavy, weigh_again
+from .pending import cut, own_cells, reference, too_heavy, weigh_again
 from .recording import read, update
 
 
@@ -270,7 +270,10 @@ def boxed(cell: Cell, node: Node) -> Cell:
     cell.sites = None
     cell.writeable = True
     cell._first = None
-    remember(cell)
+    known = own_cells.known
+    known.append(reference(cell))
+    if not len(known) & 63:
+        own_cells.forget_the_dead()
     return cell
 
 
@@ -313,12 +316,6 @@ class Handle:
     """Whether what is made from an array of a subclass is of that class."""
     array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
-    any_deferred: ClassVar[Callable[..., bool]]
-    """Whether an array that waits for a value is among these."""
-    make_recorded: ClassVar[Callable[[Handle], None]]
-    """Make a small array one that is recorded."""
-    captured: ClassVar[Callable[[Node], Node]]
-    """A node that waits for a value, with the data that it reads taken as it is now."""
     call_later: ClassVar[Callable[..., Any]]
     """A call of NumPy's on values that are not there yet: see ``lazy.deferred``."""
     _np: np.ndarray[Any, Any] | None
@@ -401,3 +398,32 @@ class Handle:
         if self._np is not None or self._cell.node.place is not None:
             return nullcontext()
         return _Pinned(self._cell)
+
+
+def register_array_type(kind: type[Handle]) -> None:
+    """Let results be of this class."""
+    Handle.array_type = kind
+
+
+def register_deferred_calls(call: Callable[..., Any]) -> None:
+    """Let ``call`` record what NumPy will compute once the values are there."""
+    Handle.call_later = staticmethod(call)
+
+
+def is_deferred(value: Any) -> bool:
+    """Whether an array waits for a value that is not there yet."""
+    return isinstance(value, Handle) and value._np is None and value._cell.node.weight < 0
+
+
+def any_deferred(*values: Any) -> bool:
+    """Whether some deferred array is among the values, containers searched through."""
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if is_deferred(value):
+            return True
+        if type(value) in (tuple, list):
+            stack.extend(value)
+        elif type(value) is dict:
+            stack.extend(value.values())
+    return False
