@@ -51,7 +51,7 @@ def program(np):
     for k in range(4):
         z[k:] += y[k:] * 0.5
         found.append(z.sum(1))
-    for _ in range(12):
+    for _ in range(5):
         x = x * 0.5 + np.roll(x, 1, 0) * 0.25
     with_halves = x.astype(np.float16) + np.float16(1)
     found += [with_halves, x, np.float32(3) * x[:, 0].astype(np.float32), y.reshape(30, 24) + 1]
@@ -76,14 +76,15 @@ def broken(stage, monkeypatch, rank=None):
         return works(*args, **options)
 
     monkeypatch.setattr(home, names[0], fails)
+    if stage == "backend.llvm.compile.build":  # the other stages may use kernels of other tests
+        compile.compiler._kernels.clear()
 
 
 def check(monkeypatch):
     """The program gives NumPy's values, with limits at which it is cut."""
-    monkeypatch.setattr(policy, "limits", policy.Limits(pending=40, near=20, light=8))
+    monkeypatch.setattr(policy, "limits", policy.Limits(pending=20, near=10, light=4))
     _programs.forget()
     current_world().communicator.log.plans.clear()  # what ranks agreed on in other tests
-    compile.compiler._kernels.clear()
     with atoll.config(small=0, kernel_cache="off"), np.errstate(all="ignore"):
         for _ in range(2):
             for ours, theirs in zip(program(atoll), program(np), strict=True):
@@ -111,7 +112,7 @@ def test_ranks_agree_where_one_alone_has_no_plan(stage, monkeypatch):
     assert atoll.stats().planning_failures
 
 
-@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage not in ON_RANKS][::3])
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage not in ON_RANKS][::5])
 def test_debugging_raises_it(stage, monkeypatch):
     broken(stage, monkeypatch)
     with atoll.config(debug=True), pytest.raises(IndexError, match="a mistake in planning"):
