@@ -162,7 +162,7 @@ def reduce(
         home = cell.node.place
         if found is not None and (home is None or (home.held_once and geometry.is_base)):
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-            node = entered(node_of(found, args, user_site()))
+            node = node_of(found, args, user_site(), entered)
             del args
             if cell.pins:
                 evaluate((node,))
