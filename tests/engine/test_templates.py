@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import atoll as np
+from atoll.lazy import evaluate
 
 pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
 
@@ -50,6 +51,7 @@ PROGRAMS = (eliminate, blocks, shrinking, emptying)
 
 def made_by(program, n, steps):
     """How many plans a program makes, its result compared with NumPy's."""
+    evaluate._programs.forget()  # what other tests have left of their credit, or of the room in caches
     before = np.stats()
     ours = numpy.asarray(program(np, n, steps))
     after = np.stats()

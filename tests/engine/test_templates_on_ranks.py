@@ -126,6 +126,7 @@ def test_layouts_that_are_no_boxes(which, size):
     n, steps = 30, 28
     layout = np.Layout((n, n), MAPS[which](n, size), size=size)
     np.reset_stats()
+    evaluate._programs.forget()
     on(layout, eliminate, n, steps)
     assert np.stats().plans_moved >= 12
     assert np.stats().plans_made <= steps // 2
