@@ -16,7 +16,7 @@ from atoll.ops.folds import FOLDS
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "contributing.md"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def added():
     """What the page's examples define; the entries are taken out again."""
     before = [dict(table) for table in (FOLDS, TABLE, ufuncs)]
