@@ -3,7 +3,7 @@
 Two traces are of one *family* if they differ in the integers of their geometries alone. The first
 one is planned as usual. With the second one it is known which of those integers move and
 which of them move together, and the planner works once more, on geometries whose moving
-integers are unknown (see ``unknown``). What comes out is a *template*: a program whose extents,
+integers are unknown (see ``symbolic``). What comes out is a *template*: a program whose extents,
 strides and offsets are calculated from the geometries of the trace that it is for, as long as
 every decision of the planner would be the same. Where one would not (slices begin to overlap, or
 become empty, or so short that NumPy is quicker) there is another template, and at last a plan of their own.
@@ -16,7 +16,7 @@ like the integers, and what the planner asks of them is calculated from them: th
 rank has. Ghost regions and messages of loops over blocks are boxes between such bounds (see
 ``shares``), so who sends what to whom is checked and calculated like everything else; a rank whose share becomes
 empty, or that gets another neighbour, has another template then. Exchanges of loops over other shares are made anew from
-the places (see ``loose``). Since a template says exactly what the planner would
+the places (see ``template_steps``). Since a template says exactly what the planner would
 say, it does not matter which rank finds one and which has to plan.
 """
 
