@@ -112,12 +112,34 @@ class Limits:
     """Compiled kernels, beside those that plans hold."""
     datatypes: int = 512
     """Derived datatypes of MPI."""
+    call_sites: int = 4096
+    """Call sites of which something was learnt."""
     tiles: int = 4
     """Boxes of one array on ranks that every rank keeps."""
 
 
 limits = Limits()
 """The limits in force. Read them as ``policy.limits.name``, so that tests can replace all of them at once."""
+
+
+def recording_gains(calls: int, nbytes: int, spared: int, small: int) -> bool:
+    """Whether one evaluation of so many operations takes less time than as many calls of NumPy.
+
+    It costs a plan. It gains where calls are many, where loops of threads are worth it (``nbytes``: the largest
+    result), and where intermediate results need no memory (``spared``: their bytes, written and read).
+    """
+    return (
+        calls > limits.pieces
+        or nbytes > limits.light_bytes * small
+        or spared > limits.spared_bytes * small
+    )
+
+
+def brought_next(before: int, asked: int, goes_on: bool) -> int:
+    """How many elements to bring to all ranks for so many that are asked for: more and more while a loop goes on."""
+    if goes_on:
+        return min(max(before, asked) * limits.growth, limits.brought)
+    return max(asked, before // limits.growth)
 
 
 @contextmanager

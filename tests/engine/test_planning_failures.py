@@ -28,7 +28,7 @@ STAGES = [
     "plan.exchange.plan_exchange",
     "plan.build.plan_exchange",
     "plan.numpy_steps.function_of",
-    "ops.light.without_gain",
+    "lazy.evaluate.without_gain",
     "plan.templates.Family.bound",
     "plan.templates.Family.extended",
     "backend.llvm.compile.build",

@@ -69,7 +69,7 @@ class StepLog:
         "_bits",
         "_steps",
         "as_laid_out",
-        "cuts",
+        "call_sites",
         "forked",
         "gone",
         "hash",
@@ -99,8 +99,8 @@ class StepLog:
         """Where the ranks have diverged, once that is known: all later collective steps fail."""
         self.window: Any = None
         """The values that all ranks will have and have yet to compute; its method ``close`` computes them. Set by an upper layer."""
-        self.cuts: dict[int, Any] = {}
-        """The lines where pending work is computed once it has grown heavy, and how: the same on all ranks."""
+        self.call_sites: Any = None
+        """What is learnt at call sites of work that the ranks do together, the same on all. Set by an upper layer."""
         self.plans: dict[Hashable, bool] = {}
         """By structure, without extents: whether all ranks had a plan of it when they asked each other."""
         self.same: Any = None

@@ -1,4 +1,4 @@
-"""Eager operations: NumPy computes at call sites where recording has gained nothing (see ``ops.light``).
+"""Eager operations: NumPy computes at call sites where recording has gained nothing (see ``profiles``).
 
 All that is left to find out here is whether the operands are there, as memory of this process alone.
 """
@@ -15,9 +15,9 @@ from ..context.call_sites import Site, site_from
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, settled, view_of
-from ..ops.light import line_at, lines
 from .float_errors import free
 from .making import of_node
+from .profiles import eager_at, eager_marks
 from .views import Handle
 
 
@@ -35,19 +35,19 @@ class Met(Protocol):
 
 def at_call(ufunc: np.ufunc, found: Met, one: Any, two: Any, frame: FrameType) -> Any:
     """The result by NumPy, where recording such an operation at this line has gained nothing; else ``None``."""
-    line = line_at(lines.get(found.form[5], {}), site_from(frame))
-    if line is None:
+    profile = eager_at(site_from(frame))
+    if profile is None:
         return None
     first = _memory_of(one)
     if first is None:
-        line.recorded()
+        profile.recorded()
         return None
     if two is None:
         result = ufunc(first)
     else:
         second = _memory_of(two)
         if second is None:
-            line.recorded()
+            profile.recorded()
             return None
         result = ufunc(first, second)
     geometry = found.geometry
@@ -60,13 +60,13 @@ def at_call_in_place(
     ufunc: np.ufunc, found: Met, target: Handle, other: Any, site: Site | None
 ) -> bool:
     """Let NumPy do ``target += other`` where recording it at this line has gained nothing; whether it did."""
-    line = line_at(lines.get(found.form[5], {}), site)
-    if line is None:
+    profile = eager_at(site)
+    if profile is None:
         return False
     cell = target._cell
     second = _memory_of(other)
     if second is None or _memory_of(target) is None:
-        line.recorded()
+        profile.recorded()
         return False
     with turn.lock:
         if cell.node.value is None or not cell.is_unshared():
@@ -97,13 +97,12 @@ def converted_at_call(handle: Handle, dtype: Any, frame: FrameType) -> Any:
     if found is None:
         return None
     mark, geometry = found
-    known = lines.get(mark)
-    line = None if known is None or not free() else line_at(known, site_from(frame))
-    if line is None:
+    profile = eager_at(site_from(frame)) if mark in eager_marks and free() else None
+    if profile is None:
         return None
     memory = _memory_of(handle)
     if memory is None:
-        line.recorded()
+        profile.recorded()
         return None
     result = memory.astype(geometry.dtype)
     return of_node(settled(result, geometry)) if result.strides == geometry.strides else None

@@ -21,7 +21,6 @@ from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
-from ..ops.light import lines
 from ..ops.table import CALL, WHERE
 from .eager import at_call
 from .evaluate import evaluate
@@ -29,6 +28,7 @@ from .fallback import by_numpy
 from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
 from .pending import captured, cut, too_heavy
+from .profiles import eager_marks
 from .recording import call, cast, read, record
 from .views import Cell, Handle
 from .windows import entered
@@ -334,7 +334,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 if found is not None and (
                     (state() is calm.state and warnings.filters is calm.filters) or free()
                 ):
-                    if found.form[5] in lines:
+                    if found.form[5] in eager_marks:
                         made = at_call(ufunc, found, self, other, sys._getframe(1))
                         if made is not None:
                             return made
@@ -358,7 +358,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = found.convert(other)
                 except OverflowError:
                     return general(ufunc, self, other)
-                if found.form[5] in lines:
+                if found.form[5] in eager_marks:
                     made = at_call(ufunc, found, self, number, sys._getframe(1))
                     if made is not None:
                         return made
@@ -382,7 +382,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = found.convert(other)
                 except OverflowError:
                     return general(ufunc, other, self)
-                if found.form[5] in lines:
+                if found.form[5] in eager_marks:
                     made = at_call(ufunc, found, number, self, sys._getframe(1))
                     if made is not None:
                         return made
@@ -424,7 +424,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
             (state() is calm.state and warnings.filters is calm.filters) or free()
         ):
             return general(ufunc, self)
-        if found.form[5] in lines:
+        if found.form[5] in eager_marks:
             made = at_call(ufunc, found, self, None, sys._getframe(1))
             if made is not None:
                 return made

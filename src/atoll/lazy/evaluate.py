@@ -20,7 +20,7 @@ from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import backend, policy
+from .. import backend
 from ..backend.flags import report
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
@@ -37,11 +37,11 @@ from ..execute.replicated import compare_replicated
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern, Patterns
-from ..ops import light
 from ..ops.fingerprint import of_trace, outlined
 from ..ops.placement import placed_view
 from ..ops.table import check
 from . import float_errors, unplanned
+from .profiles import alone, no_gain, without_gain
 from .walk import Walk
 
 if TYPE_CHECKING:
@@ -67,14 +67,12 @@ class _Programs(threading.local):
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
-        self.again: set[int] = set()
-        """Numbers of lines whose values were computed again, because nothing had stored them the first time."""
         if not turn.simulated:
             self.process = dict(self.__dict__)
 
     def forget(self) -> None:
         """Plan everything anew."""
-        for known in (self.kept, self.moved, self.families, self.patterns, self.again):
+        for known in (self.kept, self.moved, self.families, self.patterns, alone.sites):
             known.clear()
 
 
@@ -229,8 +227,8 @@ class _Fit(NamedTuple):
     kept: list[int]
     passing: list[int]
     """Those that it computes for others and does not store, though somebody has them in hand."""
-    light: list[int]
-    """Those that NumPy would have computed at their calls in no more time; see ``ops.light``."""
+    gainless: list[int]
+    """Those that NumPy would have computed at their calls in no more time."""
 
 
 def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
@@ -273,13 +271,10 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
-    lines = _programs.again
     for node in found.order:
         if hasattr(node, "passed") and node.site is not None:
-            if len(lines) >= policy.limits.memo:
-                lines.clear()
-            lines.add(site_number(node.site))
-    if not lines or _is_shared(found):
+            alone.sites.of(site_number(node.site)).computed_again = True
+    if _is_shared(found):
         return []
     roots = {id(node) for node in pending}
     return [
@@ -289,8 +284,14 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
         and node.op.elementwise
         and node.geometry.ndim
         and id(node) not in roots
-        and site_number(node.site) in lines
+        and _is_stored(node)
     ]
+
+
+def _is_stored(node: Node) -> bool:
+    """Whether the values of a node's line are stored, whoever computes them."""
+    known = alone.sites.known(node.site)
+    return known is not None and known.computed_again
 
 
 def compute(pending: list[Node]) -> None:
@@ -338,17 +339,14 @@ def _prepared(pending: list[Node]) -> _Prepared:
         fit: _Fit | None = pattern.known.get(form)
         if fit is not None and not fit.program.running:
             if fit.passing:
-                lines = _programs.again
-                known = [
-                    n for n in map(nodes.__getitem__, fit.passing) if site_number(n.site) in lines
-                ]
+                known = [node for node in map(nodes.__getitem__, fit.passing) if _is_stored(node)]
                 if known:
                     del nodes, values, scalars
                     return _prepared([*pending, *known])
                 for place in fit.passing:
                     nodes[place].passed = True
-            if fit.light:
-                light.credit([nodes[place] for place in fit.light])
+            if fit.gainless:
+                no_gain([nodes[place] for place in fit.gainless])
             state = State(values, scalars, 1)
             asked = pending[-1].site
             return fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked
@@ -370,7 +368,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
     for place in passing:
         order[place].passed = True
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
-        ours = attempted(lambda: light.without_gain(order, program.kept)) or []
+        ours = attempted(lambda: without_gain(order, program.kept)) or []
         places = pattern.order
         pattern.known[form] = _Fit(
             program,

@@ -18,7 +18,6 @@ from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, node_of, view_of
 from ..ops.elementwise import FAST_SCALARS
-from ..ops.light import lines
 from . import pieces
 from .deferred import recorded
 from .eager import at_call_in_place
@@ -26,6 +25,7 @@ from .elementwise import apply, assign, binary, known_of, operand_of
 from .float_errors import free
 from .making import is_at_hand, of_node, plain, present
 from .pending import cut, too_heavy
+from .profiles import eager_marks
 from .views import Handle, any_deferred
 from .windows import entered
 
@@ -105,7 +105,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     except OverflowError:
         return False
     site = site_from(sys._getframe(2))
-    if found.form[5] in lines and at_call_in_place(ufunc, found, target, other, site):
+    if found.form[5] in eager_marks and at_call_in_place(ufunc, found, target, other, site):
         return True
     node = node_of(found.form, (cell.node, value), site, entered)
     del value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from .. import policy
 from ..comm.in_step import is_same
@@ -22,39 +22,13 @@ from ..graph.cut import CutPoint, find_cut, live_at
 from ..graph.node import Node, source
 from ..ops.fingerprint import of_text
 from .evaluate import evaluate, fingerprint_of
+from .profiles import Cut, call_sites_of
 
 if TYPE_CHECKING:
     from .views import Cell
 
 reference = weakref.ref
 _MASK = (1 << 64) - 1
-
-
-class Cut(NamedTuple):
-    """What is done at a line where something is heavier than a limit."""
-
-    line: int | None
-    """What was live at this line is evaluated; where there is none, what is heavy and all that is pending with it."""
-    limit: float
-
-
-class _Cuts(threading.local):
-    """The lines at which this thread cuts what it computes by itself; see :attr:`.StepLog.cuts`."""
-
-    def __init__(self) -> None:
-        self.places: dict[int, Cut] = {}
-
-
-_cuts = _Cuts()
-
-
-def _cuts_of(node: Node) -> dict[int, Cut]:
-    """The lines at which those who compute a node have cut before, the same on all of them."""
-    home = node.place
-    if home is None or home.world.size == 1:
-        return _cuts.places
-    places: dict[int, Cut] = home.world.communicator.log.cuts
-    return places
 
 
 def too_heavy(node: Node) -> bool:
@@ -69,11 +43,9 @@ def too_heavy(node: Node) -> bool:
     Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
     so are the lines where these ranks have cut before. What every rank has may weigh less on one that has looked at it.
     """
-    places = _cuts_of(node)
-    if places:
-        known = places.get(site_number(node.site))
-        if known is not None and node.weight > known.limit:
-            return True
+    known = call_sites_of(node).known(node.site)
+    if known is not None and known.cut is not None and node.weight > known.cut.limit:
+        return True
     if node.weight <= policy.limits.pending:
         return False
     with turn.lock:
@@ -83,23 +55,15 @@ def too_heavy(node: Node) -> bool:
 
 def _cut_here_again(node: Node, point: CutPoint | None) -> None:
     """Remember where a loop was cut, or where that is better done the next time."""
-    places = _cuts_of(node)
-    line, found = site_number(node.site), Cut(None, policy.limits.near)
-    after = None if point is None else site_number(point.after)
-    known = None if after is None else places.get(after)
-    if (
-        point is not None
-        and after is not None
-        and (known is None or known.limit > policy.limits.light)
-    ):
-        line = after
-        limit = policy.limits.near if known is None else policy.limits.light
-        found = Cut(site_number(point.line), limit)
-    elif node.site is None:
-        return
-    if len(places) >= policy.limits.plans and line not in places:
-        del places[next(iter(places))]  # the one that was added first; the same on all ranks
-    places[line] = found
+    sites = call_sites_of(node)
+    if point is not None:
+        after = sites.of(site_number(point.after))
+        if after.cut is None or after.cut.limit > policy.limits.light:
+            limit = policy.limits.near if after.cut is None else policy.limits.light
+            after.cut = Cut(site_number(point.line), limit)
+            return
+    if node.site is not None:
+        sites.of(site_number(node.site)).cut = Cut(None, policy.limits.near)
 
 
 def weigh_again(node: Node) -> None:
@@ -136,11 +100,12 @@ def cut(nodes: Sequence[Node]) -> None:
 
 def _cut(nodes: Sequence[Node]) -> None:
     first = nodes[0]
-    known = _cuts_of(first).get(site_number(first.site))
-    if known is not None and known.line is not None:
+    known = call_sites_of(first).known(first.site)
+    known_cut = None if known is None else known.cut
+    if known_cut is not None and known_cut.line is not None:
         weigh_again(first)
-        if first.weight > known.limit:
-            line = known.line
+        if first.weight > known_cut.limit:
+            line = known_cut.line
             evaluate(statistics.attempted(lambda: live_at(first, line)) or ())
             weigh_again(first)
         if first.weight <= policy.limits.near:

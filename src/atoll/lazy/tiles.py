@@ -71,10 +71,7 @@ class Tiles:
         self.brought += 1
         size = prod([high - low for low, high in box])
         last = self.last
-        if last is None or _goes_on(last, box):
-            self.budget = min(max(self.budget, size) * policy.limits.growth, policy.limits.brought)
-        else:
-            self.budget = max(size, self.budget // policy.limits.growth)
+        self.budget = policy.brought_next(self.budget, size, last is None or _goes_on(last, box))
         if self.brought > policy.limits.pieces and view.base.size <= policy.limits.brought:
             return tuple([(0, n) for n in shape])
         found = list(box)

@@ -85,6 +85,24 @@ def check(nodes: Iterable[Node]) -> None:
             )
 
 
+_BITWISE = frozenset(
+    {
+        "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "square", "sqrt",
+        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+        "logical_and", "logical_or", "logical_xor", "logical_not",
+        "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
+        "isnan", "isfinite", "isinf", "signbit", "floor", "ceil", "trunc", "rint",
+    }
+)  # fmt: skip
+"""Ufuncs whose every bit is settled by their definition, and which NumPy computes about as quickly as kernels."""
+_BITWISE_INTEGERS = frozenset({"maximum", "minimum", "fmax", "fmin", "sign", "bitwise_count"})
+"""The same for whole numbers: of two zeros, say, NumPy takes the one or the other."""
+_ROUNDED = frozenset({"multiply", "divide", "absolute", "square", "sqrt"})
+"""Of complex numbers these depend on how memory is laid out."""
+_CASTS = {"b": "?bhilqBHILQfd", "i": "?bhilqBHILQfd", "u": "?bhilqBHILQfd", "f": "?ilqfd"}
+"""Which kinds are converted to which in a way that is settled wherever an element stands."""
+
+
 class _Call(Entry):
     __slots__ = ()
     elementwise = is_ufunc = True
@@ -103,6 +121,25 @@ class _Call(Entry):
 
     def words(self, node: Node) -> str:
         return repr(node.params[0])
+
+    def is_bitwise(self, node: Node) -> bool:
+        loop = node.params[0]
+        if loop.name == "floor_divide" and loop.output.kind in "iu":
+            settled = type(node.args[1]) is not Node  # NumPy divides by a number without dividing
+        else:
+            settled = loop.name in _BITWISE or (
+                loop.name in _BITWISE_INTEGERS and loop.output.kind in "biu"
+            )
+        return (
+            settled
+            and loop.output.char != "e"
+            and all(d.char != "e" for d in loop.inputs)
+            and not (loop.name in _ROUNDED and any(d.kind == "c" for d in loop.inputs))
+            and all(
+                type(arg) is not Node or arg.geometry.dtype == dtype
+                for arg, dtype in zip(node.args, loop.inputs, strict=True)
+            )
+        )
 
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         loop = node.params[0]
@@ -147,6 +184,9 @@ class _Cast(Entry):
 
     def label(self, node: Node) -> str:
         return f"astype {node.geometry.dtype}"
+
+    def is_bitwise(self, node: Node) -> bool:
+        return node.geometry.dtype.char in _CASTS.get(node.args[0].geometry.dtype.kind, "")
 
     def is_trivial(self, node: Node) -> bool:
         op = node.args[0].op
