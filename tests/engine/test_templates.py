@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy
 import pytest
 
 import atoll as np
+from atoll import policy
 
 pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
 
-ROOT = Path(__file__).resolve().parents[2]
 STARTS = ("k", "k + 1", "2 * k", "n - k - 1", "k // 2", "0", "3", "max(k - 2, 0)", "n - 2 - k")
 
 
@@ -65,18 +62,27 @@ def made_by(program, n, steps):
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_the_number_of_plans_does_not_depend_on_the_number_of_steps(program):
-    """Counted in a process of its own, without what other tests have left in the profiles of call sites."""
-    code = (
-        f"import atoll as np; from {__name__} import made_by, {program.__name__} as program\n"
-        "np.config.small = 0\n"
-        "print(made_by(program, 60, 40), made_by(program, 130, 110))"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    few, many = map(int, done.stdout.split())
+    with np.config(small=0):
+        few = made_by(program, 60, 40)
+        many = made_by(program, 130, 110)
     assert few <= 24
     assert many <= 24
+
+
+def forgetting(number):
+    """What a long process does to the tables: views and forms that live on were made when they were not yet full."""
+    with policy.limited(geometries=number, memo=number):
+        for k in range(2 * number):
+            float((np.arange(500.0 + k)[k:] * 2).sum())
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_the_number_of_plans_does_not_depend_on_what_tables_have_forgotten(program):
+    with np.config(small=0):
+        held = [program(np, n, 40) for n in (60, 130)]
+        forgetting(3)
+        assert made_by(program, 62, 40) <= 2
+    assert held
 
 
 def test_an_element_that_moves_alone():

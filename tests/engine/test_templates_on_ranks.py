@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy
 import pytest
 
@@ -18,7 +14,6 @@ from atoll.lazy import evaluate
 from tests.engine.test_scattered_shares import MAPS
 from tests.engine.test_templates import Loop, blocks, eliminate, emptying, shrinking
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -123,7 +118,10 @@ def test_layouts_in_blocks(which, size):
     assert check_moved() >= 10
 
 
-def check_layout_that_is_no_box(which, size):
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(3)
+@pytest.mark.parametrize("which", ["nc", "cc", "by fives", "listed", "padded"])
+def test_layouts_that_are_no_boxes(which, size):
     """Another rank owns the pivot at each step, and that takes no other plan."""
     n, steps = 30, 28
     layout = np.Layout((n, n), MAPS[which](n, size), size=size)
@@ -132,28 +130,6 @@ def check_layout_that_is_no_box(which, size):
     assert np.stats().plans_moved >= 12
     assert np.stats().plans_made <= steps // 2
     assert check_moved() >= 12
-
-
-NO_BOXES = ["nc", "cc", "by fives", "listed", "padded"]
-
-
-@pytest.mark.simulated(3)
-@pytest.mark.parametrize("which", NO_BOXES)
-def test_layouts_that_are_no_boxes(which, size):
-    evaluate._programs.forget()
-    check_layout_that_is_no_box(which, size)
-
-
-@pytest.mark.parametrize("which", NO_BOXES)
-def test_layouts_that_are_no_boxes_on_processes(which):
-    """Counted in processes of their own: what other tests leave behind changes the counts."""
-    code = (
-        f"import atoll; from {__name__} import check_layout_that_is_no_box as check\n"
-        f"with atoll.config(small=0): check({which!r}, 2)"
-    )
-    command = [sys.executable, "-m", "atoll", "run", "-n", "2", "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -23,15 +23,13 @@ import numpy as np
 from .. import policy
 from ..context.caches import Memo
 from ..errors import OutOfMemoryError
-from .interned import Interned
+from .interned import Identity, Interned, identity_of
 
 _RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
 _ENDLESS = 1 << 59
 """The length of an axis of which a slice says all that there is to say about it, in integers: a key made of
 these is not equal to that of ``1.0:5.0``, which is no slice, and for which there is NumPy's error."""
 _numbers = itertools.count()
-_forms: Memo[Any, int] = Memo("geometries")
-_form_numbers = itertools.count(1 << 50)
 
 
 class _Addressed:
@@ -129,18 +127,18 @@ class Geometry:
         """Where the shadow of the base begins."""
         self.dense = base is None and dense
         """Whether it is a base that fills its memory, each element once."""
-        form = (
-            self.dtype,
-            self.ndim,
-            self.c_contiguous,
-            self.writeable,
-            self.dense,
-            None if base is None else base.form,
-            tuple([n if n < 2 else 2 for n in self.shape]),
-            tuple([(s > 0) - (s < 0) for s in self.strides]),
+        self.form: Identity = identity_of(
+            (
+                self.dtype,
+                self.ndim,
+                self.c_contiguous,
+                self.writeable,
+                self.dense,
+                None if base is None else base.form,
+                tuple([n if n < 2 else 2 for n in self.shape]),
+                tuple([(s > 0) - (s < 0) for s in self.strides]),
+            )
         )
-        known = _forms.get(form)
-        self.form: int = _forms.only(form, next(_form_numbers)) if known is None else known
 
     def __repr__(self) -> str:
         return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"

@@ -15,6 +15,13 @@ from weakref import WeakValueDictionary
 
 from .. import policy
 
+
+class Identity:
+    """Stands for a key: comparing and hashing it costs nothing."""
+
+    __slots__ = ("__weakref__",)
+
+
 Thing = TypeVar("Thing")
 
 
@@ -42,3 +49,15 @@ class Interned(Generic[Thing]):
                     self._newest.clear()
                 self._newest.append(made)
             return found
+
+
+_identities: Interned[Identity] = Interned("geometries")
+
+
+def identity_of(key: object) -> Identity:
+    """The identity of a key, the same for as long as anything refers to it.
+
+    What is kept with an object, as the code of an operation is with the views that it reads, must not come from a cache that
+    forgets: the objects of before and after would never be equal again.
+    """
+    return _identities.get(key) or _identities.only(key, Identity())

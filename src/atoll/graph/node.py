@@ -36,12 +36,12 @@ import numpy as np
 
 from ..context.caches import Memo
 from .geometry import Geometry, strided
+from .interned import Identity, identity_of
 from .op import SOURCE, Op
 
 Scalar = Any
-_codes: Memo[Any, int] = Memo("geometries")
-# beyond 1 << 40, and forms beyond 1 << 50, so that a key tells them from the numbers of its nodes
-_numbers = itertools.count(1 << 40)
+_marks: Memo[Any, int] = Memo("geometries")
+_numbers = itertools.count(1)
 next_born = itertools.count().__next__
 Site = tuple[CodeType, int]
 
@@ -53,12 +53,12 @@ class Operation(NamedTuple):
     site: Site | None
 
 
-def coded(key: object) -> int:
-    """A number for what identifies an operation: one number for equal keys, mostly."""
-    found = _codes.get(key)
-    if found is None:
-        found = _codes.only(key, next(_numbers))
-    return found
+def _marked(key: object) -> int:
+    """A number for what identifies a node without its operands: one number for equal keys, mostly."""
+    mark = _marks.get(key)
+    if mark is None:
+        mark = _marks.only(key, next(_numbers))
+    return mark
 
 
 def mark_of(
@@ -69,7 +69,7 @@ def mark_of(
     ``nodes`` says which of the operands are nodes, and which are numbers.
     """
     views = [part.number for part in params if type(part) is Geometry]
-    return coded((code, geometry.number, *views, nodes))
+    return _marked((code, geometry.number, *views, nodes))
 
 
 class Value:
@@ -149,7 +149,7 @@ class Node:
     name: str
     site: Site | None
     value: Value | None
-    code: object
+    code: Identity | None
     mark: int | None
     passed: bool
     asked: bool
@@ -168,7 +168,7 @@ class Node:
         params: tuple[Any, ...] = (),
         name: str = "",
         site: Site | None = None,
-        code: object = None,
+        code: Identity | None = None,
         mark: int | None = None,
     ) -> None:
         self.op = op
@@ -192,7 +192,7 @@ class Node:
                 weight += arg.weight
         self.weight = weight
 
-    def identify(self) -> object:
+    def identify(self) -> Identity:
         """The ``code``, made when it is first asked for."""
         code = self.code
         if code is None:
@@ -200,7 +200,7 @@ class Node:
                 part.form if type(part) is Geometry else getattr(part, "number", part)
                 for part in self.params
             ]
-            code = self.code = coded((self.op, self.geometry.form, self.name, *params))
+            code = self.code = identity_of((self.op, self.geometry.form, self.name, *params))
         return code
 
     def marked(self) -> int:
@@ -213,11 +213,11 @@ class Node:
             mark = -1 - self.geometry.number
         else:
             strides = self.value.array.strides
-            mark = coded(("leaf", self.geometry.number, self.place.number, strides))
+            mark = _marked(("leaf", self.geometry.number, self.place.number, strides))
         self.mark = mark
         return mark
 
-    def relabelled(self, code: object) -> None:
+    def relabelled(self, code: Identity) -> None:
         """Take another ``code``."""
         self.code = code
         self.mark = None
@@ -235,7 +235,7 @@ class Node:
         return f"<{self.op.words(self)} {self.geometry.shape} {self.geometry.dtype}>"
 
 
-Form = tuple[Op, Geometry, tuple[Any, ...], str, object, "int | None"]
+Form = tuple[Op, Geometry, tuple[Any, ...], str, Identity | None, "int | None"]
 """What operations that are recorded over and over have in common: op, geometry, params, name, code, mark."""
 
 

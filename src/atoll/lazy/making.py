@@ -13,7 +13,8 @@ from ..context import statistics
 from ..context.caches import Memo
 from ..errors import LayoutError
 from ..graph.geometry import Geometry, dense, kept_order, strided
-from ..graph.node import Node, coded, new, source, view_of
+from ..graph.interned import identity_of
+from ..graph.node import Node, new, source, view_of
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
@@ -133,7 +134,7 @@ def at_place(node: Node, place: Place | None) -> Node:
     """A node without operands, made to lie at ``place``."""
     if place is not None:
         node.place = place
-        node.relabelled(coded(("at", node.identify(), place.number)))
+        node.relabelled(identity_of(("at", node.identify(), place.number)))
         if place.layout.cells > 1:
             statistics.add("distributed")
     return node

@@ -25,8 +25,9 @@ from ..context import statistics
 from ..context.caches import remembered
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, choice_of, dense, strided
+from ..graph.interned import identity_of
 from ..graph.node import Form as NodeForm
-from ..graph.node import Node, coded, mark_of, node_of, source
+from ..graph.node import Node, mark_of, node_of, source
 from ..graph.op import named
 from ..layout import Layout
 from ..ops.elementwise import is_native
@@ -103,7 +104,7 @@ def _form(
     place = Place.of(form.layout, world)
     geometry = dense(form.shape, form.dtype, order)
     views = [one.view for one in operands]
-    code = coded(
+    code = identity_of(
         (op, geometry.form, params, place and place.form, *[view and view.form for view in views])
     )
     params = (params, place, *views)

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..context.caches import Memo
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
-from ..graph.node import Form, Node, coded, mark_of
+from ..graph.interned import identity_of
+from ..graph.node import Form, Node, mark_of
 from .table import READ, UPDATE
 
 _numbers = itertools.count()
@@ -122,10 +123,10 @@ class Through:
     def __init__(self, view: Geometry) -> None:
         params, base = (view,), view.base
         result = result_geometry(params, view.dtype)
-        code = coded((READ, result.form, "", view.form))
+        code = identity_of((READ, result.form, "", view.form))
         mark = mark_of(code, result, params, (True,))
         self.read: Form = READ, result, params, "", code, mark
-        code = coded((UPDATE, base.form, "", view.form))
+        code = identity_of((UPDATE, base.form, "", view.form))
         mark = mark_of(code, base, params, (True, True))
         self.update: Form = UPDATE, base, params, "", code, mark
         mark = mark_of(code, base, params, (True, False))

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..config import config
 from ..graph.geometry import Geometry, dense, kept_order
-from ..graph.node import Node, Site, coded
+from ..graph.interned import identity_of
+from ..graph.node import Node, Site
 from ..graph.op import named
 from ..layout import Layout
 from .placement import Place
@@ -128,7 +129,7 @@ class Fold(_Folding):
             return None
         place = Place.of(Layout.default(node.geometry.shape, home.world.size), home.world)
         if place is not None:  # which depends on a setting, so the code has to say it
-            node.relabelled(coded(("at", node.identify(), place.form)))
+            node.relabelled(identity_of(("at", node.identify(), place.form)))
         return place
 
     def numpy(self, node: Node) -> Callable[..., Any]:

@@ -15,8 +15,8 @@ from .. import policy
 from ..comm.world import World
 from ..context.caches import Memo
 from ..graph.geometry import Geometry, dense
-from ..graph.interned import Interned
-from ..graph.node import Node, coded
+from ..graph.interned import Identity, Interned, identity_of
+from ..graph.node import Node
 from ..layout import Layout
 from ..layout.axes import Axis, BlockAxis
 
@@ -46,8 +46,8 @@ class Place:
         """Whether there are but blocks, without padding."""
         self.lopsided = self.is_boxes and _is_lopsided(layout)
         """Whether one rank has so much more than an even share that most of the others would wait for it."""
-        self._form: Any = None
-        self._outline: Any = None
+        self._form: Identity | None = None
+        self._outline: Identity | None = None
 
     @property
     def form(self) -> Any:
@@ -57,7 +57,7 @@ class Place:
             if self.is_boxes:
                 layout = self.layout
                 seats = None if layout.is_row_major else layout.table.tobytes()
-                self._form = coded(("blocks", self.outline, seats))
+                self._form = identity_of(("blocks", self.outline, seats))
             else:
                 self._form = self.outline
         return self._form
@@ -72,10 +72,10 @@ class Place:
             layout = self.layout
             ways = [axis.way for axis in layout.axes]
             if self.padded or None in ways:
-                self._outline = coded(("alone", self.number))
+                self._outline = identity_of(("alone", self.number))
             else:
                 dealt = (layout.processes, layout.copies, layout.grid, tuple(ways))
-                self._outline = coded(("dealt", self.world, dealt))
+                self._outline = identity_of(("dealt", self.world, dealt))
         return self._outline
 
     @classmethod
