@@ -16,8 +16,8 @@ import pytest
 
 from atoll import policy
 from atoll.backend.llvm import compile
-from atoll.backend.llvm.block import Layout
 from atoll.backend.llvm.compile import Compiler, compile_kernel, kernel_text
+from atoll.backend.llvm.kernel import Layout
 from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction
 from atoll.config import config
 from atoll.context import statistics

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from fractions import Fraction
+
+import numpy as np
 
 from .builder import Code, Value, is_signed
-from .probe import complex_product
-from .types import COMPONENT, KIND, SIGNED_BITS, bits, itemsize, smallest
+from .types import COMPONENT, KIND, SIGNED_BITS, VALUE_TYPE, bits, itemsize, smallest
 
 # casts
 
@@ -227,6 +230,41 @@ def may_equal(code: Code, op: str, best: Value, value: Value) -> Value:
 # complex arithmetic
 
 
+@functools.cache
+def complex_product(dtype: str) -> str:
+    """How NumPy rounds a complex product: ``plain``, ``fused``, or ``unknown``.
+
+    ``plain`` rounds the four products and the two sums; ``fused`` rounds one product of each
+    part and then a multiply-add. Complex multiplication is not supported where it is unknown.
+    """
+    kind = np.dtype(dtype)
+    part = np.dtype(kind.type(0).real.dtype)
+    generator = np.random.default_rng(20240229)
+    samples = generator.standard_normal((4, 64)).astype(part)
+    a, b = np.empty(64, kind), np.empty(64, kind)
+    a.real, a.imag, b.real, b.imag = samples
+    for form in ("plain", "fused"):
+        expected = np.array([_product(form, part, *row) for row in samples.T], kind)
+        if np.array_equal(expected, a * b):
+            return form
+    return "unknown"
+
+
+def _product(form: str, part: np.dtype[np.generic], *numbers: float) -> complex:
+    ar, ai, br, bi = (Fraction(float(number)) for number in numbers)
+
+    def rounded(value: Fraction) -> Fraction:
+        return Fraction(float(part.type(float(value))))
+
+    if form == "plain":
+        real = rounded(ar * br) - rounded(ai * bi)
+        imag = rounded(ar * bi) + rounded(ai * br)
+    else:
+        real = ar * br - rounded(ai * bi)
+        imag = ar * bi + rounded(ai * br)
+    return complex(float(rounded(real)), float(rounded(imag)))
+
+
 def multiply_complex(code: Code, a: Value, b: Value) -> Value:
     """The product, with the roundings of the installed NumPy."""
     ar, ai, br, bi = code.real(a), code.imag(a), code.real(b), code.imag(b)
@@ -271,7 +309,31 @@ def divide_complex(code: Code, a: Value, b: Value) -> Value:
     return code.complex(real, imag)
 
 
-# bits of floating-point values
+# functions of the C library, and bits of floating-point values
+
+
+def one_by_one(code: Code, name: str, done: Value, result: Value, *arguments: Value) -> Value:
+    """``result``, with the lanes that are not ``done`` computed by the scalar function ``name`` of C."""
+    function, dtype = code.function, result.dtype
+    kind, vector = VALUE_TYPE[dtype], code.type(dtype)
+    scalar = code.declare_libm(name, dtype, len(arguments))
+    left = code.negate(done)
+    wanted, before, current = code.truth(left), function.block, result.name
+    with function.when(code.any(left), "special"):
+        for lane in range(code.width):
+            start = function.block
+            with function.when(code.slice("i1", wanted, code.width, lane, 1), "lane"):
+                inputs = [
+                    f"{kind} {code.slice(kind, v.name, code.width, lane, 1)}" for v in arguments
+                ]
+                value = function.op(f"call {kind} @{scalar}({', '.join(inputs)})")
+                if code.width > 1:
+                    insert = f"insertelement {vector} {current}, {kind} {value}, i64 {lane}"
+                    value = function.op(insert)
+                end = function.block
+            current = function.phi(vector, (current, start), (value, end))
+        last = function.block
+    return Value(dtype, function.phi(vector, (result.name, before), (current, last)))
 
 
 def pattern(code: Code, value: Value) -> Value:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..spec import Instruction, KernelSpec, Operand, whole
-from .block import Layout
-from .builder import Code, Function, Value
+from .builder import Code, Value
 from .fold import Fold
+from .function import Function
+from .kernel import Layout
 from .levels import ELEMENT, NEST, ROW, Analysis
 from .memory import Access, Place
 from .types import VALUE_TYPE
@@ -81,9 +82,7 @@ class Body:
         width = self._analysis.width
         code = self.code(width)
         self._offsets = self.function.allocate(f"[{width} x i64]")
-        numbers = ", ".join(f"i64 {lane}" for lane in range(width))
-        vector = code.lanes("i64")
-        lanes = f"<{numbers}>" if width > 1 else "0"
+        vector, lanes = code.lanes("i64"), code.lane_numbers()
         steps = code.broadcast_name("i64", self._steps[-1])
         values = self.function.op(f"mul {vector} {lanes}, {steps}")
         self.function.line(f"store {vector} {values}, ptr {self._offsets}, align 8")
@@ -138,31 +137,30 @@ class Body:
         wanted = mask = self._value(place, row, values, analysis.guard)
         if place.mask is not None:
             wanted = code.op("and", mask, place.mask)
-        some, after = function.name("wanted"), function.name("unwanted")
-        function.branch(code.any(wanted), some, after)
-        function.label(some)
         rest = [n for n in analysis.guarded if n not in values]
-        if code.width == 1 or analysis.harmless:
-            self._compute_all(rest, place, row, dict(values))
-        else:
-            if analysis.twice and place.mask is None:
-                every, mixed = function.name("every"), function.name("mixed")
-                function.branch(code.all(wanted), every, mixed)
-                function.label(every)
-                self._compute_all(rest, place, row, dict(values), masked=False)
-                function.jump(after)
-                function.label(mixed)
+
+        def every(masked: bool = True) -> None:
+            self._compute_all(rest, place, row, dict(values), masked)
+
+        def mixed() -> None:
             lane = code.first(wanted)
             spare = function.op(f"add i64 {place.index}, {lane}")
             careful = Place(code, place.index, place.mask, place.indices, wanted, spare)
             known = {analysis.guard: mask}
             for n in analysis.kept:
-                one = code.broadcast(code.lane(values[n], lane))
-                known[n] = code.select(wanted, values[n], one)
-            rest = [n for n in analysis.guarded if n not in known]
-            self._compute_all(rest, careful, row, known)
-        function.jump(after)
-        function.label(after)
+                known[n] = code.select(
+                    wanted, values[n], code.broadcast(code.lane(values[n], lane))
+                )
+            left = [n for n in analysis.guarded if n not in known]
+            self._compute_all(left, careful, row, known)
+
+        with function.when(code.any(wanted), "wanted"):
+            if code.width == 1 or analysis.harmless:
+                every()
+            elif analysis.twice and place.mask is None:
+                function.choose(code.all(wanted), lambda: every(masked=False), mixed)
+            else:
+                mixed()
 
     def scanned(self, place: Place, row: Row) -> dict[int, list[Value]]:
         """What each fold would take in, where the body does nothing else; positions of more than one
@@ -181,16 +179,20 @@ class Body:
         """What reduction ``number`` takes in: its identity where the mask says no."""
         code, reduction = place.code, self.spec.reductions[number]
         fold = self.folds.get(number) or Fold(reduction, code.width)
-        source = self._analysis.counts[number] if fold.counts else reduction.value
-        value = self._value(place, row, values, source)
-        position = None
-        if reduction.position >= 0:
-            position = self._value(place, row, values, reduction.position)
-        new = fold.prepare(code, value, position)
+        new = self._taken(place, row, values, number, fold)
         if reduction.mask >= 0:
             mask = self._value(place, row, values, reduction.mask)
             new = [code.select(mask, a, b) for a, b in zip(new, fold.identity(code))]
         return new
+
+    def _taken(
+        self, place: Place, row: Row, values: dict[int, Value], number: int, fold: Fold
+    ) -> list[Value]:
+        """What reduction ``number`` takes in of an element that its mask lets pass."""
+        reduction = self.spec.reductions[number]
+        numbers = [self._analysis.counts[number] if fold.counts else reduction.value]
+        numbers += [reduction.position] * (reduction.position >= 0)
+        return fold.prepare(place.code, *[self._value(place, row, values, n) for n in numbers])
 
     def slots(self, number: int) -> list[int]:
         """The operands that a partial reduction folds into: its value, and its position."""
@@ -210,13 +212,9 @@ class Body:
         fold = Fold(reduction, code.width)
         if number not in sums:
             old = [row.accesses[slot].load(place) for slot in self.slots(number)]
-            sums[number] = fold.prepare(code, old[0], old[1] if len(old) == 2 else None)
+            sums[number] = fold.prepare(code, *old)
         before = sums[number]
-        value = self._value(place, row, values, reduction.value)
-        position = None
-        if reduction.position >= 0:
-            position = self._value(place, row, values, reduction.position)
-        after = fold.combine(code, before, fold.prepare(code, value, position))
+        after = fold.combine(code, before, self._taken(place, row, values, number, fold))
         if reduction.mask >= 0:
             mask = self._value(place, row, values, reduction.mask)
             after = [code.select(mask, a, b) for a, b in zip(after, before)]

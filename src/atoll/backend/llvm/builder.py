@@ -1,4 +1,4 @@
-"""Writing LLVM IR as text: a module, and code at some vector width.
+"""Code at some vector width: operations on values, written as LLVM IR.
 
 Kernels are vectorised here, by hand so to speak, not by LLVM's loop vectoriser: a
 :class:`Code` of width ``w`` turns every operation on a value into one on ``w`` lanes, each
@@ -14,14 +14,14 @@ width 1 is used where a value is the same for a whole row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..flags import OVERFLOW
-from .machine import Machine, vector_lanes, vector_name
+from .function import Function
+from .machine import vector_lanes, vector_name
 from .types import COMPONENT, KIND, VALUE_TYPE, itemsize, literal
 
-SETTLED = 32
-"""Bit of a flag word, between the calls of one run: no further element can change a result."""
+_PURE = "nounwind willreturn memory(none)"
 
 
 _PREDICATES = {
@@ -45,101 +45,6 @@ class Value:
     imag: str = ""
     number: int | float | complex | None = None
     wide: int = 0
-
-
-@dataclass(slots=True)
-class Module:
-    """The text of one LLVM module."""
-
-    machine: Machine
-    declarations: dict[str, str] = field(default_factory=dict)
-    definitions: dict[str, str] = field(default_factory=dict)
-
-    def declare(self, name: str, result: str, arguments: str, attributes: str = "") -> None:
-        """Declare the external function or intrinsic ``name``."""
-        self.declarations[name] = f"declare {result} @{name}({arguments}) {attributes}"
-
-    def text(self) -> str:
-        """The module as LLVM reads it."""
-        head = f'target triple = "{self.machine.triple}"\n'
-        return (
-            head + "\n".join([*self.declarations.values(), "", *self.definitions.values()]) + "\n"
-        )
-
-
-class Function:
-    """A function under construction: its lines, the block being written, and its stack."""
-
-    def __init__(self, module: Module, header: str) -> None:
-        self.module = module
-        self.header = header
-        self.stack: list[str] = []
-        self.lines: list[str] = []
-        self.block = "entry"
-        self._count = 0
-
-    def name(self, hint: str = "v") -> str:
-        """A fresh name for a value or a block, without its sigil."""
-        self._count += 1
-        return f"{hint}{self._count}"
-
-    def line(self, text: str) -> None:
-        """Append one instruction without a result."""
-        self.lines.append("  " + text)
-
-    def op(self, text: str) -> str:
-        """Append one instruction; the name of its result."""
-        name = "%" + self.name()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def label(self, name: str) -> None:
-        """Begin the block ``name``."""
-        self.lines.append(f"{name}:")
-        self.block = name
-
-    def jump(self, target: str) -> None:
-        """End the block by going to ``target``."""
-        self.line(f"br label %{target}")
-
-    def branch(self, condition: str, target: str, otherwise: str) -> None:
-        """End the block by going to one of two others."""
-        self.line(f"br i1 {condition}, label %{target}, label %{otherwise}")
-
-    def allocate(self, type_: str, align: int = 64) -> str:
-        """Memory of the function's own, taken once at its entry."""
-        name = "%" + self.name("stack")
-        self.stack.append(f"  {name} = alloca {type_}, align {align}")
-        return name
-
-    def loop(
-        self, hint: str, start: str, stop: str, inside: Callable[[str], None], step: int = 1
-    ) -> None:
-        """``for i in range(start, stop, step): inside(i)``."""
-        before = self.block
-        head, work, after = (self.name(hint) for _ in range(3))
-        counter = "%" + self.name()
-        self.jump(head)
-        self.label(head)
-        at = len(self.lines)
-        self.lines.append("")
-        self.branch(self.op(f"icmp slt i64 {counter}, {stop}"), work, after)
-        self.label(work)
-        inside(counter)
-        following = self.op(f"add nsw i64 {counter}, {step}")
-        self.lines[at] = (
-            f"  {counter} = phi i64 [ {start}, %{before} ], [ {following}, %{self.block} ]"
-        )
-        self.jump(head)
-        self.label(after)
-
-    def smaller(self, a: str, b: str) -> str:
-        """The smaller one of two signed integers of 64 bits."""
-        return self.op(f"select i1 {self.op(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
-
-    def text(self) -> str:
-        """The whole definition."""
-        return "\n".join([self.header + " {", "entry:", *self.stack, *self.lines, "}"])
 
 
 class Code:
@@ -415,18 +320,13 @@ class Code:
         """One LLVM vector from several of ``width`` lanes each."""
         while len(names) > 1:
             vector = f"<{width} x {kind}>" if width > 1 else kind
+            pairs = list(zip(names[::2], names[1::2]))
             if width == 1:
+                pair, op = f"<2 x {kind}>", self.function.op
+                firsts = [op(f"insertelement {pair} poison, {kind} {a}, i64 0") for a, _ in pairs]
                 names = [
-                    self.function.op(f"insertelement <2 x {kind}> {half}, {kind} {b}, i64 1")
-                    for half, b in [
-                        (
-                            self.function.op(
-                                f"insertelement <2 x {kind}> poison, {kind} {a}, i64 0"
-                            ),
-                            b,
-                        )
-                        for a, b in zip(names[::2], names[1::2])
-                    ]
+                    op(f"insertelement {pair} {first}, {kind} {b}, i64 1")
+                    for first, (_, b) in zip(firsts, pairs)
                 ]
             else:
                 indices = ", ".join(f"i32 {lane}" for lane in range(2 * width))
@@ -434,27 +334,49 @@ class Code:
                     self.function.op(
                         f"shufflevector {vector} {a}, {vector} {b}, <{2 * width} x i32> <{indices}>"
                     )
-                    for a, b in zip(names[::2], names[1::2])
+                    for a, b in pairs
                 ]
             width *= 2
         return names[0]
+
+    def either(
+        self, condition: str, first: Callable[[], Value], second: Callable[[], Value]
+    ) -> Value:
+        """One of two values, of which only the one that the ``i1`` chooses is computed."""
+        choices = self.function.choose(condition, first, second)
+        value = choices[0][0]
+        kind = self.truth_type(value) if value.dtype == "b1" else self.type(value.dtype)
+        name = self.function.phi(kind, *[(choice.name, block) for choice, block in choices])
+        return Value(value.dtype, name, wide=value.wide)
+
+    def halves(self, value: Value) -> tuple[Value, Value]:
+        """The first and the second half of the lanes of a real value."""
+        kind, half = VALUE_TYPE[value.dtype], self.width // 2
+        low, high = (self.slice(kind, value.name, self.width, start, half) for start in (0, half))
+        return Value(value.dtype, low), Value(value.dtype, high)
+
+    def lane_numbers(self) -> str:
+        """The constant vector of the numbers of lanes."""
+        numbers = ", ".join(f"i64 {lane}" for lane in range(self.width))
+        return f"<{numbers}>" if self.width > 1 else "0"
 
     def each(self, function: str, dtype: str, *values: Value) -> Value:
         """The scalar function ``@function`` on every lane."""
         result = VALUE_TYPE[dtype]
         results = []
         for lane in range(self.width):
-            arguments = []
+            inputs = []
             for value in values:
                 kind = VALUE_TYPE[value.dtype]
-                name = value.name
-                if self.width > 1:
-                    name = self.function.op(
-                        f"extractelement {self.type(value.dtype)} {name}, i64 {lane}"
-                    )
-                arguments.append(f"{kind} {name}")
-            results.append(self.function.op(f"call {result} @{function}({', '.join(arguments)})"))
+                inputs.append(f"{kind} {self.slice(kind, value.name, self.width, lane, 1)}")
+            results.append(self.function.op(f"call {result} @{function}({', '.join(inputs)})"))
         return Value(dtype, self.join(result, results, 1))
+
+    def declare_libm(self, name: str, dtype: str, arity: int) -> str:
+        """Declare the scalar form of a function of C; its name."""
+        scalar, kind = name + ("f" if dtype == "f4" else ""), VALUE_TYPE[dtype]
+        self.module.declare(scalar, kind, ", ".join([kind] * arity), _PURE)
+        return scalar
 
     def libm(self, name: str, *values: Value) -> Value:
         """The mathematical function ``name`` of C, by its vector form where there is one.
@@ -464,15 +386,12 @@ class Code:
         """
         dtype = values[0].dtype
         size, kind = itemsize(dtype), VALUE_TYPE[dtype]
-        attributes = "nounwind willreturn memory(none)"
         vector = vector_name(self.machine.isa, name, size, len(values)) if self.machine.isa else ""
         if vector not in self.machine.functions:
-            scalar = name + ("f" if dtype == "f4" else "")
-            self.module.declare(scalar, kind, ", ".join([kind] * len(values)), attributes)
-            return self.each(scalar, dtype, *values)
+            return self.each(self.declare_libm(name, dtype, len(values)), dtype, *values)
         count = vector_lanes(self.machine.isa, size)
         packed = f"<{count} x {kind}>"
-        self.module.declare(vector, packed, ", ".join([packed] * len(values)), attributes)
+        self.module.declare(vector, packed, ", ".join([packed] * len(values)), _PURE)
         pieces = []
         for start in range(0, self.width, count):
             inputs = [

@@ -1,9 +1,10 @@
-"""The entry point of a kernel: floating-point flags around its nest."""
+"""The functions around a nest: the entry point of a kernel, and what looks for overlapping operands."""
 
 from __future__ import annotations
 
 from ..flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
-from .builder import Function, Module
+from .function import Function, Module
+from .kernel import Layout
 
 _X86 = {INVALID: 0, DIVIDE: 2, OVERFLOW: 3, UNDERFLOW: 4}
 _ARM = {INVALID: 0, DIVIDE: 1, OVERFLOW: 2, UNDERFLOW: 3}
@@ -18,43 +19,87 @@ def define_entry(module: Module, name: str, flags: int) -> None:
     """
     function = Function(module, f"define void @{name}(ptr %block, i64 %first, i64 %last)")
     machine = module.machine
-    bits: dict[int, int] = {}
+    bits = _X86 if machine.x86 else _ARM if machine.arm else {}
     if machine.x86:
-        bits = _X86
         register = function.allocate("i32", 4)
         module.declare("llvm.x86.sse.stmxcsr", "void", "ptr")
         module.declare("llvm.x86.sse.ldmxcsr", "void", "ptr")
-        function.line(f"call void @llvm.x86.sse.stmxcsr(ptr {register})")
-        state = function.op(f"load i32, ptr {register}")
-        function.line(f"store i32 {function.op(f'and i32 {state}, {~_ALL}')}, ptr {register}")
-        function.line(f"call void @llvm.x86.sse.ldmxcsr(ptr {register})")
     elif machine.arm:
-        bits = _ARM
         module.declare("llvm.aarch64.get.fpsr", "i64", "")
         module.declare("llvm.aarch64.set.fpsr", "void", "i64")
+
+    def state() -> str:
+        """The processor's flags."""
+        if machine.x86:
+            function.line(f"call void @llvm.x86.sse.stmxcsr(ptr {register})")
+            return function.op(f"load i32, ptr {register}")
         wide = function.op("call i64 @llvm.aarch64.get.fpsr()")
-        function.line(
-            f"call void @llvm.aarch64.set.fpsr(i64 {function.op(f'and i64 {wide}, -16')})"
-        )
-    found = function.op(f"call i32 @{name}.nest(ptr %block, i64 %first, i64 %last)")
-    state = "0"
+        return function.op(f"trunc i64 {wide} to i32")
+
     if machine.x86:
-        function.line(f"call void @llvm.x86.sse.stmxcsr(ptr {register})")
-        state = function.op(f"load i32, ptr {register}")
+        cleared = function.op(f"and i32 {state()}, {~_ALL}")
+        function.line(f"store i32 {cleared}, ptr {register}")
+        function.line(f"call void @llvm.x86.sse.ldmxcsr(ptr {register})")
     elif machine.arm:
         wide = function.op("call i64 @llvm.aarch64.get.fpsr()")
-        state = function.op(f"trunc i64 {wide} to i32")
+        cleared = function.op(f"and i64 {wide}, -16")
+        function.line(f"call void @llvm.aarch64.set.fpsr(i64 {cleared})")
+    raised = function.op(f"call i32 @{name}.nest(ptr %block, i64 %first, i64 %last)")
+    current = state() if bits else "0"
     for flag, bit in bits.items():
         if flags & flag:
-            raised = function.op(f"and i32 {function.op(f'lshr i32 {state}, {bit}')}, 1")
-            raised = function.op(f"mul i32 {raised}, {flag}")
-            found = function.op(f"or i32 {found}, {raised}")
-    some, done = function.name("some"), function.name("done")
-    function.branch(function.op(f"icmp eq i32 {found}, 0"), done, some)
-    function.label(some)
-    wide = function.op(f"zext i32 {found} to i64")
-    function.op(f"atomicrmw or ptr %block, i64 {wide} monotonic")
-    function.jump(done)
-    function.label(done)
+            own = function.op(f"and i32 {function.op(f'lshr i32 {current}, {bit}')}, 1")
+            own = function.op(f"mul i32 {own}, {flag}")
+            raised = function.op(f"or i32 {raised}, {own}")
+    with function.when(function.op(f"icmp ne i32 {raised}, 0"), "some"):
+        wide = function.op(f"zext i32 {raised} to i64")
+        function.op(f"atomicrmw or ptr %block, i64 {wide} monotonic")
     function.line("ret void")
     module.definitions[name] = function.text()
+
+
+def define_overlap(module: Module, layout: Layout, largest: int) -> None:
+    """Define ``i1 @overlap(block, a, b)``: whether two operands share memory at different indices.
+
+    They do not if their address ranges are apart, nor if they are the same elements in the
+    same order: one start, and one stride along every axis that is longer than one. ``largest`` is
+    the size of the largest element.
+    """
+    function = Function(module, "define internal i1 @overlap(ptr %block, i64 %a, i64 %b) noinline")
+
+    def word(offset: str) -> str:
+        at = function.op(f"getelementptr i64, ptr %block, i64 {offset}")
+        return function.op(f"load i64, ptr {at}, align 8")
+
+    def operand(which: str) -> tuple[str, str, str, list[str]]:
+        start = word(function.op(f"add i64 {which}, {layout.pointers}"))
+        low = high = start
+        row = function.op(f"mul i64 {which}, {layout.ndim}")
+        strides = []
+        for axis in range(layout.ndim):
+            stride = word(function.op(f"add i64 {row}, {layout.strides + axis}"))
+            strides.append(stride)
+            span = function.op(f"mul i64 {stride}, {last[axis]}")
+            back = function.op(f"icmp slt i64 {span}, 0")
+            down = function.op(f"select i1 {back}, i64 {span}, i64 0")
+            up = function.op(f"select i1 {back}, i64 0, i64 {span}")
+            low, high = function.op(f"add i64 {low}, {down}"), function.op(f"add i64 {high}, {up}")
+        return start, low, high, strides
+
+    last = [
+        function.op(f"sub i64 {word(str(layout.extents + axis))}, 1") for axis in range(layout.ndim)
+    ]
+    start_a, low_a, high_a, strides_a = operand("%a")
+    start_b, low_b, high_b, strides_b = operand("%b")
+    end_a, end_b = (function.op(f"add i64 {high}, {largest}") for high in (high_a, high_b))
+    meet = function.op(f"icmp slt i64 {low_a}, {end_b}")
+    touch = function.op(f"icmp slt i64 {low_b}, {end_a}")
+    meet = function.op(f"and i1 {meet}, {touch}")
+    same = function.op(f"icmp eq i64 {start_a}, {start_b}")
+    for stride_a, stride_b, length in zip(strides_a, strides_b, last):
+        equal = function.op(f"icmp eq i64 {stride_a}, {stride_b}")
+        single = function.op(f"icmp slt i64 {length}, 1")
+        same = function.op(f"and i1 {same}, {function.op(f'or i1 {equal}, {single}')}")
+    differ = function.op(f"xor i1 {same}, true")
+    function.line(f"ret i1 {function.op(f'and i1 {meet}, {differ}')}")
+    module.definitions["overlap"] = function.text()

@@ -24,9 +24,9 @@ from .arithmetic import is_nan, maximum, may_equal, may_exceed, minimum
 from .body import Body, Row
 from .builder import Code, Value
 from .fold import Fold, join_nans, quicker, with_nans
+from .function import Head
 from .memory import Place
-from .transcendental import either
-from .types import KIND, VALUE_TYPE, itemsize
+from .types import KIND, itemsize
 
 _STRETCH = 1 << 13
 """Bytes of the largest numbers that a stretch consists of."""
@@ -40,13 +40,7 @@ Strands = Callable[[str], dict[int, Fold]]
 class Seek:
     """Writes the search along a row. ``fresh`` tells whether nothing is known when a row begins."""
 
-    def __init__(
-        self,
-        elements: Body,
-        width: int,
-        tail: int,
-        fresh: bool,
-    ) -> None:
+    def __init__(self, elements: Body, width: int, tail: int, fresh: bool) -> None:
         self.elements = elements
         self.body = elements.function
         self.folds = folds = elements.folds
@@ -62,17 +56,14 @@ class Seek:
         if self.width == 1:
             self._stretches(row, count)
             return
-        wide, narrow, after = (body.name(hint) for hint in ("wide", "narrow", "sought"))
-        body.branch(body.op(f"icmp sge i64 {count}, {self.width}"), wide, narrow)
-        body.label(wide)
-        self._stretches(row, count)
-        body.jump(after)
-        body.label(narrow)
-        steps = body.op(f"add i64 {count}, {self.tail - 1}")
-        steps = body.op(f"sdiv i64 {steps}, {self.tail}")
-        body.loop("few", "0", steps, lambda number: self._few(row, number, count))
-        body.jump(after)
-        body.label(after)
+
+        def short() -> None:
+            steps = body.op(f"add i64 {count}, {self.tail - 1}")
+            steps = body.op(f"sdiv i64 {steps}, {self.tail}")
+            body.loop("few", "0", steps, lambda number: self._few(row, number, count))
+
+        wide = body.op(f"icmp sge i64 {count}, {self.width}")
+        body.choose(wide, lambda: self._stretches(row, count), short)
 
     def _stretches(self, row: Row, count: str) -> None:
         """One stretch after the other."""
@@ -84,10 +75,10 @@ class Seek:
                 look = body.name("look")
                 body.branch(body.op(f"icmp eq i64 {number}, 0"), locate, look)
                 body.label(look)
-                found = self._look(row, start, stop, may_exceed)
+                matters = self._look(row, start, stop, may_exceed)
             else:
-                found = self._may_matter(row, start, stop)
-            body.branch(found, locate, after)
+                matters = self._may_matter(row, start, stop)
+            body.branch(matters, locate, after)
             body.label(locate)
             for number_of_fold in self.folds:
                 self._locate(row, start, stop, number_of_fold)
@@ -123,29 +114,25 @@ class Seek:
         those of other rows as well, what matters of it is joined to them in the end.
         """
         body, size = self.body, _VISIT * self.width
-        one, wide = self.elements.code(), self.elements.code(self.width)
+        single, wide = self.elements.code(), self.elements.code(self.width)
 
         def begin(way: str) -> None:
             for fold in strands(way).values():
-                fold.store(one, [fold.identity(one)[0], one.const("i8", 0)])
+                fold.store(single, [fold.identity(single)[0], single.const("i8", 0)])
 
         def piece(_: str, start: str, stop: str) -> None:
             def stream(way: str) -> None:
                 row = row_of(way)
                 self.elements.begin_row(row)
                 for number, fold in strands(way).items():
-                    best, at = fold.load(one)
+                    best, at = fold.load(single)
                     lanes = self._extreme_lanes(row, start, stop, number)
                     some = wide.any(may_exceed(wide, fold.op, wide.broadcast(best), lanes))
-                    take, after = body.name("take"), body.name("taken")
-                    body.branch(some, take, after)
-                    body.label(take)
-                    found = self._extreme_lane(wide, fold, lanes)
-                    kept = is_nan(one, best)
-                    where = one.select(kept, at, Value("i8", start))
-                    fold.store(one, [one.select(kept, best, found), where])
-                    body.jump(after)
-                    body.label(after)
+                    with body.when(some, "take"):
+                        extreme = self._extreme_lane(wide, fold, lanes)
+                        kept = is_nan(single, best)
+                        where = single.select(kept, at, Value("i8", start))
+                        fold.store(single, [single.select(kept, best, extreme), where])
 
             body.loop("stream", "0", ways, stream)
 
@@ -153,20 +140,16 @@ class Seek:
             row = row_of(way)
             self.elements.begin_row(row)
             for number, fold in strands(way).items():
-                best, at = fold.load(one)
+                best, at = fold.load(single)
                 stop = body.smaller(body.op(f"add i64 {at.name}, {size}"), count)
                 if self.fresh:
-                    fold.begin(one)
+                    fold.begin(single)
                     self._find(row, at.name, stop, number, best, fold)
                     continue
                 known = self.folds[number]
-                find, after = body.name("find"), body.name("found")
-                matters = may_equal(one, known.op, known.load(one)[0], best)
-                body.branch(matters.name, find, after)
-                body.label(find)
-                self._find(row, at.name, stop, number, best, known)
-                body.jump(after)
-                body.label(after)
+                matters = may_equal(single, known.op, known.load(single)[0], best)
+                with body.when(matters.name, "find"):
+                    self._find(row, at.name, stop, number, best, known)
 
         body.loop("begin", "0", ways, begin)
         self._pieces(count, size, piece)
@@ -176,12 +159,15 @@ class Seek:
 
     def _may_matter(self, row: Row, start: str, stop: str) -> str:
         """An ``i1``: whether elements may change what is known from other rows, too."""
-        return either(
-            self.elements.code(),
-            self._later(row, start),
-            lambda: Value("b1", self._look(row, start, stop, may_exceed)),
-            lambda: Value("b1", self._look(row, start, stop, may_equal)),
-        ).name
+        return (
+            self.elements.code()
+            .either(
+                self._later(row, start),
+                lambda: Value("b1", self._look(row, start, stop, may_exceed)),
+                lambda: Value("b1", self._look(row, start, stop, may_equal)),
+            )
+            .name
+        )
 
     def _later(self, row: Row, start: str) -> str:
         """An ``i1``: whether element ``start`` comes later than the best of each fold. Then so do
@@ -190,8 +176,8 @@ class Seek:
         later = ""
         for number, (_, position) in self.elements.scanned(Place(code, start), row).items():
             _, best = self.folds[number].load(code)
-            found = code.icmp("sgt", position, best).name
-            later = self.body.op(f"and i1 {later}, {found}") if later else found
+            after = code.icmp("sgt", position, best).name
+            later = self.body.op(f"and i1 {later}, {after}") if later else after
         return later
 
     def _look(
@@ -202,25 +188,13 @@ class Seek:
         best = {number: fold.load(self.elements.code())[0] for number, fold in self.folds.items()}
         size = 8 * min(itemsize(fold.parts[0]) for fold in self.folds.values())
         vector = code.lanes(f"i{size}")
-        before = body.block
-        loop, after = body.name("look"), body.name("looked")
-        body.jump(loop)
-        body.label(loop)
-        index, seen = "%" + body.name(), "%" + body.name()
-        at = len(body.lines)
-        body.lines.extend(["", ""])
-        found = seen
-        for number, new in self.elements.scanned(Place(code, index), row).items():
+        loop = Head(body, "look", ("i64", start), (vector, "zeroinitializer"))
+        _, hits = loop.names
+        for number, new in self.elements.scanned(Place(code, loop.index), row).items():
             better = check(code, self.folds[number].op, code.broadcast(best[number]), new[0])
-            found = body.op(f"or {vector} {found}, {code.lane_mask(better, size)}")
-        following = body.op(f"add nuw nsw i64 {index}, {self.width}")
-        body.lines[at : at + 2] = [
-            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]",
-            f"  {seen} = phi {vector} [ zeroinitializer, %{before} ], [ {found}, %{body.block} ]",
-        ]
-        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
-        body.label(after)
-        return code.any(Value("b1", found, wide=size))
+            hits = body.op(f"or {vector} {hits}, {code.lane_mask(better, size)}")
+        loop.repeat(self.width, stop, hits)
+        return code.any(Value("b1", hits, wide=size))
 
     def _locate(self, row: Row, start: str, stop: str, number: int) -> None:
         """Join the extreme of elements ``start`` to ``stop``, and where it is first."""
@@ -233,22 +207,15 @@ class Seek:
         """Join the first of the elements ``start`` to ``stop`` that is the extreme."""
         body, code = self.body, self.elements.code(self.width)
         lanes = code.broadcast(extreme)
-        before = body.block
-        find, hit, miss, after = (body.name(hint) for hint in ("find", "hit", "miss", "found"))
-        body.jump(find)
-        body.label(find)
-        index = "%" + body.name()
-        at = len(body.lines)
-        body.lines.append("")
-        matches = self._matches(Place(code, index), row, number, lanes)
+        hit, miss, after = (body.name(hint) for hint in ("hit", "miss", "found"))
+        loop = Head(body, "find", ("i64", start))
+        matches = self._matches(Place(code, loop.index), row, number, lanes)
         body.branch(code.any(matches), hit, miss)
         body.label(miss)
-        following = body.op(f"add nuw nsw i64 {index}, {self.width}")
-        body.lines[at] = f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{miss} ]"
-        # where no element counts, none is found
-        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), find, after)
+        loop.repeat(self.width, stop)  # where no element counts, none is found
+        body.jump(after)
         body.label(hit)
-        self._join(row, fold, number, body.op(f"add i64 {index}, {code.first(matches)}"))
+        self._join(row, fold, number, body.op(f"add i64 {loop.index}, {code.first(matches)}"))
         body.jump(after)
         body.label(after)
 
@@ -260,47 +227,28 @@ class Seek:
     def _extreme_lanes(self, row: Row, start: str, stop: str, number: int) -> Value:
         """The extreme of each lane of whole vectors."""
         body, code, fold = self.body, self.elements.code(self.width), self.folds[number]
-        kind, quick = code.type(fold.dtype), fold.quick_in(self.width)
         begin = code.broadcast(fold.identity(self.elements.code())[0])
-        half = Code(body, max(1, self.width // 2))
+        held = [("i64", start), (code.type(fold.dtype), begin.name)]
+        if not fold.quick_in(self.width):
+            loop = Head(body, "extreme", *held)
+            new = self._element(Place(code, loop.index), row, number)
+            best = self._better(code, fold, Value(fold.dtype, loop.names[1]), new)
+            loop.repeat(self.width, stop, best.name)
+            return best
+        half = Code(body, self.width // 2)
         nowhere = half.nowhere(fold.dtype)
-        before = body.block
-        loop, after = body.name("extreme"), body.name("extreme")
-        body.jump(loop)
-        body.label(loop)
-        index, held = "%" + body.name(), Value(fold.dtype, "%" + body.name())
-        nans = Value("b1", "%" + body.name(), wide=nowhere.wide)
-        at = len(body.lines)
-        body.lines.extend(["", ""] + [""] * quick)
-        new = self._element(Place(code, index), row, number)
-        if quick:
-            best, found = quicker(code, fold.op, new, held), join_nans(code, nans, new)
-        else:
-            best, found = self._better(code, fold, held, new), nans
-        following = body.op(f"add nuw nsw i64 {index}, {self.width}")
-        body.lines[at : at + 2 + quick] = [
-            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]",
-            f"  {held.name} = phi {kind} [ {begin.name}, %{before} ], [ {best.name}, %{body.block} ]",
-            f"  {nans.name} = phi {half.truth_type(nans)} "
-            f"[ {nowhere.name}, %{before} ], [ {found.name}, %{body.block} ]",
-        ][: 2 + quick]
-        body.branch(body.op(f"icmp slt i64 {following}, {stop}"), loop, after)
-        body.label(after)
-        return with_nans(code, best, found, self.width) if quick else best
+        loop = Head(body, "extreme", *held, (half.truth_type(nowhere), nowhere.name))
+        new = self._element(Place(code, loop.index), row, number)
+        best = quicker(code, fold.op, new, Value(fold.dtype, loop.names[1]))
+        nans = join_nans(code, Value("b1", loop.names[2], wide=nowhere.wide), new)
+        loop.repeat(self.width, stop, best.name, nans.name)
+        return with_nans(code, best, nans, self.width)
 
     def _extreme_lane(self, code: Code, fold: Fold, value: Value) -> Value:
-        width = code.width
-        while width > 1:
-            half = width // 2
-            parts = [
-                Value(
-                    value.dtype,
-                    code.slice(VALUE_TYPE[value.dtype], value.name, width, start, half),
-                )
-                for start in (0, half)
-            ]
-            value = self._better(Code(code.function, half), fold, *parts)
-            width = half
+        while code.width > 1:
+            halves = code.halves(value)
+            code = Code(code.function, code.width // 2)
+            value = self._better(code, fold, *halves)
         return value
 
     @staticmethod
@@ -316,12 +264,12 @@ class Seek:
         code, fold = place.code, self.folds[number]
         new = self._element(place, row, number)
         if KIND[new.dtype] == "f":
-            found = code.op("or", code.fcmp("oeq", new, extreme), is_nan(code, new))
+            matches = code.op("or", code.fcmp("oeq", new, extreme), is_nan(code, new))
         else:
-            found = code.icmp("eq", new, extreme)
+            matches = code.icmp("eq", new, extreme)
         if fold.reduction.mask >= 0:
-            found = code.op("and", found, self.elements.counted(place, row, number))
-        return found
+            matches = code.op("and", matches, self.elements.counted(place, row, number))
+        return matches
 
     def _join(self, row: Row, fold: Fold, number: int, index: str) -> None:
         """Join element ``index`` of the row."""
@@ -333,23 +281,11 @@ class Seek:
         """Some elements of a row that has fewer than a vector; spare lanes repeat the first one."""
         body = self.body
         index = body.op(f"mul i64 {number}, {self.tail}")
-        left = body.op(f"sub i64 {count}, {index}")
         code = self.elements.code(self.tail)
-        indices = [index]
-        for one in range(1, self.tail):
-            real = body.op(f"icmp slt i64 {one}, {left}")
-            offset = body.op(f"select i1 {real}, i64 {one}, i64 0")
-            indices.append(body.op(f"add i64 {index}, {offset}"))
-        numbers = ", ".join(f"i64 {lane}" for lane in range(self.tail))
-        mask = code.icmp("slt", Value("i8", f"<{numbers}>"), code.broadcast(Value("i8", left)))
-        place = Place(code, index, mask, indices)
+        place = Place.of_last(code, index, count)
         for which, fold in self.folds.items():
             best = self._extreme_lane(code, fold, self._element(place, row, which))
             matches = self._matches(place, row, which, code.broadcast(best))
-            hit, after = body.name("hit"), body.name("few")
-            body.branch(code.any(matches), hit, after)
-            body.label(hit)
-            lane = code.first(matches)
-            self._join(row, fold, which, body.op(f"add i64 {index}, {lane}"))
-            body.jump(after)
-            body.label(after)
+            with body.when(code.any(matches), "hit"):
+                lane = code.first(matches)
+                self._join(row, fold, which, body.op(f"add i64 {index}, {lane}"))

@@ -13,11 +13,11 @@ from .arithmetic import (
     is_nan,
     magnitude,
     mantissa_mask,
+    one_by_one,
     pattern,
     sign_bit,
 )
 from .builder import Code, Value, is_signed
-from .scalar_lanes import one_by_one
 from .types import MANTISSA, SIGNED_BITS, VALUE_TYPE, bits, itemsize
 
 

@@ -23,8 +23,9 @@ import numpy as np
 
 from ...ops.folds import fold_named
 from ..spec import Reduction, rounds
-from .arithmetic import cast, combine_position, multiply_complex
-from .builder import Code, Function, Value
+from .arithmetic import cast, combine_position
+from .builder import Code, Value
+from .function import Function, Head
 from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize, largest, smallest
 from .ufuncs import emission
 
@@ -40,19 +41,15 @@ def quicker(code: Code, op: str, new: Value, old: Value) -> Value:
     """
     relation = "olt" if op in ("minimum", "argmin") else "ogt"
     kind = code.type(new.dtype)
-    found = code.function.op(f"fcmp {relation} {kind} {new.name}, {old.name}")
-    text = f"select {code.lanes('i1')} {found}, {kind} {new.name}, {kind} {old.name}"
+    better = code.function.op(f"fcmp {relation} {kind} {new.name}, {old.name}")
+    text = f"select {code.lanes('i1')} {better}, {kind} {new.name}, {kind} {old.name}"
     return Value(new.dtype, code.function.op(text))
 
 
 def join_nans(code: Code, nans: Value, new: Value) -> Value:
     """``nans``, or where there are NaNs among ``new``: one comparison sees two values."""
-    half, kind = Code(code.function, code.width // 2), VALUE_TYPE[new.dtype]
-    low, high = (
-        Value(new.dtype, code.slice(kind, new.name, code.width, start, half.width))
-        for start in (0, half.width)
-    )
-    return half.op("or", nans, half.fcmp("uno", low, high))
+    half = Code(code.function, code.width // 2)
+    return half.op("or", nans, half.fcmp("uno", *code.halves(new)))
 
 
 def with_nans(code: Code, best: Value, nans: Value, width: int) -> Value:
@@ -122,23 +119,20 @@ class Fold:
         """The same fold with the accumulators of a strand."""
         first = self._strands
         assert first is not None
-        found = copy(first)
+        strand = copy(first)
 
-        def at(address: str, count: int, kind: str) -> str:
-            return function.op(f"getelementptr [{count} x {kind}], ptr {address}, i64 {number}")
+        def at(addresses: list[str], count: int) -> list[str]:
+            kinds = [f"[{count} x {MEMORY_TYPE[part]}]" for part in self.parts]
+            return [member(address, kind) for address, kind in zip(addresses, kinds)]
 
-        kinds = [MEMORY_TYPE[part] for part in self.parts]
-        found.accumulators = [
-            at(address, self.lanes, kind) for address, kind in zip(first.accumulators, kinds)
-        ]
+        def member(address: str, kind: str = "[1 x i64]") -> str:
+            return function.op(f"getelementptr {kind}, ptr {address}, i64 {number}")
+
+        strand.accumulators = at(first.accumulators, self.lanes)
         if self.blocked:
-            found._stacks = [
-                at(address, _DEPTH * self.lanes, kind)
-                for address, kind in zip(first._stacks, kinds)
-            ]
-            found.steps = at(first.steps, 1, "i64")
-            found._pushed = at(first._pushed, 1, "i64")
-        return found
+            strand._stacks = at(first._stacks, _DEPTH * self.lanes)
+            strand.steps, strand._pushed = member(first.steps), member(first._pushed)
+        return strand
 
     # what the fold does
 
@@ -150,12 +144,14 @@ class Fold:
             if self.reduction.dtype == "b1":
                 extreme = int(op == "argmin")
             return [code.const(dtype, extreme), code.const("i8", largest("i8"))]
-        number = fold_named(op).neutral(np.dtype(dtype)).item()
-        value = code.const(dtype, number)
+        return self._split(code, code.const(dtype, fold_named(op).neutral(np.dtype(dtype)).item()))
+
+    def _split(self, code: Code, value: Value) -> list[Value]:
+        """The parts of a value without a position."""
         return [value] if len(self.parts) == 1 else [code.real(value), code.imag(value)]
 
-    def prepare(self, code: Code, value: Value, position: Value | None) -> list[Value]:
-        """A body's value in the form that is folded."""
+    def prepare(self, code: Code, value: Value, *position: Value) -> list[Value]:
+        """A body's value, and its position if there is one, in the form that is folded."""
         if self.counts:
             return [value if value.dtype == "b1" else cast(code, value, self.dtype)]
         value = cast(code, value, self.reduction.dtype)
@@ -163,9 +159,7 @@ class Fold:
             value = code.convert("zext", value, "u1")
         if self.reduction.dtype == "f2":
             value = code.single(value)
-        if position is not None:
-            return [value, position]
-        return [value] if len(self.parts) == 1 else [code.real(value), code.imag(value)]
+        return [value, *position] if position else self._split(code, value)
 
     def result(self, code: Code, parts: list[Value]) -> list[Value]:
         """The inverse of :meth:`prepare`: the value, and the position if there is one."""
@@ -183,23 +177,15 @@ class Fold:
     def combine(self, code: Code, old: list[Value], new: list[Value]) -> list[Value]:
         """``old`` op ``new``."""
         op, kind = self.op, KIND[self.dtype]
-        truth = self.reduction.dtype == "b1"
         if op in ("argmin", "argmax"):
             return combine_position(code, op, old, new)
-        if op == "add":
-            if truth:
-                return [code.op("or", old[0], new[0])]
-            return [code.op("fadd" if kind in "fc" else "add", a, b) for a, b in zip(old, new)]
-        if op == "multiply":
-            if kind == "c":
-                product = multiply_complex(code, code.complex(*old), code.complex(*new))
-                return [code.real(product), code.imag(product)]
-            return [code.op("fmul" if kind == "f" else "mul", old[0], new[0])]
-        if op == "logical_and":
-            return [code.op("and", old[0], new[0])]
-        if op == "logical_or":
-            return [code.op("or", old[0], new[0])]
-        return [emission(op, kind)(code, old[0], new[0])]
+        bitwise = {"logical_and": "and", "logical_or": "or"}.get(op, "")
+        if op == "add" and self.reduction.dtype == "b1":
+            bitwise = "or"
+        if bitwise:
+            return [code.op(bitwise, old[0], new[0])]
+        values = (code.complex(*parts) if kind == "c" else parts[0] for parts in (old, new))
+        return self._split(code, emission(op, kind)(code, *values))
 
     # accumulators
 
@@ -263,9 +249,9 @@ class Fold:
         """Fold ``code.width`` elements, at most ``lanes``, the first being number ``index``."""
         function = code.function
         if self.counts:
-            one = Code(function, 1)
+            single = Code(function, 1)
             truth = new[0] if mask is None else code.op("and", new[0], mask)
-            self.store(one, self.add_pieces(code, self.load(one), [truth]))
+            self.store(single, self.add_pieces(code, self.load(single), [truth]))
             return
         lane = function.op(f"and i64 {index}, {self.lanes - 1}")
         addresses = [
@@ -285,14 +271,9 @@ class Fold:
         old = function.op(f"load i64, ptr {self.steps}")
         new = function.op(f"add i64 {old}, {steps}")
         function.line(f"store i64 {new}, ptr {self.steps}")
-        full = function.op(f"icmp sge i64 {new}, {STEPS}")
-        push, after = function.name("push"), function.name("pushed")
-        function.branch(full, push, after)
-        function.label(push)
-        self.push(function, self.load(Code(function, self.lanes)))
-        self._reset(code)
-        function.jump(after)
-        function.label(after)
+        with function.when(function.op(f"icmp sge i64 {new}, {STEPS}"), "push"):
+            self.push(function, self.load(Code(function, self.lanes)))
+            self._reset(code)
 
     def aligned(self, function: Function, pushes: int) -> str:
         """An ``i1``: whether the pushes so far are a multiple of ``pushes``, with nothing after them."""
@@ -319,33 +300,20 @@ class Fold:
         """
         wide = Code(function, self.lanes)
         count = function.op(f"load i64, ptr {self._pushed}")
-        start = function.block
-        carry, add, done = function.name("carry"), function.name("add"), function.name("carried")
-        function.jump(carry)
-        function.label(carry)
-        level = "%" + function.name()
-        names = ["%" + function.name() for _ in values]
-        at = len(function.lines)
-        function.lines.extend([""] * (1 + len(values)))
+        add, done = function.name("add"), function.name("carried")
+        kinds = [(wide.type(value.dtype), value.name) for value in values]
+        loop = Head(function, "carry", ("i64", str(first)), *kinds)
+        level, *names = loop.names
+        current = [Value(part, name) for part, name in zip(self.parts, names)]
         rest = function.op(f"lshr i64 {count}, {level}")
-        bit = function.op(f"trunc i64 {rest} to i1")
-        function.branch(bit, add, done)
+        function.branch(function.op(f"trunc i64 {rest} to i1"), add, done)
         function.label(add)
-        sums = self.combine(
-            wide,
-            self._level(wide, level),
-            [Value(part, name) for part, name in zip(self.parts, names)],
-        )
-        next_level = function.op(f"add i64 {level}, 1")
-        function.lines[at] = f"  {level} = phi i64 [ {first}, %{start} ], [ {next_level}, %{add} ]"
-        for offset, (name, value, total) in enumerate(zip(names, values, sums), 1):
-            function.lines[at + offset] = (
-                f"  {name} = phi {wide.type(value.dtype)} [ {value.name}, %{start} ], [ {total.name}, %{add} ]"
-            )
-        function.jump(carry)
+        sums = self.combine(wide, self._level(wide, level), current)
+        loop.carry(function.op(f"add i64 {level}, 1"), *[total.name for total in sums])
+        function.jump(loop.label)
         function.label(done)
-        for address, part, name in zip(self._stack_addresses(function, level), self.parts, names):
-            self._store(wide, address, Value(part, name))
+        for address, value in zip(self._stack_addresses(function, level), current):
+            self._store(wide, address, value)
         pushed = function.op(f"add i64 {count}, {1 << first}")
         function.line(f"store i64 {pushed}, ptr {self._pushed}")
 
@@ -367,19 +335,10 @@ class Fold:
         values = self.load(wide)
         if self.blocked:
             values = self._unwind(wide, values)
-        width = self.lanes
-        while width > 1:
-            half = width // 2
-            narrow = Code(function, half)
-            parts = [
-                [
-                    Value(v.dtype, code.slice(VALUE_TYPE[v.dtype], v.name, width, start, half))
-                    for v in values
-                ]
-                for start in (0, half)
-            ]
-            values = self.combine(narrow, parts[0], parts[1])
-            width = half
+        while wide.width > 1:
+            low, high = zip(*[wide.halves(value) for value in values])
+            wide = Code(function, wide.width // 2)
+            values = self.combine(wide, list(low), list(high))
         return values
 
     # folds of truth values that one element decides
@@ -399,38 +358,23 @@ class Fold:
         """Add up what is on the stack, the latest first."""
         function = wide.function
         count = function.op(f"load i64, ptr {self._pushed}")
-        start = function.block
-        head, body, add, skip, done = (function.name("unwind") for _ in range(5))
-        function.jump(head)
-        function.label(head)
-        level, rest = "%" + function.name(), "%" + function.name()
-        names = ["%" + function.name() for _ in values]
-        at = len(function.lines)
-        function.lines.extend([""] * (2 + len(values)))
+        body, done = function.name("unwind"), function.name("unwound")
+        kinds = [wide.type(value.dtype) for value in values]
+        begin = zip(kinds, [value.name for value in values])
+        loop = Head(function, "unwind", ("i64", "0"), ("i64", count), *begin)
+        level, rest, *names = loop.names
+        current = [Value(part, name) for part, name in zip(self.parts, names)]
         function.branch(function.op(f"icmp eq i64 {rest}, 0"), done, body)
         function.label(body)
-        function.branch(function.op(f"trunc i64 {rest} to i1"), add, skip)
-        function.label(add)
-        current = [Value(part, name) for part, name in zip(self.parts, names)]
-        sums = self.combine(wide, self._level(wide, level), current)
-        function.jump(skip)
-        function.label(skip)
+        with function.when(function.op(f"trunc i64 {rest} to i1"), "add"):
+            sums = self.combine(wide, self._level(wide, level), current)
+            add = function.block
         merged = [
-            function.op(
-                f"phi {wide.type(value.dtype)} [ {name}, %{body} ], [ {total.name}, %{add} ]"
-            )
-            for value, name, total in zip(values, names, sums)
+            function.phi(kind, (name, body), (total.name, add))
+            for kind, name, total in zip(kinds, names, sums)
         ]
-        next_level = function.op(f"add i64 {level}, 1")
-        next_rest = function.op(f"lshr i64 {rest}, 1")
-        function.lines[at] = f"  {level} = phi i64 [ 0, %{start} ], [ {next_level}, %{skip} ]"
-        function.lines[at + 1] = (
-            f"  {rest} = phi i64 [ {count}, %{start} ], [ {next_rest}, %{skip} ]"
-        )
-        for offset, (name, value, total) in enumerate(zip(names, values, merged), 2):
-            function.lines[at + offset] = (
-                f"  {name} = phi {wide.type(value.dtype)} [ {value.name}, %{start} ], [ {total}, %{skip} ]"
-            )
-        function.jump(head)
+        following = function.op(f"add i64 {level}, 1")
+        loop.carry(following, function.op(f"lshr i64 {rest}, 1"), *merged)
+        function.jump(loop.label)
         function.label(done)
-        return [Value(part, name) for part, name in zip(self.parts, names)]
+        return current

@@ -14,10 +14,9 @@ from ... import policy
 from ...config import config
 from ...graph.node import Node
 from ..base import KernelStep, Launch, Partials, Run, Template
-from .block import Layout
-from .builder import SETTLED
 from .compile import compile_kernel, worked
-from .kernel import Kernel
+from .kernel import Kernel, Layout
+from .types import SETTLED
 from .ufuncs import can_flag
 from .workers import parallel_for, team
 

@@ -28,6 +28,19 @@ class Place:
     wanted: Value | None = None
     spare: str = ""
 
+    @classmethod
+    def of_last(cls, code: Code, index: str, stop: str) -> Place:
+        """The elements of a row from ``index`` on, of which ``stop`` is the end: at most a vector."""
+        left = code.function.op(f"sub i64 {stop}, {index}")
+        lanes = code.broadcast(Value("i8", left))
+        mask = code.icmp("slt", Value("i8", code.lane_numbers()), lanes)
+        indices = [index]
+        for lane in range(1, code.width):
+            real = code.function.op(f"icmp slt i64 {lane}, {left}")
+            offset = code.function.op(f"select i1 {real}, i64 {lane}, i64 0")
+            indices.append(code.function.op(f"add i64 {index}, {offset}"))
+        return cls(code, index, mask, indices)
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -63,10 +76,11 @@ class Access:
         if place.indices:
             return [self.address(place, index) for index in place.indices]
         function = place.code.function
-        found = [self.address(place, place.index)]
+        addresses = [self.address(place, place.index)]
         for _ in range(place.code.width - 1):
-            found.append(function.op(f"getelementptr i8, ptr {found[-1]}, i64 {self.stride}"))
-        return found
+            step = f"getelementptr i8, ptr {addresses[-1]}, i64 {self.stride}"
+            addresses.append(function.op(step))
+        return addresses
 
     # loads
 
@@ -89,8 +103,8 @@ class Access:
 
     def load_one(self, code: Code, address: str) -> Value:
         """One element, in code of one lane."""
-        one = Code(code.function, 1)
-        return self._from_memory(one, self._load_parts(one, address))
+        single = Code(code.function, 1)
+        return self._from_memory(single, self._load_parts(single, address))
 
     def _load_parts(self, code: Code, address: str) -> list[str]:
         function, kind = code.function, MEMORY_TYPE[self.operand.dtype]
@@ -102,21 +116,17 @@ class Access:
 
     def _load_row(self, code: Code, address: str) -> list[str]:
         kind = MEMORY_TYPE[self.operand.dtype]
-        if self.parts == 1 or code.width == 1:
-            if self.parts == 2:
-                return self._load_parts(code, address)
+        if code.width == 1:
+            return self._load_parts(code, address)
+        if self.parts == 1:
             return [code.function.op(f"load {code.lanes(kind)}, ptr {address}, align 1")]
         pairs = f"<{2 * code.width} x {kind}>"
         both = code.function.op(f"load {pairs}, ptr {address}, align 1")
-        found = []
-        for part in range(2):
-            lanes = ", ".join(f"i32 {2 * lane + part}" for lane in range(code.width))
-            found.append(
-                code.function.op(
-                    f"shufflevector {pairs} {both}, {pairs} poison, <{code.width} x i32> <{lanes}>"
-                )
-            )
-        return found
+        orders = [
+            ", ".join(f"i32 {2 * lane + part}" for lane in range(code.width)) for part in (0, 1)
+        ]
+        select = f"shufflevector {pairs} {both}, {pairs} poison, <{code.width} x i32>"
+        return [code.function.op(f"{select} <{order}>") for order in orders]
 
     def _from_memory(self, code: Code, parts: list[str]) -> Value:
         dtype = self.operand.dtype
@@ -200,24 +210,19 @@ class Access:
     def _store_lanes(self, place: Place, parts: list[str], mask: Value | None) -> None:
         code = place.code
         function, width, kind = code.function, code.width, MEMORY_TYPE[self.operand.dtype]
-        addresses = self.addresses(place) if not (self.unit and not place.indices) else []
-        if not addresses:
-            addresses = [self.address(place, place.index)]
-        lanes = "" if mask is None else code.truth(mask)
-        for lane, address in enumerate(addresses):
-            after = ""
-            if lanes:
-                wanted = code.slice("i1", lanes, width, lane, 1)
-                write, after = function.name("write"), function.name("written")
-                function.branch(wanted, write, after)
-                function.label(write)
+        several = place.indices or not self.unit
+        addresses = self.addresses(place) if several else [self.address(place, place.index)]
+
+        def write(lane: int, address: str) -> None:
             element = [code.slice(kind, part, width, lane, 1) for part in parts]
-            for number in range(self.operand.run):
-                step = number * itemsize(self.operand.dtype)
-                at = (
-                    function.op(f"getelementptr i8, ptr {address}, i64 {step}") if step else address
-                )
-                self._store_parts(code, at, element)
-            if after:
-                function.jump(after)
-                function.label(after)
+            for step in range(0, self.operand.run * itemsize(self.operand.dtype), size):
+                at = f"getelementptr i8, ptr {address}, i64 {step}"
+                self._store_parts(code, function.op(at) if step else address, element)
+
+        size, lanes = itemsize(self.operand.dtype), "" if mask is None else code.truth(mask)
+        for lane, address in enumerate(addresses):
+            if lanes:
+                with function.when(code.slice("i1", lanes, width, lane, 1), "write"):
+                    write(lane, address)
+            else:
+                write(lane, address)

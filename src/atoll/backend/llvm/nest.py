@@ -27,18 +27,17 @@ from collections.abc import Callable
 
 from ..flags import INVALID
 from ..spec import KernelSpec, Operand, conflicting_pairs, is_flat, is_full
-from .block import Layout
 from .body import Body, Row
-from .builder import SETTLED, Function, Module
-from .entry import define_entry
+from .entry import define_entry, define_overlap
 from .fold import Fold
+from .function import Function, Module
+from .kernel import Layout
 from .levels import Analysis
 from .machine import Machine
 from .memory import Access
-from .overlap import define_overlap
 from .rows import QUARTER, STREAMS, Rows
 from .simplify import simplified
-from .types import itemsize
+from .types import SETTLED, itemsize
 from .ufuncs import flags_of
 
 _LINE = 64
@@ -112,10 +111,10 @@ class Nest:
         for fold in self.folds.values():
             fold.allocate(body, STREAMS if self._streams() else 0)
         for written, other in self.pairs:
-            found = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
-            self.rows.ordered = (
-                body.op(f"or i1 {self.rows.ordered}, {found}") if self.rows.ordered else found
-            )
+            overlap = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
+            if self.rows.ordered:
+                overlap = body.op(f"or i1 {self.rows.ordered}, {overlap}")
+            self.rows.ordered = overlap
         self.elements.begin()
         if self.analysis.settles:
             self._begin_settling()
@@ -170,9 +169,9 @@ class Nest:
             before = body.op(f"sub i64 {start}, {row}")
             first = body.op(f"call i64 @llvm.smax.i64(i64 {before}, i64 0)")
             last = body.smaller(body.op(f"sub i64 {stop}, {row}"), extent)
-            one = self._at(self._moved(moved, first, inner), first, indices)
-            one.before = body.op(f"sub i64 {first}, {before}")
-            self.rows.row([one], body.op(f"sub i64 {last}, {first}"))
+            part = self._at(self._moved(moved, first, inner), first, indices)
+            part.before = body.op(f"sub i64 {first}, {before}")
+            self.rows.row([part], body.op(f"sub i64 {last}, {first}"))
 
         self.module.declare("llvm.smax.i64", "i64", "i64, i64")
         some = body.op(f"call i64 @llvm.smax.i64(i64 {extent}, i64 1)")
@@ -336,14 +335,8 @@ class Nest:
         """
         body, inner = self.body, self.inner
         extent = self.extents[inner]
-        together, alone, after = (body.name(hint) for hint in ("abreast", "alone", "rows.done"))
         short = body.op(f"icmp slt i64 {extent}, {_SHORT_ROW}")
         long = body.op(f"icmp sge i64 {extent}, {self._long_row()}")
-        body.branch(body.op(f"or i1 {short}, {long}"), alone, together)
-        body.label(alone)
-        body.loop("row", start, stop, single)
-        body.jump(after)
-        body.label(together)
 
         def group(first: str) -> None:
             ways = body.smaller(body.op(f"sub i64 {stop}, {first}"), str(STREAMS))
@@ -372,9 +365,11 @@ class Nest:
             if self._begin_with_rows():
                 body.loop("end", "0", ways, end)
 
-        body.loop("group", start, stop, group, STREAMS)
-        body.jump(after)
-        body.label(after)
+        body.choose(
+            body.op(f"or i1 {short}, {long}"),
+            lambda: body.loop("row", start, stop, single),
+            lambda: body.loop("group", start, stop, group, STREAMS),
+        )
 
     def _begin_folds(self, axis: int) -> None:
         for number, fold in self.folds.items():
@@ -391,7 +386,7 @@ class Nest:
             slots = self.elements.slots(number)
             accesses = [Access(self.spec.operands[slot], pointers[slot], "0") for slot in slots]
             old = [access.load_one(code, access.row) for access in accesses]
-            before = fold.prepare(code, old[0], old[1] if len(old) == 2 else None)
+            before = fold.prepare(code, *old)
             results = fold.result(code, fold.combine(code, before, new))
             for value, access in zip(results, accesses):
                 access.store_one(code, access.row, value)
@@ -428,12 +423,12 @@ class Nest:
         batches = body.op(f"sdiv i64 {count}, {_BATCH}")
 
         def rows(first: str, number: int) -> None:
-            found = []
+            batch = []
             for offset in range(number):
                 index = body.op(f"add i64 {first}, {offset}")
                 moved = self._moved(pointers, index, inner - 1)
-                found.append(self._at(moved, "0", [*indices, index]))
-            self.rows.row(found, self.extents[inner])
+                batch.append(self._at(moved, "0", [*indices, index]))
+            self.rows.row(batch, self.extents[inner])
 
         def batch(number: str) -> None:
             first = body.op(f"mul i64 {number}, {_BATCH}")
@@ -454,10 +449,6 @@ class Nest:
         self._begin_folds(0)
         flags = body.op("load atomic i64, ptr %block monotonic, align 8")
         known = body.op(f"icmp ne i64 {body.op(f'and i64 {flags}, {SETTLED}')}, 0")
-        settle, begin = body.name("settle"), body.name("begin")
-        body.branch(known, settle, begin)
-        body.label(settle)
-        for fold in self.folds.values():
-            fold.settle(code)
-        body.jump(begin)
-        body.label(begin)
+        with body.when(known, "settle"):
+            for fold in self.folds.values():
+                fold.settle(code)

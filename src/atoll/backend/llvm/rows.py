@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import reduce
 
 from .body import Body, Row
 from .builder import Code, Value
 from .extreme_positions import Seek, Strands
 from .fold import STEPS, Fold, with_nans
+from .function import Head
 from .levels import Analysis
 from .memory import Place
 
@@ -64,25 +66,17 @@ class Rows:
     def row(self, rows: list[Row], count: str) -> None:
         """The ``count`` elements of a row, or of several rows at once."""
         function = self.function
-        some, after = function.name("row"), function.name("row.done")
-        function.branch(function.op(f"icmp sgt i64 {count}, 0"), some, after)
-        function.label(some)
-        for row in rows:
-            self.elements.begin_row(row)
-        if self.ordered:
-            slow, fast, joined = (function.name(hint) for hint in ("ordered", "free", "joined"))
-            function.branch(self.ordered, slow, fast)
-            function.label(slow)
-            self._vectors(rows, count, 1)
-            function.jump(joined)
-            function.label(fast)
-            self._vectors(rows, count, self.width)
-            function.jump(joined)
-            function.label(joined)
-        else:
-            self._vectors(rows, count, self.width)
-        function.jump(after)
-        function.label(after)
+        with function.when(function.op(f"icmp sgt i64 {count}, 0"), "row"):
+            for row in rows:
+                self.elements.begin_row(row)
+            if self.ordered:
+                function.choose(
+                    self.ordered,
+                    lambda: self._vectors(rows, count, 1),
+                    lambda: self._vectors(rows, count, self.width),
+                )
+            else:
+                self._vectors(rows, count, self.width)
 
     def _vectors(self, rows: list[Row], count: str, width: int) -> None:
         """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
@@ -106,12 +100,8 @@ class Rows:
         else:
             self._stretch(rows, start, main, width)
         if width > 1:
-            rest, done = function.name("rest"), function.name("rest.done")
-            function.branch(function.op(f"icmp slt i64 {main}, {count}"), rest, done)
-            function.label(rest)
-            self._rest(rows, main, count)
-            function.jump(done)
-            function.label(done)
+            with function.when(function.op(f"icmp slt i64 {main}, {count}"), "rest"):
+                self._rest(rows, main, count)
         if rows[0].before == "0":
             self._end_row(count)
 
@@ -121,13 +111,9 @@ class Rows:
         function = self.function
         missing = function.op(f"sub i64 0, {rows[0].before}")
         head = function.smaller(function.op(f"and i64 {missing}, {width - 1}"), count)
-        some, done = function.name("head"), function.name("head.done")
-        function.branch(function.op(f"icmp sgt i64 {head}, 0"), some, done)
-        function.label(some)
-        self._rest(rows, "0", head)
-        self._advance(rows[0], "0", head)
-        function.jump(done)
-        function.label(done)
+        with function.when(function.op(f"icmp sgt i64 {head}, 0"), "head"):
+            self._rest(rows, "0", head)
+            self._advance(rows[0], "0", head)
         whole = function.op(f"and i64 {function.op(f'sub i64 {count}, {head}')}, {-width}")
         return head, function.op(f"add i64 {head}, {whole}")
 
@@ -155,26 +141,7 @@ class Rows:
             self._advance(rows[0], start, stop)
             return stop
 
-        self._by_stretches("block", first, main, block)
-
-    def _by_stretches(self, name: str, first: str, main: str, turn: Callable[[str], str]) -> None:
-        """A loop from ``first`` to ``main``; ``turn`` does what begins at an index, and says where to go on."""
-        function = self.function
-        before = function.block
-        head, work, after = (function.name(name) for _ in range(3))
-        start = "%" + function.name()
-        function.jump(head)
-        function.label(head)
-        at = len(function.lines)
-        function.lines.append("")
-        function.branch(function.op(f"icmp slt i64 {start}, {main}"), work, after)
-        function.label(work)
-        following = turn(start)
-        function.lines[at] = (
-            f"  {start} = phi i64 [ {first}, %{before} ], [ {following}, %{function.block} ]"
-        )
-        function.jump(head)
-        function.label(after)
+        function.advance("block", first, main, block)
 
     def _advance(self, row: Row, start: str, stop: str) -> None:
         """Count the additions that all accumulators have taken between two places of a row."""
@@ -224,28 +191,24 @@ class Rows:
             stop = function.smaller(function.op(f"add i64 {start}, {self._visit()}"), main)
 
             def stream(way: str) -> None:
-                one = self._folding(strands(way))
-                row = row_of(way)
-                one.elements.begin_row(row)
-                one._stretch([row], start, stop, self.width)
-                one._advance(row, start, stop)
+                strand, row = begin(way)
+                strand._stretch([row], start, stop, self.width)
+                strand._advance(row, start, stop)
 
             function.loop("stream", "0", ways, stream)
 
-        function.loop("visit", "0", main, visit, self._visit())
-        rest, done = function.name("rests"), function.name("rests.done")
-        function.branch(function.op(f"icmp slt i64 {main}, {count}"), rest, done)
-        function.label(rest)
+        def begin(way: str) -> tuple[Rows, Row]:
+            strand, row = self._folding(strands(way)), row_of(way)
+            strand.elements.begin_row(row)
+            return strand, row
 
         def end(way: str) -> None:
-            one = self._folding(strands(way))
-            row = row_of(way)
-            one.elements.begin_row(row)
-            one._rest([row], main, count)
+            strand, row = begin(way)
+            strand._rest([row], main, count)
 
-        function.loop("end", "0", ways, end)
-        function.jump(done)
-        function.label(done)
+        function.loop("visit", "0", main, visit, self._visit())
+        with function.when(function.op(f"icmp slt i64 {main}, {count}"), "rests"):
+            function.loop("end", "0", ways, end)
 
     def _quarters(self, row: Row, main: str) -> str:
         """As much of a row as makes whole quarters, four at a time; where the rest begins.
@@ -282,13 +245,13 @@ class Rows:
                 first = function.op(f"add i64 {begin}, {offset}")
 
                 def stream(way: str) -> None:
-                    one = self._folding(strands(way))
+                    strand = self._folding(strands(way))
                     shift = function.op(f"mul i64 {way}, {QUARTER}")
                     start = function.op(f"add i64 {first}, {shift}")
                     stop = function.op(f"add i64 {start}, {self._visit()}")
-                    one._stretch([row], start, stop, self.width, blocks)
+                    strand._stretch([row], start, stop, self.width, blocks)
                     if not blocks:
-                        one._advance(row, start, stop)
+                        strand._advance(row, start, stop)
 
                 function.loop("stream", "0", str(STREAMS), stream)
 
@@ -303,8 +266,8 @@ class Rows:
 
     def settled(self) -> str:
         """An ``i1``: whether no further element can change any result."""
-        found = [fold.settled(self.elements.code()) for fold in self.folds.values()]
-        return reduce(lambda a, b: self.function.op(f"and i1 {a}, {b}"), found)
+        settled = [fold.settled(self.elements.code()) for fold in self.folds.values()]
+        return reduce(lambda a, b: self.function.op(f"and i1 {a}, {b}"), settled)
 
     def _until_settled(self, rows: list[Row], main: str, width: int) -> None:
         """A row by stretches, after each of which it may be over."""
@@ -315,7 +278,7 @@ class Rows:
             self._stretch(rows, start, stop, width)
             return function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}")
 
-        self._by_stretches("settling", "0", main, settling)
+        function.advance("settling", "0", main, settling)
 
     def _stretch(
         self, rows: list[Row], start: str, stop: str, width: int, block: bool = False
@@ -327,64 +290,46 @@ class Rows:
         pushed as they are, without the way through their memory.
         """
         function = self.function
-        code = self.elements.code(width)
         kept = [fold for fold in self.folds.values() if width % fold.lanes == 0]
+        with function.when(function.op(f"icmp slt i64 {start}, {stop}"), "vectors"):
+            self._vector_loop(rows, start, stop, width, kept, block)
+
+    def _vector_loop(
+        self, rows: list[Row], start: str, stop: str, width: int, kept: list[Fold], block: bool
+    ) -> None:
+        function = self.function
         wide = {fold: Code(function, fold.lanes) for fold in kept}
-        entry, loop, leave, after = (function.name("vector") for _ in range(4))
-        function.branch(function.op(f"icmp slt i64 {start}, {stop}"), entry, after)
-        function.label(entry)
-        pushed = [fold for fold in kept if block and fold.blocked]
-        loaded = {
-            fold: fold.identity(wide[fold]) if fold in pushed else fold.load(wide[fold])
-            for fold in kept
-        }
-        function.jump(loop)
-        function.label(loop)
-        index = "%" + function.name()
-        at = len(function.lines)
-        function.lines.append("")
-        state: dict[Fold, list[Value]] = {}
         half = Code(function, max(1, width // 2))
-        nans = {fold: half.nowhere(fold.dtype) for fold in kept if fold.quick and len(rows) == 1}
+        pushed = [fold for fold in kept if block and fold.blocked]
+        nans = [fold for fold in kept if fold.quick and len(rows) == 1]
+        begin: dict[Fold, list[Value]] = {}
+        kinds: list[str] = []
         for fold in kept:
-            state[fold] = [Value(v.dtype, "%" + function.name()) for v in loaded[fold]]
-            function.lines.extend([""] * (len(loaded[fold]) + (fold in nans)))
+            code = wide[fold]
+            begin[fold] = fold.identity(code) if fold in pushed else fold.load(code)
+            kinds += [code.type(value.dtype) for value in begin[fold]]
             if fold in nans:
-                name = "%" + function.name()
-                state[fold].append(Value("b1", name, wide=nans[fold].wide))
-        results = self.elements.elements(Place(code, index), rows, state)
-        following = function.op(f"add nuw nsw i64 {index}, {width}")
-        again = function.op(f"icmp slt i64 {following}, {stop}")
-        function.lines[at] = (
-            f"  {index} = phi i64 [ {start}, %{entry} ], [ {following}, %{function.block} ]"
-        )
+                begin[fold].append(half.nowhere(fold.dtype))
+                kinds.append(half.truth_type(begin[fold][-1]))
+        first = [value.name for values in begin.values() for value in values]
+        loop = Head(function, "vector", ("i64", start), *zip(kinds, first, strict=True))
+        names = iter(loop.names[1:])
+        state = {
+            fold: [replace(value, name=next(names), number=None) for value in values]
+            for fold, values in begin.items()
+        }
+        place = Place(self.elements.code(width), loop.index)
+        results = self.elements.elements(place, rows, state)
+        loop.repeat(width, stop, *[value.name for fold in kept for value in results[fold]])
         for fold in kept:
-            for old, held, new in zip(loaded[fold], state[fold], results[fold]):
-                at += 1
-                function.lines[at] = (
-                    f"  {held.name} = phi {wide[fold].type(old.dtype)} "
-                    f"[ {old.name}, %{entry} ], [ {new.name}, %{function.block} ]"
-                )
+            values = results[fold]
             if fold in nans:
-                at += 1
-                kind = half.truth_type(nans[fold])
-                function.lines[at] = (
-                    f"  {state[fold][1].name} = phi {kind} [ {nans[fold].name}, %{entry} ], "
-                    f"[ {results[fold][1].name}, %{function.block} ]"
-                )
-        function.branch(again, loop, leave)
-        function.label(leave)
-        for fold in kept:
-            found = results[fold]
-            if fold in nans:
-                best, seen = found
-                found = [with_nans(wide[fold], best, seen, width)]
+                best, seen = values
+                values = [with_nans(wide[fold], best, seen, width)]
             if fold in pushed:
-                fold.push(function, found)
+                fold.push(function, values)
             else:
-                fold.store(wide[fold], found)
-        function.jump(after)
-        function.label(after)
+                fold.store(wide[fold], values)
 
     def _rest(self, rows: list[Row], start: str, stop: str) -> None:
         """What is left of a row, less than a vector."""
@@ -395,28 +340,8 @@ class Rows:
 
     def _tail(self, rows: list[Row], start: str, stop: str) -> None:
         """The last elements of a row, by masked vectors."""
-        function, width = self.function, self.analysis.tail
-        code = self.elements.code(width)
-        before = function.block
-        loop, after = function.name("tail"), function.name("tail")
-        function.jump(loop)
-        function.label(loop)
-        index = "%" + function.name()
-        at = len(function.lines)
-        function.lines.append("")
-        left = function.op(f"sub i64 {stop}, {index}")
-        numbers = ", ".join(f"i64 {lane}" for lane in range(width))
-        lanes = code.broadcast(Value("i8", left))
-        mask = code.icmp("slt", Value("i8", f"<{numbers}>"), lanes)
-        indices = [index]
-        for lane in range(1, width):
-            real = function.op(f"icmp slt i64 {lane}, {left}")
-            offset = function.op(f"select i1 {real}, i64 {lane}, i64 0")
-            indices.append(function.op(f"add i64 {index}, {offset}"))
-        self.elements.elements(Place(code, index, mask, indices), rows, {})
-        following = function.op(f"add nsw i64 {index}, {width}")
-        function.lines[at] = (
-            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{function.block} ]"
-        )
-        function.branch(function.op(f"icmp slt i64 {following}, {stop}"), loop, after)
-        function.label(after)
+        width = self.analysis.tail
+        loop = Head(self.function, "tail", ("i64", start))
+        place = Place.of_last(self.elements.code(width), loop.index, stop)
+        self.elements.elements(place, rows, {})
+        loop.repeat(width, stop)

@@ -10,6 +10,7 @@ needs no temporary array of integers.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -22,13 +23,15 @@ from ...graph.node import Value as Memory
 from ..flags import INVALID, OVERFLOW, UNDERFLOW
 from ..memory import allocate_array
 from ..spec import Operand
-from .arithmetic import cast, maximum, minimum
-from .builder import Code, Function, Module, Value
+from .arithmetic import cast
+from .builder import Code, Value
 from .compile import compile_text
 from .entry import define_entry
+from .function import Function, Head, Module
 from .machine import machine
 from .memory import Access, Place
 from .types import KIND, itemsize
+from .ufuncs import emission
 from .workers import parallel_for
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +88,7 @@ class Scan:
         self.ufunc = ufunc
         self.given = given
         self.dtype = dtype
-        self.size = itemsize(dtype)
+        self.combine = emission(ufunc, KIND[dtype])
         self.module = Module(machine())
         self.body = Function(
             self.module,
@@ -99,7 +102,7 @@ class Scan:
         self.outer, self.length, self.inner = self._word(3), self._word(4), self._word(5)
         self.strips = self._word(6)
         self.whole = body.op(f"mul i64 {self.length}, {self.inner}")
-        self._loop("%first", "%last", 1, self._strip if across else self._lines)
+        body.loop("chunk", "%first", "%last", self._strip if across else self._lines)
         body.line("ret i32 0")
         rounds = KIND[self.dtype] in "fc" and self.ufunc in ("add", "multiply")
         define_entry(self.module, "NAME", OVERFLOW | UNDERFLOW | INVALID if rounds else 0)
@@ -109,51 +112,6 @@ class Scan:
     def _word(self, number: int, kind: str = "i64") -> str:
         at = self.body.op(f"getelementptr i64, ptr %block, i64 {number}")
         return self.body.op(f"load {kind}, ptr {at}, align 8")
-
-    def _loop(
-        self, start: str, stop: str, step: int, inside: Any, state: tuple[Value, ...] = ()
-    ) -> None:
-        """``for i in range(start, stop, step)``; ``inside`` gives new values for ``state``, if any."""
-        body = self.body
-        before = body.block
-        head, work, after = (body.name("scan") for _ in range(3))
-        counter = "%" + body.name()
-        held = [
-            Value(v.dtype, "%" + body.name(), "%" + body.name() if v.imag else "") for v in state
-        ]
-        body.jump(head)
-        body.label(head)
-        at = len(body.lines)
-        phis = 1 + sum(2 if v.imag else 1 for v in state)
-        body.lines.extend([""] * phis)
-        body.branch(body.op(f"icmp slt i64 {counter}, {stop}"), work, after)
-        body.label(work)
-        new = inside(counter, *held) if state else inside(counter)
-        following = body.op(f"add nsw i64 {counter}, {step}")
-        kind = Code(body, 1)
-        lines = [f"  {counter} = phi i64 [ {start}, %{before} ], [ {following}, %{body.block} ]"]
-        for old, now, then in zip(state, held, new or ()):
-            pairs = [(now.name, old.name, then.name)]
-            if old.imag:
-                pairs.append((now.imag, old.imag, then.imag))
-            for one, a, b in pairs:
-                part = kind.type(old.dtype)
-                lines.append(f"  {one} = phi {part} [ {a}, %{before} ], [ {b}, %{body.block} ]")
-        body.lines[at : at + phis] = lines
-        body.jump(head)
-        body.label(after)
-
-    def _combine(self, code: Code, old: Value, new: Value) -> Value:
-        kind = KIND[self.dtype]
-        if self.ufunc == "maximum":
-            return maximum(code, old, new)
-        if self.ufunc == "minimum":
-            return minimum(code, old, new)
-        if kind == "c":
-            real = code.op("fadd", code.real(old), code.real(new))
-            return code.complex(real, code.op("fadd", code.imag(old), code.imag(new)))
-        letter = "f" if kind == "f" else ""
-        return code.op(letter + ("add" if self.ufunc == "add" else "mul"), old, new)
 
     def _at(self, base: str, number: str) -> Access:
         """The elements from ``number`` on of what is read, or of the results."""
@@ -174,7 +132,7 @@ class Scan:
         self.module.declare("llvm.smin.i64", "i64", "i64, i64")
         right = body.op(f"call i64 @llvm.smin.i64(i64 {right}, i64 {self.inner})")
         count = body.op(f"sub i64 {right}, {left}")
-        width = max(1, 4 * self.module.machine.vector_bytes // max(self.size, 2))
+        width = max(1, 4 * self.module.machine.vector_bytes // max(itemsize(self.dtype), 2))
         width = min(width, 32)
         main = body.op(f"and i64 {count}, {-width}")
         begin = body.op(f"add i64 {body.op(f'mul i64 {outer}, {self.whole}')}, {left}")
@@ -186,17 +144,16 @@ class Scan:
             source, target = self._at(self.source, offset), self._at(self.target, offset)
             before = self._at(self.target, above)
 
-            def elements(code: Code) -> Any:
-                def one(index: str) -> None:
+            def elements(code: Code) -> Callable[[str], None]:
+                def combine(index: str) -> None:
                     place = Place(code, index)
                     new = self._read(source, place)
-                    found = self._combine(code, before.load(place), new)
-                    target.store(place, found)
+                    target.store(place, self.combine(code, before.load(place), new))
 
-                return one
+                return combine
 
-            self._loop("0", main, width, elements(Code(body, width)))
-            self._loop(main, count, 1, elements(places))
+            body.loop("scan", "0", main, elements(Code(body, width)), width)
+            body.loop("scan", main, count, elements(places))
 
         first_source, first_target = self._at(self.source, begin), self._at(self.target, begin)
 
@@ -204,23 +161,19 @@ class Scan:
             place = Place(places, index)
             first_target.store(place, self._read(first_source, place))
 
-        self._loop("0", count, 1, copy)
-        self._loop("1", self.length, 1, row)
+        body.loop("copy", "0", count, copy)
+        body.loop("row", "1", self.length, row)
 
     def _lines(self, chunk: str) -> None:
         """A few lines together, or those that are left one by one."""
         body = self.body
         first = body.op(f"mul i64 {chunk}, {_LINES}")
         last = body.op(f"add i64 {first}, {_LINES}")
-        several, single, after = (body.name("lines") for _ in range(3))
-        body.branch(body.op(f"icmp sle i64 {last}, {self.outer}"), several, single)
-        body.label(several)
-        self._together(first, _LINES)
-        body.jump(after)
-        body.label(single)
-        self._loop(first, self.outer, 1, lambda line: self._together(line, 1))
-        body.jump(after)
-        body.label(after)
+        body.choose(
+            body.op(f"icmp sle i64 {last}, {self.outer}"),
+            lambda: self._together(first, _LINES),
+            lambda: body.loop("line", first, self.outer, lambda line: self._together(line, 1)),
+        )
 
     def _together(self, first: str, number: int) -> None:
         body, code = self.body, Code(self.body, 1)
@@ -234,13 +187,17 @@ class Scan:
         for value, (_, target) in zip(state, pairs, strict=True):
             target.store(start, value)
 
-        def step(index: str, *running: Value) -> list[Value]:
-            place = Place(code, index)
-            found = []
-            for value, (source, target) in zip(running, pairs, strict=True):
-                new = self._combine(code, value, self._read(source, place))
-                target.store(place, new)
-                found.append(new)
-            return found
-
-        self._loop("1", self.length, 1, step, state)
+        kinds = [(code.type(v.dtype), name) for v in state for name in (v.name, v.imag) if name]
+        loop = Head(body, "scan", ("i64", "1"), *kinds)
+        work, after = body.name("scan"), body.name("scanned")
+        body.branch(body.op(f"icmp slt i64 {loop.index}, {self.length}"), work, after)
+        body.label(work)
+        place, names, results = Place(code, loop.index), iter(loop.names[1:]), []
+        for value, (source, target) in zip(state, pairs, strict=True):
+            held = Value(self.dtype, next(names), next(names) if value.imag else "")
+            new = self.combine(code, held, self._read(source, place))
+            target.store(place, new)
+            results += [name for name in (new.name, new.imag) if name]
+        loop.carry(body.op(f"add nsw i64 {loop.index}, 1"), *results)
+        body.jump(loop.label)
+        body.label(after)

@@ -2,7 +2,7 @@
 
 ``absolute(z) < limit`` of complex numbers is decided by the square of the size, where that is
 ordinary: see :func:`.transcendental.compare_size`. The root is not taken at all then.
-Short integers are divided by a number of the whole nest by way of its inverse: see :mod:`.divisors`.
+Short integers are divided by a number of the whole nest by way of its inverse: see :mod:`.integers`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..spec import Instruction, KernelSpec
-from . import divisors
+from .integers import QUICK, SHORT, inverse_dtype
 
 _EDGES = {"less": "from", "greater_equal": "from", "less_equal": "above", "greater": "above"}
 
@@ -40,7 +40,7 @@ def simplified(spec: KernelSpec) -> KernelSpec:
             quick = (place[_whole(size.args[0])], int(args[1].real), len(body) - 1)
             body.append(Instruction("call", "b1", quick, f"absolute.{instruction.name}"))
         elif number in divided:
-            wide = divisors.inverse_dtype(instruction.dtype)
+            wide = inverse_dtype(instruction.dtype)
             body.append(Instruction("call", wide, args[1:], "inverse"))
             by = (*args, len(body) - 1)
             body.append(Instruction("call", instruction.dtype, by, f"{instruction.name}.by"))
@@ -82,8 +82,8 @@ def _divides_by_number(body: tuple[Instruction, ...], number: int) -> bool:
     instruction = body[number]
     return (
         instruction.op == "call"
-        and instruction.name in divisors.QUICK
-        and instruction.dtype in divisors.DTYPES
+        and instruction.name in QUICK
+        and instruction.dtype in SHORT
         and _is_number(body, body[_whole(instruction.args[1])])
         and not _is_number(body, body[_whole(instruction.args[0])])
     )

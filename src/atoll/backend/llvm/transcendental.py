@@ -9,12 +9,11 @@ flags that are due. What is guarded depends on values only, never on their place
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from ..flags import DIVIDE, INVALID
-from .arithmetic import copysign, is_finite, is_inf, is_nan, pattern
+from .arithmetic import copysign, is_finite, is_inf, is_nan, one_by_one, pattern
 from .builder import Code, Value
-from .scalar_lanes import one_by_one
 from .types import MANTISSA
 
 _NOTHING_LEFT = {"f4": -120.0, "f8": -800.0}
@@ -194,28 +193,7 @@ def _quick_hypot(code: Code, a: Value, b: Value) -> Value:
     def quick() -> Value:
         return code.intrinsic("sqrt", sum_of_squares(code, a, b))
 
-    return either(code, special, scaled, quick)
-
-
-def either(
-    code: Code, special: str, slow: Callable[[], Value], quick: Callable[[], Value]
-) -> Value:
-    """``slow()`` where the ``i1`` is true, and else ``quick()``; only one of them is computed."""
-    function = code.function
-    first, second, after = (function.name(hint) for hint in ("special", "quick", "either"))
-    function.branch(special, first, second)
-    function.label(first)
-    a = slow()
-    first = function.block
-    function.jump(after)
-    function.label(second)
-    b = quick()
-    second = function.block
-    function.jump(after)
-    function.label(after)
-    kind = code.lanes(f"i{a.wide}") if a.wide else code.type(a.dtype)
-    name = function.op(f"phi {kind} [ {a.name}, %{first} ], [ {b.name}, %{second} ]")
-    return Value(a.dtype, name, wide=a.wide)
+    return code.either(special, scaled, quick)
 
 
 def _scaled_hypot(code: Code, a: Value, b: Value) -> Value:
@@ -275,7 +253,7 @@ def compare_size(code: Code, name: str, value: Value, limit: Value, edge: Value)
         relation = "olt" if name.startswith("less") else "oge"
         return code.fcmp(relation, sum_of_squares(code, a, b), edge)
 
-    return either(code, code.any(special), scaled, quick)
+    return code.either(code.any(special), scaled, quick)
 
 
 def power(code: Code, base: Value, exponent: Value) -> Value:

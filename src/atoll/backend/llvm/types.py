@@ -35,6 +35,10 @@ MANTISSA = {"f2": 10, "f4": 23, "f8": 52}
 """Bits of the fraction of a floating dtype, without the implied one."""
 
 
+SETTLED = 32
+"""Bit of a flag word, between the calls of one run: no further element can change a result."""
+
+
 def itemsize(dtype: str) -> int:
     """Bytes of one element in memory."""
     return int(dtype[1:])

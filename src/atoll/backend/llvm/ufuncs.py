@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from ..flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from ..spec import DTYPES, Instruction, KernelSpec, rounds
-from . import divisors, floating, integers, transcendental
+from . import floating, integers, transcendental
 from .arithmetic import (
     cast,
     compare,
+    complex_product,
     copysign,
     divide_complex,
     fmax,
@@ -32,7 +33,6 @@ from .arithmetic import (
     square_complex,
 )
 from .builder import Code, Value
-from .probe import complex_product
 from .types import COMPONENT, KIND
 
 Emission = Callable[..., Value]
@@ -171,7 +171,7 @@ UFUNCS: dict[str, Row] = {
     "remainder": _row(2, "i", integer_flags="d", iu=integers.remainder, f=floating.remainder),
     "fmod": _row(2, "i", integer_flags="d", iu=integers.fmod, f=floating.fmod),
     "divmod.0": _row(
-        2, "doui", integer_flags="do", iu=integers.divmod_quotient, f=floating.divmod_quotient
+        2, "doui", integer_flags="do", iu=integers.floor_divide, f=floating.divmod_quotient
     ),
     "divmod.1": _row(
         2, "i", integer_flags="do", iu=integers.divmod_remainder, f=floating.remainder
@@ -263,11 +263,11 @@ UFUNCS: dict[str, Row] = {
     "ldexp": _row(2, "ou", f=floating.ldexp),
     "heaviside": _row(2, f=floating.heaviside),
     # what simplify.py writes
-    "inverse": _row(1, iu=divisors.inverse),
-    "floor_divide.by": _row(3, integer_flags="do", iu=divisors.floor_divide),
-    "remainder.by": _row(3, integer_flags="d", iu=divisors.remainder),
-    "divmod.0.by": _row(3, integer_flags="do", iu=divisors.floor_divide),
-    "divmod.1.by": _row(3, integer_flags="do", iu=divisors.divmod_remainder),
+    "inverse": _row(1, iu=integers.inverse),
+    "floor_divide.by": _row(3, integer_flags="do", iu=integers.floor_divide_by),
+    "remainder.by": _row(3, integer_flags="d", iu=integers.remainder_by),
+    "divmod.0.by": _row(3, integer_flags="do", iu=integers.floor_divide_by),
+    "divmod.1.by": _row(3, integer_flags="do", iu=integers.divmod_remainder_by),
     "absolute.from": _row(1, f=_edge("oge")),
     "absolute.above": _row(1, f=_edge("ogt")),
     "absolute.less": _row(3, c=_compare_size("less")),
