@@ -191,6 +191,22 @@ def use(comm: Any) -> World:
     return _UsedWorld(adopt(comm))
 
 
+def world_of(comm: Any = None) -> World:
+    """The world of an argument ``comm=``: ``None`` (the current one), a world, or a communicator.
+
+    An mpi4py communicator is adopted, which is collective over it the first time.
+    """
+    if comm is None or isinstance(comm, CurrentWorld):
+        return current_world()
+    if isinstance(comm, World):
+        return comm
+    if isinstance(comm, Communicator):
+        return World(comm)
+    from .mpi import adopt
+
+    return World(adopt(comm))
+
+
 def _make_process_world() -> World:
     global _process_world
     with _process_lock:

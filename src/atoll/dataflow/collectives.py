@@ -13,8 +13,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from ..array import ndarray
+from ..comm.world import world_of
 from ..functions import names
-from ..interchange.worlds import world_of
 from .nodes import make_distributed_recv, snapshot, staple_distributed_send
 
 OPERATIONS = {

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..comm.communicator import Communicator
 from ..comm.in_step import total
+from ..comm.world import world_of
 from ..errors import (
     CommunicationTagError,
     MixedArraysError,
@@ -25,7 +26,6 @@ from ..errors import (
 from ..execute.messages import Allocator, Message, Piece
 from ..execute.parts import Failure, Part, Schedule, State
 from ..graph.node import Value
-from ..interchange.worlds import world_of
 from ..lazy.views import Handle
 from .messages import received, sent
 from .nodes import Data, Input, Receive

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..comm.in_step import agree
+from ..comm.world import world_of
 from ..errors import CommunicationTagError
-from ..interchange.worlds import world_of
 from .nodes import DistributedRecv
 from .records import DistributedGraphPartition
 from .tags import tag_bytes

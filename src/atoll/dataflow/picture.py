@@ -14,12 +14,12 @@ from html import escape
 from typing import Any
 
 from ..comm.in_step import agree
+from ..comm.world import world_of
 from ..context.call_sites import site_text
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.picture import Drawing
 from ..graph.words import label
-from ..interchange.worlds import world_of
 from .messages import received, sent
 from .partition import origin_of
 from .records import DistributedGraphPartition, topological

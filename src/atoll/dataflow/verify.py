@@ -19,6 +19,7 @@ import numpy as np
 
 from ..comm.communicator import Communicator
 from ..comm.in_step import total
+from ..comm.world import world_of
 from ..errors import (
     CommunicationCycleError,
     DistributedPartitionVerificationError,
@@ -31,7 +32,6 @@ from ..errors import (
     RankFailedError,
 )
 from ..graph.node import Node
-from ..interchange.worlds import world_of
 from ..ops.fingerprint import of_text
 from . import potentials
 from .messages import Message, ends_of, received, sent

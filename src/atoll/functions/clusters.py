@@ -7,8 +7,8 @@ from typing import Any
 
 from ..array import ndarray
 from ..interchange.dask import export_dask, import_dask
-from ..interchange.partitioned import Imported
 from ..interchange.ray import RayPartitions, export_ray, import_ray
+from ..interchange.reports import Imported
 from ..layout import Layout
 from ..lazy.creation import asarray
 

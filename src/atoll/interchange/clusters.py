@@ -24,6 +24,8 @@ from ..errors import AtollError, ClusterError, ProtocolError
 Result = TypeVar("Result")
 Position = tuple[int, ...]
 Shape = tuple[int, ...]
+Extents = tuple[tuple[int, ...], ...]
+"""Along each axis, the lengths of the partitions."""
 
 BEAT = 1.0
 """Seconds after which the root reports that it still waits."""
@@ -40,18 +42,25 @@ class Piece(NamedTuple):
 class Grid(NamedTuple):
     """All partitions of an array, by their position."""
 
-    shape: Shape
-    tiling: Shape
+    extents: Extents
     pieces: dict[Position, Piece]
+
+    @property
+    def shape(self) -> Shape:
+        return tuple(map(sum, self.extents))
 
 
 class _Failure(NamedTuple):
+    """An error in a form that every rank can raise."""
+
     kind: type[Exception]
     message: str
 
+    def on(self, rank: int, world: World) -> Exception:
+        return self.kind(f"rank {rank}: {self.message}" if world.size > 1 else self.message)
+
 
 def _failure(error: Exception, name: str) -> _Failure:
-    """An error in a form that every rank can raise."""
     kind = type(error)
     if isinstance(error, AtollError) or kind in (TypeError, ValueError):
         return _Failure(kind, str(error))
@@ -70,16 +79,11 @@ def everywhere(world: World, name: str, work: Callable[[], Result]) -> list[Resu
         result = work()
     except Exception as error:
         failure, cause = _failure(error, name), error
-    reports: list[Any] = (
-        [(result, failure)]
-        if world.size == 1
-        else agree(world.communicator, (result, failure), name)
-    )
+    reports = agree(world.communicator, (result, failure), name)
     for rank, (_, other) in enumerate(reports):
         if other is not None:
-            place = f"rank {rank}: " if world.size > 1 else ""
-            raise other.kind(place + other.message) from cause
-    return [one for one, _ in reports]
+            raise other.on(rank, world) from cause
+    return [other for other, _ in reports]
 
 
 def while_root_waits(
@@ -97,14 +101,11 @@ def while_root_waits(
                 result = look(BEAT)
             except Exception as error:
                 failure, cause = _failure(error, name), error
-        if world.size > 1:
-            result, failure = bcast_object(world.communicator, (result, failure), root, name)
+        result, failure = bcast_object(world.communicator, (result, failure), root, name)
         if failure is not None:
-            place = f"rank {root}: " if world.size > 1 else ""
-            raise failure.kind(place + failure.message) from cause
+            raise failure.on(root, world) from cause
         if result is not None:
-            found: Result = result
-            return found
+            return result  # type: ignore[no-any-return]
 
 
 def first_rank(world: World, name: str, work: Callable[[], bool], absent: str) -> int:
@@ -115,57 +116,59 @@ def first_rank(world: World, name: str, work: Callable[[], bool], absent: str) -
     return have.index(True)
 
 
-def grid_of(name: str, tiling: Sequence[int], pieces: Mapping[Position, Piece]) -> Grid:
-    """The grid that ``pieces`` form; a :class:`~atoll.errors.ProtocolError` if they form none."""
-    axes = len(tiling)
-    for position in product(*map(range, tiling)):
-        piece = pieces.get(position)
-        if piece is None:
-            raise ProtocolError(f"{name}: P4 position {position}: there is no such partition")
-        if len(piece.shape) != axes:
-            raise ProtocolError(
-                f"{name}: P3 position {position}: the partition has shape {piece.shape}; the grid "
-                f"{tuple(tiling)} has {axes} dimensions"
-            )
-        for axis, place in enumerate(position):
-            # The partition on the axis itself, at 0 along all others, has the length of this tile.
-            first = tuple([place if k == axis else 0 for k in range(axes)])
-            model = pieces[first].shape[axis] if first in pieces else None
-            if model is not None and piece.shape[axis] != model:
-                raise ProtocolError(
-                    f"{name}: P6 position {position}: the partition has {piece.shape[axis]} elements "
-                    f"along axis {axis}, the one at {first} has {model}; the grid must be regular"
-                )
-    shape = tuple(map(sum, extents(tiling, pieces)))
-    return Grid(shape, tuple(tiling), dict(pieces))
-
-
-def extents(tiling: Sequence[int], pieces: Mapping[Position, Piece]) -> tuple[Shape, ...]:
-    """Along each axis of a regular grid, the lengths of the partitions."""
-    axes = len(tiling)
+def extents_of(tiling: Sequence[int], shapes: Mapping[Position, Shape]) -> Extents:
+    """Along each axis of a grid, the lengths of the partitions: those of the partitions at 0 along all other axes."""
+    axes = range(len(tiling))
     return tuple(
         tuple(
-            pieces[tuple([place if k == axis else 0 for k in range(axes)])].shape[axis]
-            for place in range(count)
+            [shapes[tuple([place if k == axis else 0 for k in axes])][axis] for place in range(n)]
         )
-        for axis, count in enumerate(tiling)
+        for axis, n in enumerate(tiling)
     )
+
+
+def starts_of(extents: Sequence[Sequence[int]]) -> Extents:
+    """Along each axis, where the partitions begin."""
+    return tuple((0, *accumulate(lengths))[: len(lengths)] for lengths in extents)
+
+
+def box(numbers: Sequence[Sequence[int]], position: Position) -> Shape:
+    """Of the numbers along each axis, those at this position: a shape of extents, or an index of starts."""
+    return tuple([along[place] for along, place in zip(numbers, position)])
+
+
+def grid_of(name: str, tiling: Sequence[int], pieces: Mapping[Position, Piece]) -> Grid:
+    """The grid that ``pieces`` form; a :class:`~atoll.errors.ProtocolError` if they form none."""
+    for position in product(*map(range, tiling)):
+        if position not in pieces:
+            raise ProtocolError(f"{name}: P4 position {position}: there is no such partition")
+        if len(pieces[position].shape) != len(tiling):
+            raise ProtocolError(
+                f"{name}: P3 position {position}: the partition has shape {pieces[position].shape}; the grid "
+                f"{tuple(tiling)} has {len(tiling)} dimensions"
+            )
+    extents = extents_of(tiling, {position: piece.shape for position, piece in pieces.items()})
+    for position, piece in pieces.items():
+        for axis, (length, wanted) in enumerate(zip(piece.shape, box(extents, position))):
+            if length != wanted:
+                raise ProtocolError(
+                    f"{name}: P6 position {position}: the partition has {length} elements along axis {axis}, "
+                    f"the first one there has {wanted}; the grid must be regular"
+                )
+    return Grid(extents, dict(pieces))
 
 
 def description(
     grid: Grid, handle: Callable[[Any], Any], get: Callable[[Any], Any]
 ) -> dict[str, Any]:
     """The dictionary of ``__partitioned__`` for partitions on a cluster: without ``locals``."""
-    offsets = [
-        (0, *accumulate(lengths[:-1])) if lengths else ()
-        for lengths in extents(grid.tiling, grid.pieces)
-    ]
+    starts = starts_of(grid.extents)
     return {
         "shape": grid.shape,
-        "partition_tiling": grid.tiling,
+        "partition_tiling": tuple(map(len, grid.extents)),
         "partitions": {
             position: {
-                "start": tuple([offset[place] for offset, place in zip(offsets, position)]),
+                "start": box(starts, position),
                 "shape": piece.shape,
                 "data": handle(piece.key),
                 "location": list(piece.locations),

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..comm.in_step import agree
-from ..comm.world import World
+from ..comm.world import World, world_of
 from ..errors import LayoutError
 from ..layout import BlockAxis, Layout, UnstructuredAxis
-from .worlds import world_of
+from .reports import Imported
 
 
 class Report(NamedTuple):
@@ -24,9 +24,7 @@ class Report(NamedTuple):
     problem: str
 
 
-def import_local(
-    block: Any, layout: Layout | None = None, *, comm: Any = None
-) -> tuple[npt.NDArray[Any], Layout, World]:
+def import_local(block: Any, layout: Layout | None = None, *, comm: Any = None) -> Imported:
     """Each rank's block as an array, and the layout of all of them. One allgather."""
     world = world_of(comm)
     array, problem = _array(block)
@@ -34,9 +32,9 @@ def import_local(
         problem = _misfit(array, layout, world)
     dtype = array.dtype.str if array.dtype.names is None else str(array.dtype)
     report = Report(array.shape, dtype, _fingerprint(layout), problem)
-    reports = [report] if world.size == 1 else agree(world.communicator, report, "from_local()")
+    reports = agree(world.communicator, report, "from_local()")
     _agree(reports)
-    return array, layout if layout is not None else _joined(reports), world
+    return Imported(array, layout if layout is not None else _joined(reports), world)
 
 
 def _array(block: Any) -> tuple[npt.NDArray[Any], str]:

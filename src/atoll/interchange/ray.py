@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..comm.world import World
+from ..comm.world import World, world_of
 from ..config import config
 from ..errors import ClusterError, ProtocolError
 from ..layout import Layout
@@ -39,8 +39,8 @@ from .clusters import (
     grid_of,
     while_root_waits,
 )
-from .partitioned import Imported, import_partitioned
-from .worlds import world_of
+from .partitioned import import_partitioned
+from .reports import Imported
 
 NAMESPACE = "atoll"
 START = 30.0

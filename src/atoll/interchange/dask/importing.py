@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...comm.world import world_of
 from ...errors import ClusterError
 from ..clusters import (
     BEAT,
@@ -21,8 +22,8 @@ from ..clusters import (
     grid_of,
     while_root_waits,
 )
-from ..partitioned import Imported, import_partitioned
-from ..worlds import world_of
+from ..partitioned import import_partitioned
+from ..reports import Imported
 from .clients import (
     Link,
     Watch,

@@ -15,7 +15,8 @@ import numpy as np
 from ...comm.world import World
 from ...errors import ClusterError
 from ..clusters import Grid, Piece, Position, description, everywhere, grid_of
-from ..partitioned import Imported, import_partitioned
+from ..partitioned import import_partitioned
+from ..reports import Imported
 from .collections import check_frame, is_frame, known_shapes
 
 

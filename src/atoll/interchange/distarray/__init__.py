@@ -4,7 +4,7 @@ A producer has a method ``__distarray__`` that returns, on each process, a dicti
 one dictionary per dimension that names the global indices in the buffer. Nothing is copied or communicated.
 
 To import, `reading` turns any producer into plain values and records what is malformed, `rules` checks numbers on one
-process and across all, `repairs` repairs what lenient mode allows, and `importing` makes a layout. `exporting` does the
+process and across all, `checking` exchanges digests and repairs what lenient mode allows, and `importing` makes a layout. `exporting` does the
 reverse. `counting` has the protocol's own utilities.
 """
 
@@ -16,7 +16,5 @@ from .counting import num_owned_indices_from_block as num_owned_indices_from_blo
 from .counting import num_owned_indices_from_cyclic as num_owned_indices_from_cyclic
 from .counting import num_owned_indices_from_unstructured as num_owned_indices_from_unstructured
 from .description import RULES as RULES
-from .description import Violation as Violation
 from .exporting import to_distarray as to_distarray
-from .importing import Imported as Imported
 from .importing import import_distarray as import_distarray

@@ -11,13 +11,12 @@ the widths of the halo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..values import Plain
+from ..reports import Violation
 from .counting import cyclic_count
 
 Indices = npt.NDArray[np.int64]
@@ -52,33 +51,6 @@ RULES: dict[str, str] = {
     "X8": "size, dist_type, block_size, periodic, dtype and ndim agree everywhere",
     "X9": "one_to_one means that no index is held twice",
 }
-_ORDER = {rule: position for position, rule in enumerate(RULES)}
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One broken rule: where (``None``: everywhere), with which value, and as text."""
-
-    rule: str
-    dimension: int | None
-    rank: int | None
-    value: Plain
-    message: str
-
-    def __str__(self) -> str:
-        place = [
-            *([] if self.dimension is None else [f"dimension {self.dimension}"]),
-            *([] if self.rank is None else [f"rank {self.rank}"]),
-        ]
-        return f"{self.rule}{' ' if place else ''}{', '.join(place)}: {self.message}"
-
-    def order(self) -> tuple[int, int, int]:
-        """The place of this record in a list: by rule, then dimension, then rank."""
-        return (
-            _ORDER[self.rule],
-            -1 if self.dimension is None else self.dimension,
-            -1 if self.rank is None else self.rank,
-        )
 
 
 class Dimension(NamedTuple):
@@ -156,12 +128,13 @@ class Section(NamedTuple):
     """What one process reports to the others."""
 
     rank: int
-    version: str
-    legacy: bool
-    ndim: int
-    dtype: str
-    shape: tuple[int, ...]
-    dimensions: tuple[Dimension | None, ...]
+    version: str = ""
+    legacy: bool = False
+    ndim: int = -1
+    """-1 where the description could not be read."""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    dimensions: tuple[Dimension | None, ...] = ()
     violations: tuple[Violation, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -8,27 +8,16 @@ canonical one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...comm.world import World
-from ...errors import BufferTypeError, ProtocolError
+from ...comm.world import world_of
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis, listed
-from ..reports import refusal, warn
-from ..worlds import world_of
+from ..reports import Imported, refuse, warn
 from .checking import examine
-from .description import Dimension, Section, Violation
-from .rules import coordinates, is_replicated, representatives
-
-
-class Imported(NamedTuple):
-    """The parts of an array: this rank's block with its padding, the layout, the world."""
-
-    block: npt.NDArray[Any]
-    layout: Layout
-    world: World
+from .description import Dimension, Section
+from .rules import coordinates, distinct, is_replicated, representatives
 
 
 def import_distarray(
@@ -41,18 +30,11 @@ def import_distarray(
     """
     world = world_of(comm)
     examination = examine(source, world.communicator, strict)
-    if examination.violations:
-        raise _refusal(examination.violations)
+    refuse("from_distarray", "the Distributed Array Protocol", examination.violations, "T3")
     assert examination.block is not None
     layout = layout_of(examination.sections)
     warn("distarray", examination.notes, stacklevel=stacklevel + 1)
     return Imported(examination.block, layout, world)
-
-
-def _refusal(violations: Sequence[Violation]) -> ProtocolError:
-    message = refusal("from_distarray", "the Distributed Array Protocol", violations)
-    kind = BufferTypeError if any(v.rule == "T3" for v in violations) else ProtocolError
-    return kind(message, violations)
 
 
 def layout_of(sections: Sequence[Section]) -> Layout:
@@ -98,9 +80,8 @@ def _turns(dimensions: Sequence[Dimension]) -> list[int]:
 def _unstructured(dimensions: Sequence[Dimension]) -> UnstructuredAxis:
     size = dimensions[0].size
     lists = [d.indices for d in dimensions if d.indices is not None]
-    held = np.sort(np.concatenate(lists))
-    distinct = held.size - np.count_nonzero(held[1:] == held[:-1])
-    dense = distinct == size and (not size or (held[0] == 0 and held[-1] == size - 1))
+    held = np.concatenate(lists)
+    dense = distinct(held) == size and (not size or (held.min() == 0 and held.max() == size - 1))
     one_to_one = all(d.one_to_one for d in dimensions)
     sets = tuple(listed(indices) for indices in lists)
     return UnstructuredAxis(size, sets, one_to_one, labels=not dense)

@@ -7,24 +7,27 @@ gathered sections, so every process gets the same records.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
 
+from ..reports import Violation
 from ..values import plain
-from .description import Dimension, Section, Violation
+from .description import Dimension, Indices, Section
 
-Record = Callable[..., None]
+Record = Callable[[str, str, int | None, object], None]
+"""Takes a broken rule, the message, the rank and the value."""
 
 
 def local_violations(section: Section) -> list[Violation]:
     """Every rule that the dimensions of one section break by themselves."""
-    found: list[Violation] = []
-    for i, dimension in enumerate(section.dimensions):
-        if dimension is not None:
-            for rule, value, message in _local(dimension):
-                found.append(Violation(rule, i, section.rank, plain(value), message))
-    return found
+    return [
+        Violation(rule, i, section.rank, plain(value), message)
+        for i, dimension in enumerate(section.dimensions)
+        if dimension is not None
+        for rule, value, message in _local(dimension)
+    ]
 
 
 def _local(d: Dimension) -> Iterator[tuple[str, object, str]]:
@@ -33,11 +36,8 @@ def _local(d: Dimension) -> Iterator[tuple[str, object, str]]:
     if d.grid_size < 1:
         yield "D3", d.grid_size, f"proc_grid_size is {d.grid_size}; it must be >= 1"
     elif not 0 <= d.grid_rank < d.grid_size:
-        yield (
-            "D4",
-            d.grid_rank,
-            f"proc_grid_rank is {d.grid_rank}; it must be >= 0 and < proc_grid_size ({d.grid_size})",
-        )
+        allowed = f"it must be >= 0 and < proc_grid_size ({d.grid_size})"
+        yield "D4", d.grid_rank, f"proc_grid_rank is {d.grid_rank}; {allowed}"
     if d.kind in "bn":
         yield from _local_block(d)
     elif d.kind == "c":
@@ -54,11 +54,8 @@ def _local_block(d: Dimension) -> Iterator[tuple[str, object, str]]:
         if d.stop < d.start:
             yield "B1", d.stop, f"stop is {d.stop}; start ({d.start}) <= stop{limit} must hold"
         elif d.legacy and d.start == d.size and d.stop != d.start:
-            yield (
-                "B1",
-                d.stop,
-                f"stop is {d.stop}; start == size ({d.size}) means empty, so stop == start",
-            )
+            empty = f"start == size ({d.size}) means empty, so stop == start"
+            yield "B1", d.stop, f"stop is {d.stop}; {empty}"
         if d.stop > d.size and not d.legacy:
             yield "B1", d.stop, f"stop is {d.stop}; 0 <= start <= stop <= size ({d.size}) must hold"
     widths_fit = True
@@ -67,11 +64,8 @@ def _local_block(d: Dimension) -> Iterator[tuple[str, object, str]]:
             widths_fit = False
             yield "B3", d.widths, f"padding is {d.widths}; its {side} width must be >= 0"
     if widths_fit and not d.legacy and (d.halo[0] + d.halo[1]) > max(d.stop - d.start, 0):
-        yield (
-            "B3",
-            d.widths,
-            f"padding is {d.widths}; its communication widths take more than stop - start ({d.stop - d.start})",
-        )
+        taken = f"its communication widths take more than stop - start ({d.stop - d.start})"
+        yield "B3", d.widths, f"padding is {d.widths}; {taken}"
     if d.extent != d.expected_extent and widths_fit:
         text = "size" if d.kind == "n" else "stop - start"
         if d.legacy and (d.halo[0] + d.halo[1]):
@@ -88,30 +82,22 @@ def _local_cyclic(d: Dimension) -> Iterator[tuple[str, object, str]]:
         return
     block, inside = divmod(d.start, d.block_size)
     if d.start < d.size and (inside or block >= d.grid_size):
-        yield (
-            "C3",
-            d.start,
-            f"start is {d.start}; it must be k * block_size ({d.block_size}) with k < proc_grid_size "
-            f"({d.grid_size})",
-        )
+        multiple = f"k * block_size ({d.block_size}) with k < proc_grid_size ({d.grid_size})"
+        yield "C3", d.start, f"start is {d.start}; it must be {multiple}"
     if d.extent != d.owned_count:
-        yield (
-            "C2",
-            d.extent,
+        message = (
             f"the buffer's extent is {d.extent}; with start {d.start}, size {d.size}, block_size "
-            f"{d.block_size} and proc_grid_size {d.grid_size} the process owns {d.owned_count}",
+            f"{d.block_size} and proc_grid_size {d.grid_size} the process owns {d.owned_count}"
         )
+        yield "C2", d.extent, message
 
 
 def _local_unstructured(d: Dimension) -> Iterator[tuple[str, object, str]]:
     if d.indices is None:
         return
     if len(d.indices) != d.extent:
-        yield (
-            "U1",
-            len(d.indices),
-            f"indices lists {len(d.indices)}, the buffer's extent is {d.extent}",
-        )
+        count = len(d.indices)
+        yield "U1", count, f"indices lists {count}, the buffer's extent is {d.extent}"
     ordered = np.sort(d.indices)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if repeated.size:
@@ -139,73 +125,59 @@ def coordinates(section: Section) -> tuple[int, ...]:
     return tuple(d.grid_rank for d in section.dimensions if d is not None)
 
 
+def distinct(indices: Indices) -> int:
+    """How many different indices there are."""
+    ordered = np.sort(indices)
+    return ordered.size - int(np.count_nonzero(ordered[1:] == ordered[:-1]))
+
+
 def cross_violations(sections: Sequence[Section]) -> list[Violation]:
     """Every rule across processes that readable sections break, in one order everywhere."""
-    found: list[Violation] = []
+    violations: list[Violation] = []
 
     def record(
-        rule: str, message: str, dimension: int | None, rank: int | None, value: object
+        rule: str, message: str, rank: int | None, value: object, dimension: int | None = None
     ) -> None:
-        found.append(Violation(rule, dimension, rank, plain(value), message))
+        violations.append(Violation(rule, dimension, rank, plain(value), message))
 
-    _agreement(sections, record)
-    readable = [section for section in sections if section.readable]
-    if len(readable) < len(sections) or len({section.ndim for section in sections}) > 1:
-        return found
+    described = [section for section in sections if section.ndim >= 0]
+    for section in described[1:]:
+        _agreement(section, described[0], record)
+    readable = all(section.readable for section in sections)
+    if not readable or len({section.ndim for section in sections}) > 1:
+        return violations
     if not is_replicated(sections):
         _process_grid(sections, record)
     for i in range(sections[0].ndim):
-        _axis([(section.rank, section.dimensions[i]) for section in sections], i, record)
-    return found
+        axis = [(section.rank, section.dimensions[i]) for section in sections]
+        _axis(axis, partial(record, dimension=i))
+    return violations
 
 
-def _agreement(sections: Sequence[Section], record: Record) -> None:
+def _agreement(section: Section, model: Section, record: Callable[..., None]) -> None:
     """X8: what all processes must declare alike."""
-    spoken = [section for section in sections if section.ndim >= 0]
-    if not spoken:
-        return
-    model = spoken[0]
-    for section in spoken[1:]:
-        for name in ("ndim", "dtype", "legacy"):
-            mine, theirs = getattr(section, name), getattr(model, name)
+    there = f"on rank {model.rank} it is"
+    for name in ("ndim", "dtype", "legacy"):
+        mine, theirs = getattr(section, name), getattr(model, name)
+        if mine != theirs:
+            if name == "legacy":
+                name, mine, theirs = "version", section.version, model.version
+            record("X8", f"{name} is {mine!r}, {there} {theirs!r}", section.rank, mine)
+    keys = {"kind": "dist_type", "grid_size": "proc_grid_size"}
+    for i, (d, m) in enumerate(zip(section.dimensions, model.dimensions)):
+        if d is None or m is None:
+            continue
+        for name in ("kind", "size", "grid_size", "block_size", "periodic"):
+            mine, theirs = getattr(d, name), getattr(m, name)
             if mine != theirs:
-                if name == "legacy":
-                    name, mine, theirs = "version", section.version, model.version
-                record(
-                    "X8",
-                    f"{name} is {mine!r}, on rank {model.rank} it is {theirs!r}",
-                    None,
-                    section.rank,
-                    mine,
-                )
-        for i, (d, m) in enumerate(zip(section.dimensions, model.dimensions)):
-            if d is None or m is None:
-                continue
-            for name, key in (
-                ("kind", "dist_type"),
-                ("size", "size"),
-                ("grid_size", "proc_grid_size"),
-                ("block_size", "block_size"),
-                ("periodic", "periodic"),
-            ):
-                mine, theirs = getattr(d, name), getattr(m, name)
-                if mine != theirs:
-                    record(
-                        "X8",
-                        f"{key} is {mine!r}, on rank {model.rank} it is {theirs!r}",
-                        i,
-                        section.rank,
-                        mine,
-                    )
-            if d.legacy and d.kind in "bn" and (d.padding is None) != (m.padding is None):
-                record(
-                    "B3",
-                    f"padding is {'absent' if d.padding is None else 'present'} here and not on rank "
-                    f"{model.rank}; in 0.9 it is on all processes or on none",
-                    i,
-                    section.rank,
-                    d.padding,
-                )
+                message = f"{keys.get(name, name)} is {mine!r}, {there} {theirs!r}"
+                record("X8", message, section.rank, mine, i)
+        if d.legacy and d.kind in "bn" and (d.padding is None) != (m.padding is None):
+            message = (
+                f"padding is {'absent' if d.padding is None else 'present'} here and not on rank "
+                f"{model.rank}; in 0.9 it is on all processes or on none"
+            )
+            record("B3", message, section.rank, d.padding, i)
 
 
 def _process_grid(sections: Sequence[Section], record: Record) -> None:
@@ -213,37 +185,22 @@ def _process_grid(sections: Sequence[Section], record: Record) -> None:
     count = len(sections)
     seen: dict[tuple[int, ...], int] = {}
     for section in sections:
-        needed = needs_ranks(section)
+        rank, needed, grid = section.rank, needs_ranks(section), _grid(section)
         if needed != count:
-            record(
-                "X1",
-                f"the grid {_grid(section)} needs {needed} ranks, there "
-                f"{'is' if count == 1 else 'are'} {count}: atoll run -n {needed} ...",
-                None,
-                section.rank,
-                needed,
-            )
+            present = f"there {'is' if count == 1 else 'are'} {count}"
+            message = f"the grid {grid} needs {needed} ranks, {present}: atoll run -n {needed} ..."
+            record("X1", message, rank, needed)
         place, expected = coordinates(section), 0
         for d in section.dimensions:
             assert d is not None
             expected = expected * d.grid_size + d.grid_rank
         if place in seen:
-            record(
-                "X2",
-                f"coordinates {place} are those of rank {seen[place]} already",
-                None,
-                section.rank,
-                place,
-            )
-        elif expected != section.rank and needed == count:
-            record(
-                "X2",
-                f"coordinates {place} in the grid {_grid(section)} belong to rank {expected} in row-major order",
-                None,
-                section.rank,
-                place,
-            )
-        seen.setdefault(place, section.rank)
+            message = f"coordinates {place} are those of rank {seen[place]} already"
+            record("X2", message, rank, place)
+        elif expected != rank and needed == count:
+            belong = f"belong to rank {expected} in row-major order"
+            record("X2", f"coordinates {place} in the grid {grid} {belong}", rank, place)
+        seen.setdefault(place, rank)
 
 
 def _grid(section: Section) -> str:
@@ -267,70 +224,49 @@ def representatives(
     return chosen
 
 
-def _axis(axis: Sequence[tuple[int, Dimension | None]], i: int, record: Record) -> None:
+def _axis(axis: Sequence[tuple[int, Dimension | None]], record: Record) -> None:
     if not all(d is not None and _sound(d) for _, d in axis):
         return
     chosen = representatives(axis)
     for rank, d in axis:
         if d is not None:
             model_rank, model = chosen[d.grid_rank]
+            same = f"on rank {model_rank} with the same proc_grid_rank {d.grid_rank}"
             for key, value, other in _differences(d, model):
-                record(
-                    "X3",
-                    f"{key} is {value!r}, on rank {model_rank} with the same proc_grid_rank "
-                    f"{d.grid_rank} it is {other!r}",
-                    i,
-                    rank,
-                    value,
-                )
+                record("X3", f"{key} is {value!r}, {same} it is {other!r}", rank, value)
     dimensions = {grid_rank: d for grid_rank, (_, d) in sorted(chosen.items())}
     ranks = {grid_rank: rank for grid_rank, (rank, _) in chosen.items()}
-    if (
-        len({d.kind for d in dimensions.values()}) > 1
-        or len({d.grid_size for d in dimensions.values()}) > 1
-    ):
+    if len({(d.kind, d.grid_size) for d in dimensions.values()}) > 1:
         return
     some = next(iter(dimensions.values()))
     if some.kind in "bn":
-        _blocks(dimensions, ranks, i, record)
+        _blocks(dimensions, ranks, record)
     whole = len(dimensions) == some.grid_size  # all are sound, so each is in range
     if not whole or len({d.size for d in dimensions.values()}) > 1:
         return
     if some.kind == "u":
-        _unstructured(dimensions, ranks, i, record)
+        _unstructured(dimensions, ranks, record)
         return
     total = sum(d.owned_count for d in dimensions.values())
     if total != some.size:
-        record("X4", f"the owned counts add up to {total}, size is {some.size}", i, None, total)
+        record("X4", f"the owned counts add up to {total}, size is {some.size}", None, total)
     if some.kind == "c":
         starts: dict[int, int] = {}
         for grid_rank, d in dimensions.items():
             if d.owned_count and d.start in starts:
-                record(
-                    "X4",
-                    f"proc_grid_rank {grid_rank} starts at {d.start}, as {starts[d.start]} does; "
-                    "an index is owned once",
-                    i,
-                    ranks[grid_rank],
-                    d.start,
-                )
+                first = f"as {starts[d.start]} does; an index is owned once"
+                message = f"proc_grid_rank {grid_rank} starts at {d.start}, {first}"
+                record("X4", message, ranks[grid_rank], d.start)
             starts.setdefault(d.start, grid_rank)
     elif some.kind == "b":
-        if dimensions[0].owned[0] != 0:
-            start = dimensions[0].owned[0]
-            record(
-                "X7", f"the first block starts at {start}; it must start at 0", i, ranks[0], start
-            )
         last = some.grid_size - 1
-        if dimensions[last].owned[1] != some.size:
-            stop = dimensions[last].owned[1]
-            record(
-                "X7",
-                f"the last block stops at {stop}; it must stop at size ({some.size})",
-                i,
-                ranks[last],
-                stop,
-            )
+        start, stop = dimensions[0].owned[0], dimensions[last].owned[1]
+        if start != 0:
+            message = f"the first block starts at {start}; it must start at 0"
+            record("X7", message, ranks[0], start)
+        if stop != some.size:
+            message = f"the last block stops at {stop}; it must stop at size ({some.size})"
+            record("X7", message, ranks[last], stop)
 
 
 def _sound(d: Dimension) -> bool:
@@ -350,9 +286,7 @@ def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, 
         yield "padding", d.widths, model.widths
 
 
-def _blocks(
-    dimensions: dict[int, Dimension], ranks: dict[int, int], i: int, record: Record
-) -> None:
+def _blocks(dimensions: dict[int, Dimension], ranks: dict[int, int], record: Record) -> None:
     """X5, X6 and the reach of B3: what neighbours declare about each other."""
     for grid_rank, left in dimensions.items():
         right = dimensions.get(grid_rank + 1)
@@ -363,68 +297,46 @@ def _blocks(
             continue
         rank, neighbour = ranks[grid_rank], ranks[right.grid_rank]
         to_right, to_left = left.halo[1], right.halo[0]
-        if to_right > max(right.owned_count, 0):
-            record(
-                "B3",
-                f"the right communication padding is {to_right}, but the neighbour on rank {neighbour} "
-                f"owns {right.owned_count}",
-                i,
-                rank,
-                left.widths,
-            )
-        if to_left > max(left.owned_count, 0):
-            record(
-                "B3",
-                f"the left communication padding is {to_left}, but the neighbour on rank {rank} "
-                f"owns {left.owned_count}",
-                i,
-                neighbour,
-                right.widths,
-            )
+        for side, width, d, holder, owner, owner_rank in (
+            ("right", to_right, left, rank, right, neighbour),
+            ("left", to_left, right, neighbour, left, rank),
+        ):
+            if width > max(owner.owned_count, 0):
+                owns = f"the neighbour on rank {owner_rank} owns {owner.owned_count}"
+                message = f"the {side} communication padding is {width}, but {owns}"
+                record("B3", message, holder, d.widths)
         if wrapped:
             continue
+        following = f"of the next process, rank {neighbour}, is"
         if to_right != to_left and not left.legacy:
-            record(
-                "X5",
-                f"the right padding is {to_right}, the left padding of the next process, rank {neighbour}, "
-                f"is {to_left}",
-                i,
-                rank,
-                to_right,
-            )
+            message = f"the right padding is {to_right}, the left padding {following} {to_left}"
+            record("X5", message, rank, to_right)
         if left.owned[1] != right.owned[0]:
-            text = f"stop is {left.stop}, start of the next process, rank {neighbour}, is {right.start}"
+            message = f"stop is {left.stop}, start {following} {right.start}"
             if not left.legacy and to_right + to_left:
-                text += f"; they must overlap by {to_right + to_left}"
-            record("X6", text, i, rank, left.stop)
+                message += f"; they must overlap by {to_right + to_left}"
+            record("X6", message, rank, left.stop)
 
 
-def _unstructured(
-    dimensions: dict[int, Dimension], ranks: dict[int, int], i: int, record: Record
-) -> None:
+def _unstructured(dimensions: dict[int, Dimension], ranks: dict[int, int], record: Record) -> None:
     """X4 and X9 over the lists of indices themselves."""
-    if any(d.indices is None for d in dimensions.values()):
-        return
     lists = [d.indices for d in dimensions.values() if d.indices is not None]
+    if len(lists) < len(dimensions):
+        return
     indices = np.concatenate(lists)
-    ordered = np.sort(indices)
-    total = indices.size
-    distinct = total - int(np.count_nonzero(ordered[1:] == ordered[:-1]))
+    total, different = indices.size, distinct(indices)
     size = next(iter(dimensions.values())).size
     exclusive = np.array([d.one_to_one for _, d in sorted(dimensions.items())])
     if exclusive.all():
         if total != size:
-            record("X4", f"the owned counts add up to {total}, size is {size}", i, None, total)
-    elif not distinct <= size <= total:
-        record(
-            "X4",
-            f"size is {size}; it must be between the number of distinct indices ({distinct}) and the sum "
-            f"of the counts ({total})",
-            i,
-            None,
-            size,
+            record("X4", f"the owned counts add up to {total}, size is {size}", None, total)
+    elif not different <= size <= total:
+        message = (
+            f"size is {size}; it must be between the number of distinct indices ({different}) and the sum "
+            f"of the counts ({total})"
         )
-    if distinct == total or not exclusive.any():
+        record("X4", message, None, size)
+    if different == total or not exclusive.any():
         return
     # Sorted together with their processes: slower, and only where there is a violation to name.
     holders = np.repeat(np.array(list(dimensions)), [len(listed) for listed in lists])
@@ -435,12 +347,9 @@ def _unstructured(
     clashes = apart[exclusive[holders[apart]] | exclusive[holders[apart + 1]]]
     if clashes.size:
         first = int(clashes[0])
-        index, one, two = int(indices[first]), int(holders[first]), int(holders[first + 1])
-        record(
-            "X9",
-            f"index {index} is held by proc_grid_rank {one} and {two} ({clashes.size} such indices), and "
-            "one_to_one is True",
-            i,
-            ranks[two],
-            index,
+        index, holder, other = int(indices[first]), int(holders[first]), int(holders[first + 1])
+        message = (
+            f"index {index} is held by proc_grid_rank {holder} and {other} ({clashes.size} such indices), and "
+            "one_to_one is True"
         )
+        record("X9", message, ranks[other], index)

@@ -36,7 +36,5 @@ from .checking import Examination as Examination
 from .checking import check_partitioned as check_partitioned
 from .checking import examine as examine
 from .description import RULES as RULES
-from .description import Violation as Violation
 from .exporting import to_partitioned as to_partitioned
-from .importing import Imported as Imported
 from .importing import import_partitioned as import_partitioned

@@ -13,7 +13,7 @@ from itertools import accumulate, product
 import numpy as np
 
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis, listed
-from .description import Extents, Position, Shape
+from ..clusters import Extents, Position, Shape
 
 Owners = Mapping[Position, tuple[int, ...]]
 """The ranks that have each partition."""

@@ -8,15 +8,17 @@ wait.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any
 
 from ...comm.communicator import Communicator
 from ...comm.in_step import agree
-from ..reports import noted, warn
-from ..worlds import world_of
-from .description import Container, Extents, Position, Section, Shape, Violation
+from ...comm.world import world_of
+from ..clusters import Extents, Position, Shape, box, extents_of
+from ..reports import Violation, in_order, noted, warn
+from .description import RULES, Container, Section
 from .reading import LISTED, read
 
 
@@ -48,9 +50,7 @@ class Examination:
 def examine(source: object, communicator: Communicator, strict: bool) -> Examination:
     """Read on every rank, exchange the digests, and judge them. Collective."""
     mine, container = read(source, communicator.rank, strict)
-    sections = (
-        [mine] if communicator.size == 1 else agree(communicator, mine, "the reading of partitions")
-    )
+    sections = agree(communicator, mine, "the reading of partitions")
     notes = noted(sections)
     violations = _merged([v for section in sections for v in section.violations], len(sections))
     extents = sections[0].extents
@@ -62,7 +62,7 @@ def examine(source: object, communicator: Communicator, strict: bool) -> Examina
             violations += more
             violations += _holders(sections)
             violations += _dtypes(sections)
-    violations.sort(key=Violation.order)
+    violations = in_order(violations, RULES)
     return Examination(tuple(sections), tuple(violations), tuple(notes), extents, container)
 
 
@@ -70,92 +70,67 @@ def _merged(violations: Sequence[Violation], size: int) -> list[Violation]:
     """Merge records that all ranks share into one without a rank."""
     ranks: dict[tuple[Any, ...], list[Violation]] = {}
     for violation in violations:
-        key = (violation.rule, violation.position, violation.message)
+        key = (violation.rule, violation.where, violation.message)
         ranks.setdefault(key, []).append(violation)
-    found = []
+    merged = []
     for same in ranks.values():
-        first = same[0]
-        alone = len(same) < size or size == 1
-        found.append(
-            first
-            if alone and size > 1
-            else Violation(first.rule, first.position, None, first.value, first.message)
-        )
-        if alone and size > 1:
-            found += same[1:]
-    return found
+        merged += same if len(same) < size else [replace(same[0], rank=None)]
+    return merged
 
 
 def _disagreements(sections: Sequence[Section]) -> list[Violation]:
     first = sections[0]
-    found = []
+    violations = []
     for section in sections[1:]:
+        words, value = "", ""
         for name in ("shape", "tiling", "extents", "spmd"):
-            one, other = getattr(first, name), getattr(section, name)
-            if one != other:
+            model, other = getattr(first, name), getattr(section, name)
+            if model != other:
                 words = {
-                    "tiling": f"partition_tiling is {other}, on rank 0 it is {one}",
-                    "shape": f"shape is {other}, on rank 0 it is {one}",
-                    "extents": f"the partitions have lengths {other}, on rank 0 {one}",
+                    "tiling": f"partition_tiling is {other}, on rank 0 it is {model}",
+                    "shape": f"shape is {other}, on rank 0 it is {model}",
+                    "extents": f"the partitions have lengths {other}, on rank 0 {model}",
                     "spmd": f"{'has' if other else 'has no'} locals, unlike rank 0",
-                }
-                found.append(Violation("A1", None, section.rank, repr(other), words[name]))
+                }[name]
+                value = repr(other)
                 break
-        else:
-            if not first.spmd and section.names != first.names:
-                found.append(
-                    Violation("A1", None, section.rank, "", "the locations are not those of rank 0")
-                )
-    return found
+        if not words and not first.spmd and section.names != first.names:
+            words = "the locations are not those of rank 0"
+        if words:
+            violations.append(Violation("A1", None, section.rank, value, words))
+    return violations
 
 
 def _memory(
     sections: Sequence[Section], strict: bool
 ) -> tuple[Extents, list[str], list[Violation]]:
     """The partitions' lengths in memory, where these differ from the declared ones."""
-    said = sections[0].extents
-    different: list[tuple[Position, int, Shape, Shape]] = []
+    declared, tiling = sections[0].extents, sections[0].tiling
+    different: list[tuple[Position, int, Shape]] = []
     real: dict[Position, Shape] = {}
     alike = True
     for section in sections:
         for held in section.held:
             alike &= real.setdefault(held.position, held.shape) == held.shape
-            wanted = tuple([axis[k] for axis, k in zip(said, held.position)])
-            if held.shape != wanted:
-                different.append((held.position, section.rank, held.shape, wanted))
+            if held.shape != box(declared, held.position):
+                different.append((held.position, section.rank, held.shape))
     if not different:
-        return said, [], []
-    violations = [
-        Violation(
-            "P8",
-            position,
-            rank,
-            repr(shape),
-            f"its data has shape {shape}, it is said to be {wanted}",
-        )
-        for position, rank, shape, wanted in different
-    ]
-    tiling = sections[0].tiling
-    ndim = len(tiling)
-    complete = len(real) == len(list(product(*map(range, tiling))))
-    if strict or not (alike and complete) or any(len(shape) != ndim for shape in real.values()):
-        return said, [], violations
-    extents = tuple(
-        tuple(
-            [real[tuple([k if a == axis else 0 for a in range(ndim)])][axis] for k in range(count)]
-        )
-        for axis, count in enumerate(tiling)
-    )
-    regular = all(
-        shape == tuple([axis[k] for axis, k in zip(extents, position)])
-        for position, shape in real.items()
-    )
+        return declared, [], []
+    violations = []
+    for position, rank, shape in different:
+        words = f"its data has shape {shape}, it is said to be {box(declared, position)}"
+        violations.append(Violation("P8", position, rank, repr(shape), words))
+    axes = {len(shape) for shape in real.values()}
+    if strict or not alike or len(real) != prod(tiling) or axes != {len(tiling)}:
+        return declared, [], violations
+    extents = extents_of(tiling, real)
+    regular = all(shape == box(extents, position) for position, shape in real.items())
     if not regular or tuple(map(sum, extents)) != sections[0].shape:
-        return said, [], violations
-    position, rank, shape, wanted = different[0]
+        return declared, [], violations
+    position, rank, shape = different[0]
     note = (
         f"P8: the description is stale: {len(different)} partitions have other shapes in memory, that of "
-        f"position {position} on rank {rank} has {shape} and not {wanted}; the memory was believed"
+        f"position {position} on rank {rank} has {shape} and not {box(declared, position)}; the memory was believed"
     )
     return extents, [note], []
 
@@ -163,32 +138,20 @@ def _memory(
 def _holders(sections: Sequence[Section]) -> list[Violation]:
     if not sections[0].spmd:
         return []
-    held = {one.position for section in sections for one in section.held}
-    failed = {v.position for section in sections for v in section.violations}
-    missing = [
-        p for p in product(*map(range, sections[0].tiling)) if p not in held and p not in failed
-    ]
-    return [
-        Violation("A2", position, None, "", "no rank has it in its locals")
-        for position in missing[:LISTED]
-    ]
+    known: set[Any] = {held.position for section in sections for held in section.held}
+    known |= {v.position for section in sections for v in section.violations}
+    missing = [p for p in product(*map(range, sections[0].tiling)) if p not in known]
+    words = "no rank has it in its locals"
+    return [Violation("A2", position, None, "", words) for position in missing[:LISTED]]
 
 
 def _dtypes(sections: Sequence[Section]) -> list[Violation]:
-    every = [
-        (one.dtype, section.rank, one.position) for section in sections for one in section.held
-    ]
-    if not every:
-        return []
-    dtype, rank, position = every[0]
-    return [
-        Violation(
-            "P7",
-            place,
-            other,
-            str(kind),
-            f"its data has dtype {kind}, that of position {position} on rank {rank} has {dtype}",
-        )
-        for kind, other, place in every
-        if kind != dtype
-    ][:LISTED]
+    every = [(held, section.rank) for section in sections for held in section.held]
+    violations = []
+    for held, rank in every:
+        first, other = every[0]
+        if held.dtype != first.dtype:
+            model = f"that of position {first.position} on rank {other} has {first.dtype}"
+            words = f"its data has dtype {held.dtype}, {model}"
+            violations.append(Violation("P7", held.position, rank, str(held.dtype), words))
+    return violations[:LISTED]

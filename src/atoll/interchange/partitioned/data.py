@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..clusters import Position
 from ..values import integer, is_a, items, kind_name, said, shown
-from .description import Position
 
 Array = npt.NDArray[Any]
 

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Position = tuple[int, ...]
-Shape = tuple[int, ...]
-Extents = tuple[tuple[int, ...], ...]
-"""Along each axis, the lengths of the partitions."""
+from ..clusters import Extents, Position, Shape
+from ..reports import Violation
+
 Location = tuple[str, int]
 """An address and the number of a process; the address is empty for a bare rank."""
 
@@ -42,30 +41,6 @@ RULES: dict[str, str] = {
 }
 """P: the text's own. D: what data atoll takes. A: what the ranks must agree on."""
 
-_ORDER = {rule: number for number, rule in enumerate(RULES)}
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One broken rule: at which position and rank (``None``: all), with which value, as text."""
-
-    rule: str
-    position: Position | None
-    rank: int | None
-    value: str
-    message: str
-
-    def __str__(self) -> str:
-        place = [
-            *([] if self.position is None else [f"position {self.position}"]),
-            *([] if self.rank is None else [f"rank {self.rank}"]),
-        ]
-        return f"{self.rule}{' ' if place else ''}{', '.join(place)}: {self.message}"
-
-    def order(self) -> tuple[int, Position, int]:
-        """The place of this record in a list: by rule, then position, then rank."""
-        return _ORDER[self.rule], self.position or (), -1 if self.rank is None else self.rank
-
 
 class Held(NamedTuple):
     """The shape and dtype of a partition that a rank has in memory."""
@@ -79,17 +54,17 @@ class Section(NamedTuple):
     """The digest of one rank; ``readable`` is false where not even a grid could be made out."""
 
     rank: int
-    readable: bool
-    shape: Shape
-    tiling: Shape
-    extents: Extents
-    spmd: bool
-    held: tuple[Held, ...]
-    names: bytes
-    """A digest of what must be equal on all ranks if the description has no ``locals``."""
     process: Location
     violations: tuple[Violation, ...]
     notes: tuple[str, ...]
+    readable: bool
+    shape: Shape = ()
+    tiling: Shape = ()
+    extents: Extents = ()
+    spmd: bool = False
+    held: tuple[Held, ...] = ()
+    names: bytes = b""
+    """A digest of what must be equal on all ranks if the description has no ``locals``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,16 +104,11 @@ def get(handles: Any) -> Any:
 
 
 def _processes_of(world: World) -> list[tuple[str, int]]:
-    found = _processes.get(world)
-    if found is None:
-        here = process_here()
-        found = (
-            [here]
-            if world.size == 1
-            else agree(world.communicator, here, "the export of partitions")
-        )
-        _processes[world] = found
-    return found
+    processes = _processes.get(world)
+    if processes is None:
+        processes = agree(world.communicator, process_here(), "the export of partitions")
+        _processes[world] = processes
+    return processes
 
 
 def _tiles(axis: Axis, number: int) -> Tiles:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import AtollError, ClusterError, ProtocolError
+from ..clusters import Position, Shape
 from ..values import UnfitError, is_a, items, kind_name, said
 from .data import RefusedError, as_array, is_data, shares
-from .description import Position, Shape
 
 BATCH = 1 << 24
 """How many elements are requested at a time; at least one partition."""

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...comm.in_step import alltoall_object
-from ...comm.world import World
+from ...comm.world import World, world_of
 from ...errors import BufferTypeError, ProtocolError
 from ...layout import Layout, Range
-from ..clusters import everywhere
-from ..reports import refusal, warn
-from ..worlds import world_of
+from ..clusters import Extents, Position, Shape, box, everywhere, starts_of
+from ..reports import Imported, refuse, warn
 from .arranging import Owners, arranged, dealt
 from .checking import Examination, examine
 from .data import joined
-from .description import Container, Extents, Position, Violation
+from .description import Container
 from .fetching import fetch
 
 Array = npt.NDArray[Any]
-
-
-class Imported(NamedTuple):
-    """The parts of an array: this rank's block, the layout, the world."""
-
-    block: Array
-    layout: Layout
-    world: World
 
 
 def import_partitioned(
@@ -50,8 +40,7 @@ def import_partitioned(
     """
     world = world_of(comm)
     examination = examine(source, world.communicator, strict)
-    if examination.violations:
-        raise _refusal(name, examination.violations)
+    refuse(name, "the __partitioned__ protocol", examination.violations, "D1")
     assert examination.container is not None
     if examination.container.spmd:
         block, layout = _held(name, examination, world, copy)
@@ -59,12 +48,6 @@ def import_partitioned(
         block, layout = _fetched(name, examination.container, examination, world, copy)
     warn("partitioned", examination.notes, stacklevel=stacklevel + 1)
     return Imported(block, layout, world)
-
-
-def _refusal(name: str, violations: Sequence[Violation]) -> ProtocolError:
-    message = refusal(name, "the __partitioned__ protocol", violations)
-    kind = BufferTypeError if any(v.rule == "D1" for v in violations) else ProtocolError
-    return kind(message, violations)
 
 
 # Partitions that ranks hold
@@ -172,38 +155,27 @@ def _moved(
 ) -> tuple[Array, Layout]:
     """The partitions in the layout that a new array would have, after one exchange."""
     layout = Layout.default(container.shape, world.size)
-    starts = _starts(extents)
-    parcels: list[list[tuple[Any, Array]]] = [[] for _ in range(world.size)]
+    starts = starts_of(extents)
+    outgoing: list[list[tuple[Any, Array]]] = [[] for _ in range(world.size)]
     for position, array in container.arrays.items():
         if owners[position][0] != world.rank:
             continue
-        begin = [start[place] for start, place in zip(starts, position)]
         for rank in range(world.size):
             if layout.coordinates(rank) is None:
                 continue
             source, target = [], []
-            for part, first, n in zip(layout.region(rank), begin, array.shape):
+            for part, first, n in zip(layout.region(rank), box(starts, position), array.shape):
                 assert isinstance(part, Range)
                 low, high = max(part.values.start, first), min(part.values.stop, first + n)
                 source.append(slice(low - first, high - first))
                 target.append(slice(low - part.values.start, high - part.values.start))
             if all(s.start < s.stop for s in source):
-                parcels[rank].append((tuple(target), array[tuple(source)]))
+                outgoing[rank].append((tuple(target), array[tuple(source)]))
     block = np.empty(layout.local_shape(world.rank), dtype)
-    for received in alltoall_object(world.communicator, parcels, name):
+    for received in alltoall_object(world.communicator, outgoing, name):
         for key, piece in received:
             block[key] = piece
     return block, layout
-
-
-def _starts(extents: Extents) -> list[list[int]]:
-    found = []
-    for lengths in extents:
-        begin = [0]
-        for length in lengths:
-            begin.append(begin[-1] + length)
-        found.append(begin)
-    return found
 
 
 # Partitions that a cluster holds
@@ -215,7 +187,7 @@ def _fetched(
     processes = [section.process for section in examination.sections]
     owners = dealt(container.tiling, container.locations, processes)
     mine = [
-        (position, container.handles[position], _shape(container.extents, position))
+        (position, container.handles[position], box(container.extents, position))
         for position, ranks in owners.items()
         if ranks[0] == world.rank
     ]
@@ -264,7 +236,7 @@ class _Arrivals:
     def __init__(self, extents: Extents) -> None:
         self.extents = extents
         self.places: list[list[int]] | None = None
-        self.shape: tuple[int, ...] = ()
+        self.shape: Shape = ()
         self.arrays: dict[Position, Array] = {}
         self.block: Array | None = None
         self.direct = True
@@ -290,7 +262,3 @@ class _Arrivals:
         while self.arrays:
             place, one = self.arrays.popitem()
             self.block[_key(place, self._offsets, one)] = one
-
-
-def _shape(extents: Extents, position: Position) -> tuple[int, ...]:
-    return tuple([lengths[place] for lengths, place in zip(extents, position)])

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
+from hashlib import blake2b
+from itertools import islice
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..clusters import Extents, Position, Shape, box, extents_of, starts_of
+from ..reports import Records
 from ..values import (
     MOST_AXES,
     MOST_KEYS,
@@ -23,12 +26,11 @@ from ..values import (
     is_a,
     items,
     kind_name,
-    printable,
     said,
     shown,
 )
 from .data import RefusedError, as_array, is_data, shares
-from .description import Container, Held, Location, Position, Section, Shape, Violation
+from .description import Container, Held, Location, Section
 
 LISTED = 8
 """How many positions with the same mistake are named."""
@@ -41,28 +43,8 @@ class _StopReading(Exception):
     """The description has no grid to continue with."""
 
 
-class Reader:
-    """Reads one description; ``violations`` and ``notes`` are the records of faults and repairs."""
-
-    def __init__(self, rank: int, strict: bool) -> None:
-        self.rank, self.strict = rank, strict
-        self.violations: list[Violation] = []
-        self.notes: list[str] = []
-
-    def wrong(self, rule: str, position: Position | None, value: Any, message: str) -> None:
-        """A rule is broken."""
-        self.violations.append(
-            Violation(rule, position, self.rank, shown(value), printable(message))
-        )
-
-    def odd(
-        self, rule: str, position: Position | None, value: Any, message: str, cure: str
-    ) -> None:
-        """A broken rule with a clear meaning: ``cure`` describes the repair."""
-        if self.strict:
-            self.wrong(rule, position, value, message)
-        else:
-            self.notes.append(printable(f"{rule}: {message}; {cure}"))
+class Reader(Records):
+    """Reads one description, and records faults and repairs."""
 
     def read(self, source: object) -> Container | None:
         """The description that ``source`` exports, as far as it is valid."""
@@ -71,42 +53,40 @@ class Reader:
         except _StopReading:
             return None
         except Exception as error:  # the other ranks wait for this one's digest in any case
-            self.wrong(
-                "P1", None, kind_name(source), f"the description cannot be read ({said(error)})"
-            )
+            message = f"the description cannot be read ({said(error)})"
+            self.broken("P1", message, value=kind_name(source))
             return None
+
+    def _stop(self, rule: str, message: str, position: Position | None, value: object) -> NoReturn:
+        self.broken(rule, message, position, value)
+        raise _StopReading from None
 
     # The parts of a dictionary
 
     def _dictionary(self, source: object) -> dict[Any, Any]:
-        found: Any = source
+        given: Any = source
         if not is_a(source, Mapping):
             try:
-                found = source.__partitioned__  # type: ignore[attr-defined]
-                if callable(found):
-                    found = found()
-                    self.notes.append(
-                        "P1: __partitioned__ is a method, not a property; it was called"
-                    )
+                given = source.__partitioned__  # type: ignore[attr-defined]
+                if callable(given):
+                    given = given()
+                    self.note("P1: __partitioned__ is a method, not a property; it was called")
             except Exception as error:
                 words = f"__partitioned__ raised {said(error)}"
                 if type(error) is AttributeError and not hasattr(type(source), "__partitioned__"):
                     words = f"a {kind_name(source)} has no property __partitioned__"
-                self.wrong("P1", None, source, words)
-                raise _StopReading from None
-        given = self._entries("P1", None, "__partitioned__", found)
+                self._stop("P1", words, None, source)
+        given = self._entries("P1", None, "__partitioned__", given)
         missing = [k for k in ("shape", "partition_tiling", "partitions", "get") if k not in given]
         if missing:
-            self.wrong(
-                "P1", None, sorted(given, key=str), f"there is no {' and no '.join(missing)}"
-            )
+            words = f"there is no {' and no '.join(missing)}"
+            self.broken("P1", words, value=sorted(given, key=str))
             if missing != ["get"]:
                 raise _StopReading
         if "get" in given and not callable(given["get"]):
-            self.wrong(
-                "P12", None, given["get"], f"get is a {kind_name(given['get'])}, not a callable"
-            )
-        return given
+            words = f"get is a {kind_name(given['get'])}, not a callable"
+            self.broken("P12", words, value=given["get"])
+        return given  # type: ignore[no-any-return]
 
     def _entries(
         self, rule: str, position: Position | None, name: str, value: Any, most: int = MOST_KEYS
@@ -115,54 +95,43 @@ class Reader:
         try:
             return entries(value, most)
         except UnfitError as unfit:
-            self.wrong(rule, position, kind_name(value), f"{name} {unfit}")
-            raise _StopReading from None
+            self._stop(rule, f"{name} {unfit}", position, kind_name(value))
 
-    def _numbers(
-        self, rule: str, position: Position | None, name: str, value: Any, least: int
-    ) -> Shape:
+    def _numbers(self, position: Position | None, name: str, value: Any, least: int) -> Shape:
         """A tuple of integers; anything else ends the reading."""
         try:
             if is_a(value, Mapping, str, bytes):
                 raise UnfitError("")
             numbers = tuple([integer(n) for n in items(value, MOST_AXES)])
         except UnfitError:
-            self.wrong(rule, position, value, f"{name} is {shown(value)}, not a tuple of integers")
-            raise _StopReading from None
+            self._stop("P3", f"{name} is {shown(value)}, not a tuple of integers", position, value)
         if any(n < least for n in numbers):
-            self.wrong(rule, position, value, f"{name} is {numbers}; the least number is {least}")
-            raise _StopReading
+            self._stop("P3", f"{name} is {numbers}; the least number is {least}", position, value)
         if not is_a(value, tuple):
-            self.odd(
-                rule, position, value, f"{name} is a {kind_name(value)}", "it was taken as a tuple"
-            )
+            message = f"{name} is a {kind_name(value)}"
+            self.deviates("P3", message, "it was taken as a tuple", position, value)
         return numbers
 
     def _container(self, given: Mapping[str, Any]) -> Container:
-        shape = self._numbers("P3", None, "shape", given["shape"], 0)
-        tiling = self._numbers("P3", None, "partition_tiling", given["partition_tiling"], 1)
+        shape = self._numbers(None, "shape", given["shape"], 0)
+        tiling = self._numbers(None, "partition_tiling", given["partition_tiling"], 1)
         if len(tiling) != len(shape):
-            self.wrong(
-                "P3", None, tiling, f"partition_tiling {tiling} and shape {shape} differ in length"
-            )
-            raise _StopReading
+            message = f"partition_tiling {tiling} and shape {shape} differ in length"
+            self._stop("P3", message, None, tiling)
         most = min(prod(tiling), MOST_PARTITIONS) + LISTED
         partitions = self._entries("P4", None, "partitions", given["partitions"], most)
-        self._positions(tiling, partitions)
+        self._check_positions(tiling, partitions)
         partitions = {
-            position: self._entries("P4", position, "the partition", one)
-            for position, one in partitions.items()
+            position: self._entries("P4", position, "the partition", partition)
+            for position, partition in partitions.items()
         }
         shapes, starts = self._boxes(shape, partitions)
-        extents = tuple(
-            tuple([shapes[self._along(tiling, k, place)][k] for place in range(count)])
-            for k, count in enumerate(tiling)
-        )
+        extents = extents_of(tiling, shapes)
         self._check_grid(shape, shapes, starts, extents)
         locations = {p: self._location(p, one.get("location")) for p, one in partitions.items()}
         self._check_pickle(given)
         get = given.get("get", _nothing)
-        handles = {p: one.get("data") for p, one in partitions.items()}
+        handles = {position: partition.get("data") for position, partition in partitions.items()}
         spmd = "locals" in given
         arrays: dict[Position, Any] = {}
         copied = set()
@@ -179,112 +148,75 @@ class Reader:
             shape, tiling, extents, spmd, handles, locations, get, arrays, frozenset(copied)
         )
 
-    @staticmethod
-    def _along(tiling: Shape, axis: int, place: int) -> Position:
-        return tuple([place if k == axis else 0 for k in range(len(tiling))])
-
-    def _positions(self, tiling: Shape, partitions: Mapping[Any, Any]) -> None:
-        known = set(partitions)
-        strange = [p for p in known if not _is_position(p, tiling)]
+    def _check_positions(self, tiling: Shape, partitions: Mapping[Any, Any]) -> None:
+        strange = [p for p in partitions if not _is_position(p, tiling)]
         missing = []
-        if len(known) - len(strange) < prod(tiling):
-            for number in range(
-                min(prod(tiling), len(known) + LISTED)
-            ):  # of more, some are missing
-                position = _unravelled(number, tiling)
-                if position not in known:
-                    missing.append(position)
-                    if len(missing) == LISTED:
-                        break
+        if len(partitions) - len(strange) < prod(tiling):
+            count = min(prod(tiling), len(partitions) + LISTED)  # of more, some are missing
+            positions = (_unravelled(number, tiling) for number in range(count))
+            missing = list(islice((p for p in positions if p not in partitions), LISTED))
         for position in missing:
-            self.wrong("P4", position, None, f"it is missing; partition_tiling is {tiling}")
+            self.broken("P4", f"it is missing; partition_tiling is {tiling}", position)
         for position in sorted(strange, key=repr)[:LISTED]:
-            self.wrong(
-                "P4", None, position, f"{shown(position)} is no position of the grid {tiling}"
-            )
+            message = f"{shown(position)} is no position of the grid {tiling}"
+            self.broken("P4", message, value=position)
         if missing or strange:
             raise _StopReading
 
     def _boxes(
         self, shape: Shape, partitions: Mapping[Any, Any]
     ) -> tuple[dict[Position, Shape], dict[Position, Shape]]:
-        shapes: dict[Position, Shape] = {}
-        starts: dict[Position, Shape] = {}
-        for position, one in partitions.items():
-            absent = [k for k in ("start", "shape", "data", "location") if k not in one]
+        """The shapes and the starts of the partitions."""
+        numbers: dict[str, dict[Position, Shape]] = {"start": {}, "shape": {}}
+        for position, partition in partitions.items():
+            absent = [k for k in ("start", "shape", "data", "location") if k not in partition]
             if absent:
-                self.wrong("P1", position, sorted(one, key=str), f"there is no {', '.join(absent)}")
-                raise _StopReading
-            for name, found in (("start", starts), ("shape", shapes)):
-                numbers = self._numbers("P3", position, name, one[name], 0)
-                if len(numbers) != len(shape):
-                    self.wrong(
-                        "P3",
-                        position,
-                        numbers,
-                        f"{name} {numbers} and the shape {shape} differ in length",
-                    )
-                    raise _StopReading
-                found[position] = numbers
-        return shapes, starts
+                keys = sorted(partition, key=str)
+                self._stop("P1", f"there is no {', '.join(absent)}", position, keys)
+            for name, by_position in numbers.items():
+                given = self._numbers(position, name, partition[name], 0)
+                if len(given) != len(shape):
+                    message = f"{name} {given} and the shape {shape} differ in length"
+                    self._stop("P3", message, position, given)
+                by_position[position] = given
+        return numbers["shape"], numbers["start"]
 
     def _check_grid(
         self,
         shape: Shape,
         shapes: dict[Position, Shape],
         starts: dict[Position, Shape],
-        extents: tuple[Shape, ...],
+        extents: Extents,
     ) -> None:
-        irregular = 0
-        for position, own in shapes.items():
-            wanted = tuple([axis[place] for axis, place in zip(extents, position)])
-            if own != wanted:
-                irregular += 1
-                if irregular <= LISTED:
-                    self.wrong(
-                        "P6",
-                        position,
-                        own,
-                        f"its shape is {own}, the others in its row and column "
-                        f"ask for {wanted}; the grid must be regular",
-                    )
+        irregular = [p for p, own in shapes.items() if own != box(extents, p)]
+        for position in irregular[:LISTED]:
+            others = f"the others in its row and column ask for {box(extents, position)}"
+            message = f"its shape is {shapes[position]}, {others}; the grid must be regular"
+            self.broken("P6", message, position, shapes[position])
         total = tuple(map(sum, extents))
         if irregular:
             return
         if total != shape:
             word = "leave a gap" if all(a <= b for a, b in zip(total, shape)) else "overlap the end"
-            self.wrong(
-                "P5",
-                None,
-                total,
-                f"the partitions add up to {total}, the shape is {shape}: they {word}",
-            )
+            message = f"the partitions add up to {total}, the shape is {shape}: they {word}"
+            self.broken("P5", message, value=total)
             return
-        offsets = [(0, *accumulate(axis)) for axis in extents]
-        wrong = {
-            position: tuple([offset[place] for offset, place in zip(offsets, position)])
-            for position, start in starts.items()
-            if start != tuple([offset[place] for offset, place in zip(offsets, position)])
-        }
+        offsets = starts_of(extents)
+        wrong = [p for p, start in starts.items() if start != box(offsets, p)]
         if not wrong:
             return
         some = min(wrong)
         message = (
             f"{len(wrong)} of {len(starts)} starts are wrong, that of {some} is {starts[some]}, "
-            f"the partitions before it end at {wrong[some]}"
+            f"the partitions before it end at {box(offsets, some)}"
         )
-        self.odd("P5", some, starts[some], message, "the starts were computed from the shapes")
+        self.deviates("P5", message, "the starts were computed from the shapes", some, starts[some])
 
     def _location(self, position: Position, value: Any) -> tuple[Location, ...]:
         """The places, as far as they are understood."""
         if is_a(value, tuple) and _is_place(value):
-            self.odd(
-                "P9",
-                position,
-                value,
-                f"location {shown(value)} is one place, not a sequence of them",
-                "it was taken as one",
-            )
+            message = f"location {shown(value)} is one place, not a sequence of them"
+            self.deviates("P9", message, "it was taken as one", position, value)
             value = [value]
         elif is_a(value, int, np.integer):
             value = [value]
@@ -293,42 +225,28 @@ class Reader:
                 raise UnfitError("")
             places = items(value, MOST_PLACES)
         except UnfitError:
-            self.wrong(
-                "P9",
-                position,
-                value,
-                f"location is {shown(value)}, not a sequence of (str, int[, str])",
-            )
+            message = f"location is {shown(value)}, not a sequence of (str, int[, str])"
+            self.broken("P9", message, position, value)
             return ()
-        found: list[Location] = []
+        locations: list[Location] = []
         for place in places:
             if is_a(place, int, np.integer) and _is_integer(place):
                 if not any(note.startswith("P9") and "rank" in note for note in self.notes):
-                    self.odd(
-                        "P9",
-                        position,
-                        value,
-                        f"location {shown(value)} is a rank, not (str, int[, str])",
-                        "'locals' says who holds what",
-                    )
-                found.append(("", integer(place)))
+                    message = f"location {shown(value)} is a rank, not (str, int[, str])"
+                    self.deviates("P9", message, "'locals' says who holds what", position, value)
+                locations.append(("", integer(place)))
                 continue
             if not is_a(place, tuple, list) or not _is_place(place):
-                self.wrong(
-                    "P9", position, place, f"the place {shown(place)} is not (str, int[, str])"
-                )
+                message = f"the place {shown(place)} is not (str, int[, str])"
+                self.broken("P9", message, position, place)
                 continue
             address, process, *rest = items(place, 3)
             device = exact(rest[0]) if rest else "kDLCPU"
             if device is None or device.partition(":")[0] != "kDLCPU":
-                self.wrong(
-                    "P10",
-                    position,
-                    shown(rest[0]),
-                    f"the device is {shown(rest[0])}; it must be kDLCPU: copy it there first",
-                )
-            found.append((exact(address) or "", integer(process)))
-        return tuple(found)
+                message = f"the device is {shown(rest[0])}; it must be kDLCPU: copy it there first"
+                self.broken("P10", message, position, rest[0])
+            locations.append((exact(address) or "", integer(process)))
+        return tuple(locations)
 
     def _check_pickle(self, given: Mapping[str, Any]) -> None:
         if "get" not in given:
@@ -336,42 +254,39 @@ class Reader:
         try:
             pickle.dumps(given["get"])
         except Exception as error:
-            self.odd(
-                "P13",
-                None,
-                given["get"],
-                f"get does not pickle ({kind_name(error)})",
-                "it is used where it is",
-            )
+            message = f"get does not pickle ({kind_name(error)})"
+            self.deviates("P13", message, "it is used where it is", value=given["get"])
 
-    def _locals(self, given: Any, handles: dict[Position, Any]) -> list[Position]:
+    def _locals(self, given: Any, handles: dict[Position, Any]) -> Iterable[Position]:
         try:
             if is_a(given, str, bytes) or not is_a(given, Sequence, set, frozenset):
                 raise UnfitError("is no sequence")
             listed = items(given, 2 * len(handles))
         except UnfitError:
-            self.wrong("P2", None, given, f"locals is {shown(given)}, not a list of positions")
-            return []
-        found: dict[Position, None] = {}
-        for one in listed:
+            message = f"locals is {shown(given)}, not a list of positions"
+            self.broken("P2", message, value=given)
+            return ()
+        positions: dict[Position, None] = {}
+        for entry in listed:
             try:
-                if not is_a(one, tuple, list):
+                if not is_a(entry, tuple, list):
                     raise UnfitError("is no tuple")
-                position = tuple([integer(n) for n in items(one, MOST_AXES)])
+                position = tuple([integer(n) for n in items(entry, MOST_AXES)])
             except UnfitError:
                 position = None
             if position is None or position not in handles:
-                self.wrong("P2", None, one, f"locals lists {shown(one)}, which is no position")
-            elif position in found:
-                self.odd("P2", position, given, "locals lists it twice", "once is enough")
+                message = f"locals lists {shown(entry)}, which is no position"
+                self.broken("P2", message, value=entry)
+            elif position in positions:
+                self.deviates("P2", "locals lists it twice", "once is enough", position, given)
             else:
-                found[position] = None
-        return list(found)
+                positions[position] = None
+        return positions
 
     def _array(self, position: Position, data: Any, get: Any) -> tuple[Any, bool] | None:
         """The array of a local partition, and whether it is a copy."""
         if data is None:
-            self.wrong("P14", position, None, "it is local, but its data is None")
+            self.broken("P14", "it is local, but its data is None", position)
             return None
         try:
             if not is_data(data):
@@ -379,32 +294,22 @@ class Reader:
             array = as_array(data)
             return array, not shares(data, array)
         except RefusedError as refused:
-            self.wrong(refused.rule, position, data, str(refused))
+            self.broken(refused.rule, str(refused), position, data)
         except Exception as error:
-            self.wrong(
-                "P12",
-                position,
-                data,
-                f"get of the {kind_name(data)} raised {said(error)}",
-            )
+            message = f"get of the {kind_name(data)} raised {said(error)}"
+            self.broken("P12", message, position, data)
         return None
 
     def _check_handles(self, handles: dict[Position, Any]) -> None:
         nothing = [position for position, handle in handles.items() if handle is None]
         for position in nothing[:LISTED]:
-            self.wrong(
-                "P14", position, None, "its data is None, and there are no locals to say who has it"
-            )
+            message = "its data is None, and there are no locals to say who has it"
+            self.broken("P14", message, position)
         direct = [position for position, handle in handles.items() if is_data(handle)]
         if direct:
-            some = handles[direct[0]]
-            self.odd(
-                "P11",
-                direct[0],
-                kind_name(some),
-                f"without locals, its data is a {kind_name(some)} and no reference",
-                "the arrays were taken as they are",
-            )
+            kind = kind_name(handles[direct[0]])
+            message = f"without locals, its data is a {kind} and no reference"
+            self.deviates("P11", message, "the arrays were taken as they are", direct[0], kind)
 
 
 def _nothing(handles: Any) -> Any:
@@ -439,12 +344,12 @@ def _is_place(value: Any) -> bool:
 
 
 def _unravelled(number: int, tiling: Shape) -> Position:
-    """The position of that number in C order."""
-    found = []
+    """The position of that number in C order, also in grids too large for NumPy."""
+    position = []
     for count in reversed(tiling):
         number, place = divmod(number, count)
-        found.append(place)
-    return tuple(reversed(found))
+        position.append(place)
+    return tuple(reversed(position))
 
 
 def _is_position(value: Any, tiling: Shape) -> bool:
@@ -473,32 +378,17 @@ def read(source: object, rank: int, strict: bool) -> tuple[Section, Container | 
     """The digest of this rank, and what it could read."""
     reader = Reader(rank, strict)
     container = reader.read(source)
-    shape: Shape = ()
-    tiling: Shape = ()
-    extents: tuple[Shape, ...] = ()
-    spmd, names = False, b""
-    held: tuple[Held, ...] = ()
-    if container is not None:
-        from hashlib import blake2b
-
-        shape, tiling, extents = container.shape, container.tiling, container.extents
-        spmd = container.spmd
-        held = tuple([Held(p, a.shape, a.dtype) for p, a in container.arrays.items()])
-        text = repr(sorted(container.locations.items())).encode()
-        names = blake2b(text, digest_size=16).digest()
-    return (
-        Section(
-            rank,
-            container is not None,
-            shape,
-            tiling,
-            extents,
-            spmd,
-            held,
-            names,
-            process_here(),
-            tuple(reader.violations),
-            tuple(reader.notes),
-        ),
-        container,
+    section = Section(
+        rank, process_here(), tuple(reader.violations), tuple(reader.notes), container is not None
     )
+    if container is not None:
+        text = repr(sorted(container.locations.items())).encode()
+        section = section._replace(
+            shape=container.shape,
+            tiling=container.tiling,
+            extents=container.extents,
+            spmd=container.spmd,
+            held=tuple([Held(p, a.shape, a.dtype) for p, a in container.arrays.items()]),
+            names=blake2b(text, digest_size=16).digest(),
+        )
+    return section, container
