@@ -9,7 +9,6 @@ import numpy as np
 
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
-from ..lazy.fallback import by_numpy
 from ..lazy.shaping import in_order, order_of
 from . import creation, joining, shaping
 from .blocks import call
@@ -19,9 +18,8 @@ from .public import array_of, collective, is_large, names, native
 @native
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = array_of(f)
-    given = {"axis": axis, "edge_order": edge_order}
     if not is_large(f) or f.dtype.kind not in "iufc" or edge_order not in (1, 2):
-        return by_numpy(np.gradient, (f, *varargs), given)
+        return NotImplemented
     if axis is None:
         axes = tuple(range(f.ndim))
     else:
@@ -36,7 +34,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         for k, s in zip(axes, spacings)
     )
     if not fits:  # NumPy has the words for what is wrong
-        return by_numpy(np.gradient, (f, *varargs), given)
+        return NotImplemented
     if f.dtype.kind in "iu":
         f = f.astype(np.float64)
     order = order_of(f)
@@ -96,7 +94,7 @@ def _slope(f: Any, axis: int, steps: Any, edge_order: int) -> Any:
 @native
 def polyval(p: Any, x: Any) -> Any:
     if not is_large(x) or is_large(p) or np.ndim(p) != 1:
-        return by_numpy(np.polyval, (p, x), {})
+        return NotImplemented
     value = creation.zeros_like(x)
     for coefficient in np.asarray(p):
         value = value * x + coefficient
@@ -107,16 +105,15 @@ def polyval(p: Any, x: Any) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    given = {"axisa": axisa, "axisb": axisb, "axisc": axisc, "axis": axis}
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = array_of(a), array_of(b)
     if not (is_large(a) or is_large(b)) or not (a.ndim and b.ndim):
-        return by_numpy(np.cross, (a, b), given)
+        return NotImplemented
     first = shaping.moveaxis(a, axisa, -1)
     second = shaping.moveaxis(b, axisb, -1)
     if first.shape[-1] != 3 or second.shape[-1] != 3:
-        return by_numpy(np.cross, (a, b), given)
+        return NotImplemented
     parts = []
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
@@ -126,16 +123,9 @@ def cross(
 
 @native
 def cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    *,
-    dtype: Any = None,
-) -> Any:
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
+    aweights: Any = None, *, dtype: Any = None,
+) -> Any:  # fmt: skip
     m = array_of(m)
     known = (is_large(m) or is_large(y)) and m.ndim <= 2 and np.ndim(y) <= 2
     weights = factor = None
@@ -158,8 +148,7 @@ def cov(
                 factor = total - less * own
             x = x - mean[:, None]
     if factor is None or factor <= 0:  # NumPy has the words for it
-        given = {"ddof": ddof, "fweights": fweights, "aweights": aweights, "dtype": dtype}
-        return by_numpy(np.cov, (m, y, rowvar, bias), given)
+        return NotImplemented
     other = (x if weights is None else x * weights).T
     product = names["dot"](x, other.conj() if x.dtype.kind == "c" else other)
     return names["squeeze"](product * float(np.true_divide(1, factor)))

@@ -85,7 +85,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         own = [one if isinstance(one, np.dtype) else np.asarray(one).dtype for one in kinds]
         usable = all(np.can_cast(one, kind, "same_kind") for one in own[:-1])
     if not usable or any(condition.dtype != np.bool_ for condition in conditions):
-        return by_numpy(np.select, (list(condlist), list(choicelist), default), {})
+        return NotImplemented
     # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer
     result: Any
     *choices, result = [

@@ -15,7 +15,6 @@ from ..layout import Layout
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray as _asarray
 from ..lazy.elementwise import general
-from ..lazy.fallback import by_numpy
 from ..lazy.making import from_numpy, is_small, of_array, plain
 from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
@@ -27,77 +26,22 @@ from .public import array_of, collective, declare, is_large, names, native, on_d
 _NATIVE_KINDS = "biufc"
 
 
-def _check(device: Any) -> None:
-    if device is not None and device != "cpu":
-        np.empty(0, device=device)  # NumPy's words
+def _of_shape(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
+    def function(shape: Any, dtype: Any = None, order: Any = "C", *, layout: Any = None) -> Any:
+        shape = shape if type(shape) is int else plain(shape)
+        return make(shape, float if dtype is None else dtype, order, layout)
+
+    return declare(function, getattr(np, name), name)
 
 
-@native
-def zeros(
-    shape: Any,
-    dtype: Any = float,
-    order: Any = "C",
-    *,
-    device: Any = None,
-    layout: Any = None,
-) -> Any:
-    _check(device)
-    return creation.zeros(
-        shape if type(shape) is int else plain(shape),
-        float if dtype is None else dtype,
-        order,
-        layout,
-    )
-
-
-@native
-def ones(
-    shape: Any,
-    dtype: Any = None,
-    order: Any = "C",
-    *,
-    device: Any = None,
-    layout: Any = None,
-) -> Any:
-    _check(device)
-    return creation.filled(
-        shape if type(shape) is int else plain(shape),
-        1,
-        float if dtype is None else dtype,
-        order,
-        layout,
-    )
-
-
-@native
-def empty(
-    shape: Any,
-    dtype: Any = float,
-    order: Any = "C",
-    *,
-    device: Any = None,
-    layout: Any = None,
-) -> Any:
-    _check(device)
-    return creation.empty(
-        shape if type(shape) is int else plain(shape),
-        float if dtype is None else dtype,
-        order,
-        layout,
-    )
+zeros, empty = _of_shape("zeros", creation.zeros), _of_shape("empty", creation.empty)
+ones = _of_shape("ones", lambda shape, *given: creation.filled(shape, 1, *given))
 
 
 @native
 def full(
-    shape: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    order: Any = "C",
-    *,
-    device: Any = None,
-    layout: Any = None,
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, layout: Any = None
 ) -> Any:
-    _check(device)
     if dtype is None:
         dtype = getattr(fill_value, "dtype", None) or np.array(plain(fill_value)).dtype
     made = creation.shape_of(plain(shape))
@@ -159,53 +103,39 @@ def _shaped_like(
 
 @native
 def zeros_like(
-    a: Any,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
-    _check(device)
     return _shaped_like(a, zeros, (), dtype, order, subok, shape)
 
 
 @native
 def ones_like(
-    a: Any,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
+    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
-    _check(device)
     return _shaped_like(a, ones, (), dtype, order, subok, shape)
 
 
 @native
 def empty_like(
-    prototype: Any, /, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
-    device: Any = None,
-) -> Any:  # fmt: skip
-    _check(device)
+    prototype: Any, /, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
+) -> Any:
     return _shaped_like(prototype, empty, (), dtype, order, subok, shape)
 
 
 @native
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
-    device: Any = None,
-) -> Any:  # fmt: skip
-    _check(device)
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+) -> Any:
     return _shaped_like(a, full, (fill_value,), dtype, order, subok, shape)
 
 
 @native
-def arange(*args: Any, dtype: Any = None, device: Any = None, **named: Any) -> Any:
-    _check(device)
+def arange(*args: Any, dtype: Any = None, **named: Any) -> Any:
     if len(args) == 0 and "stop" not in named and "start" in named:
         numpy_arange: Any = np.arange
         numpy_arange(start=0)  # NumPy's words
@@ -243,46 +173,27 @@ def array(
 
 
 @native
-def asarray(
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: Any = None,
-) -> Any:
-    _check(device)
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -> Any:
     return _asarray(a, dtype, order, copy)
 
 
 @native
-def asanyarray(
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: Any = None,
-) -> Any:
-    _check(device)
+def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -> Any:
     result = _asarray(a, dtype, order, copy)
-    return (
-        shaping.like(a, result)
-        if isinstance(a, ndarray) and type(a) is not type(result)
-        else result
-    )
+    own = isinstance(a, ndarray) and type(a) is not type(result)
+    return shaping.like(a, result) if own else result
 
 
-@native
-def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
-    result = asarray(a, dtype, "C")
-    return shaping.reshape(result, (1,)) if result.ndim == 0 else result
+def _contiguous(name: str, order: str) -> None:
+    def function(a: Any, dtype: Any = None) -> Any:
+        result = asarray(a, dtype, order)
+        return shaping.reshape(result, (1,)) if result.ndim == 0 else result
+
+    declare(function, getattr(np, name), name)
 
 
-@native
-def asfortranarray(a: Any, dtype: Any = None) -> Any:
-    result = asarray(a, dtype, "F")
-    return shaping.reshape(result, (1,)) if result.ndim == 0 else result
+_contiguous("ascontiguousarray", "C")
+_contiguous("asfortranarray", "F")
 
 
 @native
@@ -292,7 +203,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 
 @native
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     if not isinstance(x, (Handle, np.ndarray, np.generic)):
         raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
     return creation.astype(_asarray(x), dtype, copy=copy)
@@ -301,7 +212,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 @native
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
+    axis: int = 0,
 ) -> Any:  # fmt: skip
     if type(num) is int and num < config.small:
         result = at_once(
@@ -320,14 +231,9 @@ def linspace(
     division = index(num) - 1 if endpoint else index(num)
     step = (stop * 1.0 - start * 1.0) / division if simple and division > 0 else 0.0
     if not simple or step == 0 or not np.isfinite(step):
-        return by_numpy(
-            np.linspace,
-            (start, stop, num),
-            {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis},
-        )
-    result = creation.counted(0.0, 1.0, (index(num),), 0, np.dtype(float)) * float(step) + float(
-        start
-    )
+        return NotImplemented
+    places = creation.counted(0.0, 1.0, (index(num),), 0, np.dtype(float))
+    result = places * float(step) + float(start)
     if endpoint:
         result[-1] = stop
     return (result, np.float64(step)) if retstep else result
@@ -335,16 +241,11 @@ def linspace(
 
 @native
 def logspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
-    endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
     axis: int = 0,
-) -> Any:
+) -> Any:  # fmt: skip
     if not np.isscalar(base) or not np.isscalar(plain(start)) or not np.isscalar(plain(stop)):
-        return by_numpy(np.logspace, (start, stop, num, endpoint, base, dtype, axis), {})
+        return NotImplemented
     result = general(np.power, base, linspace(start, stop, num, endpoint))
     return result if dtype is None else creation.astype(result, dtype)
 
@@ -393,19 +294,14 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
 @collective(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    asked = {str(one).upper() for one in requirements or ()}
-    if like is not None or not asked <= {
-        "C",
-        "C_CONTIGUOUS",
-        "CONTIGUOUS",
-        "A",
-        "ALIGNED",
-        "W",
-        "WRITEABLE",
-    }:
+    asked = {str(word).upper() for word in requirements or ()}
+    if like is not None or not asked <= _IN_C_ORDER | _WRITABLE | {"A", "ALIGNED"}:
         return NotImplemented
-    made = asarray(a, dtype, "C" if asked & {"C", "C_CONTIGUOUS", "CONTIGUOUS"} else None)
-    return made.copy() if asked & {"W", "WRITEABLE"} and not made.flags.writeable else made
+    result = asarray(a, dtype, "C" if asked & _IN_C_ORDER else None)
+    return result.copy() if asked & _WRITABLE and not result.flags.writeable else result
+
+
+_IN_C_ORDER, _WRITABLE = {"C", "C_CONTIGUOUS", "CONTIGUOUS"}, {"W", "WRITEABLE"}
 
 
 on_data(

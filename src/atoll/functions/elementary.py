@@ -21,7 +21,7 @@ from .public import array_of, collective, is_large, names, native
 @native
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     if not any(map(is_large, (a, prepend, append))) or n < 1 or np.ndim(a) == 0:
-        return by_numpy(np.diff, (a, n, axis, prepend, append), {})
+        return NotImplemented
     a = array_of(a)
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     before = (slice(None),) * axis
@@ -45,7 +45,7 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     borders = to_end is not None or to_begin is not None
     if not is_large(ary) or ary.dtype.kind == "b" or (borders and place_of(ary) is None):
-        return by_numpy(np.ediff1d, (ary, to_end, to_begin), {})
+        return NotImplemented
     # on ranks, two shifted views of another shape would each be made from lists of places
     line = diff(ary.ravel() if place_of(ary) is None else ary.flatten())
     parts = [line]
@@ -65,7 +65,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 @native
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     if not (is_large(y) or is_large(x)) or not np.ndim(y):
-        return by_numpy(np.trapezoid, (y, x, dx, axis), {})
+        return NotImplemented
     y = array_of(y)
     axis = np.lib.array_utils.normalize_axis_index(axis, y.ndim)
     width: Any = dx
@@ -109,7 +109,7 @@ def i0(x: Any) -> Any:
 @native
 def sinc(x: Any) -> Any:
     if not is_large(x) or x.dtype.char not in "fd":
-        return by_numpy(np.sinc, (x,), {})
+        return NotImplemented
     y = general(
         np.multiply, np.pi, selecting.where(general(np.equal, x, 0), x.dtype.type(1.0e-20), x)
     )
@@ -119,17 +119,16 @@ def sinc(x: Any) -> Any:
 @native
 def angle(z: Any, deg: bool = False) -> Any:
     if not is_large(z) or z.dtype.kind not in "fc":
-        return by_numpy(np.angle, (z, deg), {})
+        return NotImplemented
     turned = general(np.arctan2, z.imag, z.real)
     return general(np.multiply, turned, 180 / np.pi) if deg else turned
 
 
 @native
 def fix(x: Any, out: Any = None) -> Any:
-    outs = {} if out is None else {"out": out}
-    if is_large(x) and x.dtype.kind == "f":
-        return call(np.trunc, (x,), outs)
-    return by_numpy(np.fix, (x,), outs)
+    if not is_large(x) or x.dtype.kind != "f":
+        return NotImplemented
+    return call(np.trunc, (x,), {} if out is None else {"out": out})
 
 
 @native
@@ -164,6 +163,3 @@ def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     result = selecting.where(general(np.equal, x, np.inf), x.dtype.type(high), x)
     result = selecting.where(general(np.equal, x, -np.inf), x.dtype.type(low), result)
     return selecting.where(general(np.isnan, x), x.dtype.type(nan), result)
-
-
-__all__ = ["names"]

@@ -19,28 +19,23 @@ from .public import array_of, is_large, names, native, on_data, publish
 
 
 @native
-def eye(
-    N: Any,
-    M: Any = None,
-    k: Any = 0,
-    dtype: Any = float,
-    order: Any = "C",
-    *,
-    device: Any = None,
-) -> Any:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C") -> Any:
     rows, columns = index(N), index(N) if M is None else index(M)
     if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or order != "C":
         return from_numpy(np.eye(rows, columns, k, dtype, order))
     k = index(k)
     result = creation.filled((rows, columns), 0, dtype)
-    diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
-    target = result._cell.geometry.at(
-        diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True
-    )
-    if target.size:
-        diagonal._geometry = target
-        diagonal[...] = 1
+    _set_diagonal(result, k, 1)
     return result
+
+
+def _set_diagonal(matrix: Any, k: Any, value: Any) -> None:
+    """Assign to a diagonal of a large array: the view that NumPy makes of it is read-only."""
+    diagonal = shaping.view(matrix, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
+    own = diagonal._geometry
+    diagonal._geometry = matrix._cell.geometry.at(own.shadow, own.offset, writeable=True)
+    if own.size:
+        diagonal[...] = value
 
 
 @native
@@ -66,7 +61,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:
 def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
     m = array_of(m)
     if m._np is not None or m.ndim < 2:
-        return by_numpy(np.tril if lower else np.triu, (m, k), {})
+        return NotImplemented
     rows, columns = m.shape[-2:]
     world = world_of([m])
     if world is not None:
@@ -152,17 +147,12 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def diag(v: Any, k: Any = 0) -> Any:
     v = array_of(v)
     if v._np is not None or v.ndim != 1:
-        return by_numpy(np.diag, (v, k), {}) if v.ndim != 2 or v._np is not None else v.diagonal(k)
+        return NotImplemented if v.ndim != 2 or v._np is not None else v.diagonal(k)
     n = v.shape[0] + abs(k)
     result = creation.filled((n, n), 0, v.dtype)
     if result._np is not None:
-        return by_numpy(np.diag, (v, k), {})
-    cell = result._cell
-    diagonal = shaping.view(result, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
-    diagonal._geometry = cell.geometry.at(
-        diagonal._geometry.shadow, diagonal._geometry.offset, writeable=True
-    )
-    diagonal[...] = v
+        return NotImplemented
+    _set_diagonal(result, k, v)
     return result
 
 
@@ -174,14 +164,14 @@ def diagflat(v: Any, k: int = 0) -> Any:
 @native
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     if is_small((n, n if m is None else m)):
-        return by_numpy(np.tril_indices, (n, k, m), {})
+        return NotImplemented
     return names["nonzero"](tri(n, m, k, bool))
 
 
 @native
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     if is_small((n, n if m is None else m)):
-        return by_numpy(np.triu_indices, (n, k, m), {})
+        return NotImplemented
     return names["nonzero"](names["logical_not"](tri(n, m, k - 1, bool)))
 
 
@@ -212,14 +202,14 @@ def diag_indices(n: Any, ndim: int = 2) -> Any:
 @native
 def diag_indices_from(arr: Any) -> Any:
     if not is_large(arr) or arr.ndim < 2 or len(set(arr.shape)) > 1:
-        return by_numpy(np.diag_indices_from, (arr,), {})
+        return NotImplemented
     return diag_indices(arr.shape[0], arr.ndim)
 
 
 @native
 def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
     if is_small((n, n)):
-        return by_numpy(np.mask_indices, (n, mask_func, k), {})
+        return NotImplemented
     return names["nonzero"](mask_func(names["ones"]((n, n), int), k) != 0)
 
 

@@ -96,7 +96,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         return by_numpy(np.pad, (array, pad_width, mode), options, jointly=_pad)
     widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
-        return by_numpy(np.pad, (array, pad_width, mode), options)
+        return NotImplemented
     shape = tuple(int(n + before + after) for n, (before, after) in zip(array.shape, widths))
     value = np.asarray(plain(options.get("constant_values", 0))).astype(array.dtype)[()]
     flags = array.flags

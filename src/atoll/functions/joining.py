@@ -97,11 +97,7 @@ def concatenate(
             made = _joined(parts, axis, kind)
             if made is not None:
                 return into(out, made)
-        arrays = parts
-    options = {} if dtype is None else {"dtype": dtype}
-    if out is not None:
-        options["out"] = out
-    return by_numpy(np.concatenate, (arrays, axis), {**options, "casting": casting})
+    return NotImplemented
 
 
 def _joined_dtype(
@@ -148,7 +144,7 @@ def stack(
         or len({a.shape for a in parts}) > 1
         or not -parts[0].ndim - 1 <= axis <= parts[0].ndim
     ):
-        return by_numpy(np.stack, (parts, axis), {"out": out, "dtype": dtype, "casting": casting})
+        return NotImplemented
     axis %= parts[0].ndim + 1
     expanded = [shaping.view(a, ("stack", axis), lambda s: np.expand_dims(s, axis)) for a in parts]
     return concatenate(expanded, axis, out, dtype=dtype, casting=casting)
@@ -323,7 +319,7 @@ def tile(A: Any, reps: Any) -> Any:
     except TypeError:
         counts = (0,)  # NumPy has to say
     if not is_large(A) or A.size == 0 or 0 in counts:
-        return by_numpy(np.tile, (A, reps), {})
+        return NotImplemented
     ndim = max(len(counts), A.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - A.ndim) + A.shape

@@ -23,7 +23,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     if not any(map(is_large, given)) or any(
         getattr(v, "dtype", _DOUBLE).kind not in "fciub" for v in given
     ):
-        return by_numpy(np.isclose, (a, b, rtol, atol, equal_nan), {})
+        return NotImplemented
     x, y, rtol, atol = given
     if not isinstance(y, numbers):
         y = y.astype(np.result_type(y.dtype, 1.0), copy=False)
@@ -44,10 +44,10 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 
 @native
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     arrays = arrays_of(a1, a2) if is_large(a1) or is_large(a2) else None
     if arrays is None:
-        return bool(by_numpy(np.array_equal, (a1, a2, equal_nan), {}))
+        return NotImplemented
     x, y = arrays
     if x.shape != y.shape:
         return False
@@ -58,10 +58,10 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 
 @native
-def array_equiv(a1: Any, a2: Any) -> bool:
+def array_equiv(a1: Any, a2: Any) -> Any:
     arrays = arrays_of(a1, a2) if is_large(a1) or is_large(a2) else None
     if arrays is None:
-        return bool(by_numpy(np.array_equiv, (a1, a2), {}))
+        return NotImplemented
     try:
         np.broadcast_shapes(arrays[0].shape, arrays[1].shape)
     except ValueError:
@@ -126,46 +126,33 @@ def isscalar(element: Any) -> bool:
     return np.isscalar(element)
 
 
-def _by_composition(name: str, *ufuncs: np.ufunc) -> None:
-    """A test that is a conjunction of two ufuncs."""
-    original = getattr(np, name)
-
+def _is_infinity(name: str, infinity: float) -> None:
     def function(x: Any, out: Any = None) -> Any:
         if out is not None or not is_large(x) or x.dtype.kind not in "iuf":
-            return by_numpy(original, (x,), {} if out is None else {"out": out})
-        return general(np.logical_and, *[general(u, x) for u in ufuncs])
+            return NotImplemented
+        return general(np.equal, x, infinity)
 
-    declare(function, original, name)
-
-
-_by_composition("isneginf", np.isinf, np.signbit)
+    declare(function, getattr(np, name), name)
 
 
-@native
-def isposinf(x: Any, out: Any = None) -> Any:
-    if out is not None or not is_large(x) or x.dtype.kind not in "iuf":
-        return by_numpy(np.isposinf, (x,), {} if out is None else {"out": out})
-    return general(np.equal, x, np.inf)
+_is_infinity("isposinf", np.inf)
+_is_infinity("isneginf", -np.inf)
 
 
 @native
 def isreal(x: Any) -> Any:
-    if not is_large(x):
-        return by_numpy(np.isreal, (x,), {})
-    return general(np.equal, x.imag, 0)
+    return general(np.equal, x.imag, 0) if is_large(x) else NotImplemented
 
 
 @native
 def iscomplex(x: Any) -> Any:
-    if not is_large(x):
-        return by_numpy(np.iscomplex, (x,), {})
-    return general(np.not_equal, x.imag, 0)
+    return general(np.not_equal, x.imag, 0) if is_large(x) else NotImplemented
 
 
 @native
 def real_if_close(a: Any, tol: Any = 100) -> Any:
     if not is_large(a):
-        return by_numpy(np.real_if_close, (a, tol), {})
+        return NotImplemented
     if a.dtype.kind != "c":
         return a
     if tol > 1:

@@ -10,7 +10,6 @@ from ..lazy import selecting, shaping
 from ..lazy.calling import call as ufunc_call
 from ..lazy.creation import asarray
 from ..lazy.elementwise import register_together
-from ..lazy.fallback import by_numpy
 from ..lazy.making import is_small, plain
 from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of, world_of
@@ -46,8 +45,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
     if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == 1:  # type: ignore[attr-defined]
         return selecting.dot(a, b, None)
-    result = products.inner(a, b)
-    return by_numpy(np.inner, (a, b), {}) if result is NotImplemented else result
+    return products.inner(a, b)
 
 
 @collective(np.tensordot)
@@ -61,14 +59,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     from ..lazy import contraction
 
-    result = NotImplemented
-    if not options and (out is None or any(place_of(one) is not None for one in operands)):
-        result = into(out, contraction.einsum(operands))
-    if result is not NotImplemented:
-        return result
-    if out is not None:
-        options["out"] = out
-    return by_numpy(np.einsum, operands, {**options, "optimize": optimize})
+    if options or not (out is None or any(place_of(value) is not None for value in operands)):
+        return NotImplemented
+    return into(out, contraction.einsum(operands))
 
 
 @native

@@ -46,6 +46,10 @@ CREATING = frozenset({"full", "zeros_like", "ones_like", "empty_like", "full_lik
     "pad", "roll"})  # fmt: skip
 """What may make a large result of numbers alone."""
 
+_ON_DEVICE = frozenset({"zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like",
+    "arange", "asarray", "asanyarray", "astype", "linspace", "eye"})  # fmt: skip
+"""Functions with an argument ``device``: the only device is the processor."""
+
 _BY_CLASS = frozenset((
     "angle", "append", "astype", "average", "broadcast_arrays", "broadcast_to", "compress",
     "corrcoef", "count_nonzero", "cov", "diag", "diff", "dot", "ediff1d", "extract",
@@ -69,9 +73,9 @@ def look_like(original: Any, function: Any, name: str) -> None:
     function.__doc__ = original.__doc__
     function.__wrapped__ = original
     for text in ("__signature__", "__text_signature__"):
-        found = getattr(original, text, None)
-        if found is not None:
-            setattr(function, text, found)
+        shown = getattr(original, text, None)
+        if shown is not None:
+            setattr(function, text, shown)
 
 
 def _alike(function: Any, original: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -91,13 +95,13 @@ def declare(
 ) -> Callable[..., Any]:
     """Make ``function`` public in place of NumPy's ``original``, with its text and signature.
 
-    ``short`` says that NumPy may do it at once where all arrays are small.
-
-    NumPy's own subclasses (masked arrays, matrices) stay what they are: NumPy runs the function.
+    Where ``function`` answers ``NotImplemented``, NumPy computes the result on the data. ``short`` says that NumPy
+    may do it at once where all arrays are small. NumPy's own subclasses (masked arrays, matrices) stay what they
+    are: NumPy runs the function.
     """
 
     short = short and name not in EXPANDING
-    bare = name not in CREATING
+    bare, on_device = name not in CREATING, name in _ON_DEVICE
 
     def call(*args: Any, **options: Any) -> Any:
         if "like" in options:
@@ -113,16 +117,22 @@ def declare(
                     return by_numpy(original, args, options)
                 if giver is None and is_subclass(value):
                     giver = value
+        if on_device and "device" in options:
+            device = options.pop("device")
+            if device not in (None, "cpu"):
+                np.empty(0, device=device)  # NumPy's words
         try:
             result = function(*args, **options)
-            if giver is None or place_of(giver) is None:
-                return result
-            return in_class_of(giver, name, options, result)
-        except (
-            DeferredValueError,
-            MixedArraysError,
-        ):  # it read values that do not exist yet: NumPy can wait
+        except (DeferredValueError, MixedArraysError):
+            # the function read values that do not exist yet: NumPy can wait
             return by_numpy(original, args, options)
+        if result is NotImplemented:
+            result = by_numpy(original, args, options)
+        return (
+            result
+            if giver is None or place_of(giver) is None
+            else in_class_of(giver, name, options, result)
+        )
 
     look_like(original, call, name)
     publish(name, call, "native", original)

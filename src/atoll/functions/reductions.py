@@ -65,25 +65,13 @@ _spread("std")
 @native
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> Any:
     a = array_of(a)
-    if is_large(a):
-        result = reductions.span(a, axis, out, keepdims)
-        if result is not NotImplemented:
-            return result
-    return by_numpy(
-        np.ptp,
-        (a, axis),
-        {"keepdims": keepdims} if out is None else {"keepdims": keepdims, "out": out},
-    )
+    return reductions.span(a, axis, out, keepdims) if is_large(a) else NotImplemented
 
 
 @native
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     a = array_of(a)
-    if is_large(a):
-        result = reductions.count_nonzero(a, axis, keepdims)
-        if result is not NotImplemented:
-            return result
-    return by_numpy(np.count_nonzero, (a, axis), {"keepdims": keepdims})
+    return reductions.count_nonzero(a, axis, keepdims) if is_large(a) else NotImplemented
 
 
 # where NaNs do not count
@@ -97,26 +85,17 @@ def _without_nan(a: Any, value: Any) -> Any:
 
 
 def _nan_fold(name: str, ufunc: np.ufunc, identity: Any) -> None:
-    original = getattr(np, name)
-
     def function(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NOTHING,
         initial: Any = NOTHING, where: Any = NOTHING,
     ) -> Any:  # fmt: skip
         a = array_of(a)
-        if is_large(a):
-            result = reductions.reduce(
-                ufunc, _without_nan(a, identity), axis, dtype, out, keepdims, initial, where
-            )
-            if result is not NotImplemented:
-                return result
-        return by_numpy(
-            original,
-            (a, axis, dtype, out),
-            {"keepdims": keepdims, "initial": initial, "where": where},
-        )
+        if not is_large(a):
+            return NotImplemented
+        present = _without_nan(a, identity)
+        return reductions.reduce(ufunc, present, axis, dtype, out, keepdims, initial, where)
 
-    declare(function, original, name)
+    declare(function, getattr(np, name), name)
 
 
 _nan_fold("nansum", np.add, 0)
@@ -124,23 +103,19 @@ _nan_fold("nanprod", np.multiply, 1)
 
 
 def _nan_extreme(name: str, ufunc: np.ufunc) -> None:
-    original = getattr(np, name)
-
     def function(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING, initial: Any = NOTHING,
         where: Any = NOTHING,
     ) -> Any:  # fmt: skip
         a = array_of(a)
-        options = {"keepdims": keepdims, "initial": initial, "where": where}
-        if is_large(a) and a.dtype.kind in "iuf" and initial is NOTHING and where is NOTHING:
-            result = reductions.reduce(ufunc, a, axis, None, None, keepdims)
-            if result is not NotImplemented and not bool(general(np.isnan, result).any()):
-                result = reductions.finished(a, result, out)
-                if result is not NotImplemented:
-                    return result
-        return by_numpy(original, (a, axis, out), options)
+        if not (is_large(a) and a.dtype.kind in "iuf" and initial is NOTHING and where is NOTHING):
+            return NotImplemented
+        result = reductions.reduce(ufunc, a, axis, None, None, keepdims)
+        if result is NotImplemented or bool(general(np.isnan, result).any()):
+            return NotImplemented
+        return reductions.finished(a, result, out)
 
-    declare(function, original, name)
+    declare(function, getattr(np, name), name)
 
 
 _nan_extreme("nanmin", np.fmin)
@@ -154,24 +129,18 @@ def _nan_count(a: Any, axis: Any, keepdims: Any) -> Any:
 
 @native
 def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = NOTHING,
-    *,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NOTHING, *,
     where: Any = NOTHING,
-) -> Any:
+) -> Any:  # fmt: skip
     a = array_of(a)
-    if is_large(a) and a.ndim and a.dtype.char in "fd" and dtype is None and where is NOTHING:
-        count = _nan_count(a, axis, keepdims)
-        if count is not NotImplemented and bool((count > 0).all()):
-            total = reductions.reduce(np.add, _without_nan(a, 0), axis, None, None, keepdims)
-            result = general(np.true_divide, total, count).astype(a.dtype)
-            result = reductions.finished(a, result, out, "same_kind")
-            if result is not NotImplemented:
-                return result
-    return by_numpy(np.nanmean, (a, axis, dtype, out), {"keepdims": keepdims, "where": where})
+    if not (is_large(a) and a.ndim and a.dtype.char in "fd" and dtype is None and where is NOTHING):
+        return NotImplemented
+    count = _nan_count(a, axis, keepdims)
+    if count is NotImplemented or not bool((count > 0).all()):
+        return NotImplemented
+    total = reductions.reduce(np.add, _without_nan(a, 0), axis, None, None, keepdims)
+    result = general(np.true_divide, total, count).astype(a.dtype)
+    return reductions.finished(a, result, out, "same_kind")
 
 
 def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
@@ -196,26 +165,21 @@ def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
 
 
 def _nan_spread(name: str, *, root: bool) -> None:
-    original = getattr(np, name)
-
     def function(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NOTHING, *,
         where: Any = NOTHING, mean: Any = NOTHING, correction: Any = NOTHING,
     ) -> Any:  # fmt: skip
         a = array_of(a)
-        if dtype is None and where is mean is correction is NOTHING:
-            result = _nan_variance(a, axis, ddof, keepdims)
-            if result is not NotImplemented:
-                result = general(np.sqrt, result) if root else result
-                result = reductions.finished(a, result, out, "same_kind")
-            if result is not NotImplemented:
-                return result
-        return by_numpy(
-            original, (a, axis, dtype, out, ddof),
-            {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction},
-        )  # fmt: skip
+        if dtype is not None or not where is mean is correction is NOTHING:
+            return NotImplemented
+        result = _nan_variance(a, axis, ddof, keepdims)
+        if result is NotImplemented:
+            return NotImplemented
+        return reductions.finished(
+            a, general(np.sqrt, result) if root else result, out, "same_kind"
+        )
 
-    declare(function, original, name)
+    declare(function, getattr(np, name), name)
 
 
 _nan_spread("nanvar", root=False)
@@ -252,7 +216,7 @@ def average(
 ) -> Any:
     a = array_of(a)
     if not (is_large(a) or is_large(weights)) or not a.size or a.dtype.kind not in "fciub":
-        return by_numpy(np.average, (a, axis, weights, returned), {"keepdims": keepdims})
+        return NotImplemented
     if axis is not None and type(axis) is not int:
         axis = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, argname="axis")
     kept = keepdims is not NOTHING and bool(keepdims)

@@ -46,9 +46,9 @@ def _viewing(name: str, original: Any = None) -> Any:
         else:
             return by_numpy(numpy_function, (), options)  # NumPy's words
         handle = array_of(a)
-        if original is not None and is_subclass(handle):
-            return by_numpy(numpy_function, (handle, *args), options)
-        if handle._np is not None or not handle.ndim:  # no index may reach an element of a shadow
+        by_class = original is not None and is_subclass(handle)
+        if by_class or handle._np is not None or not handle.ndim:
+            # no index may reach an element of a shadow
             return by_numpy(numpy_function, (handle, *args), options)
         further, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}
         key = (name, further, tuple(named.items()))
@@ -164,7 +164,7 @@ moveaxis: Any = names["moveaxis"]
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     ary = array_of(ary)
     if not -ary.ndim <= axis < ary.ndim:
-        return by_numpy(np.array_split, (ary, indices_or_sections, axis), {})
+        return NotImplemented
     axis = axis % ary.ndim
     total = ary.shape[axis]
     sections = plain(indices_or_sections)
