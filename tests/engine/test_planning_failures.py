@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll import policy
+from atoll import backend, dataflow, policy
 from atoll.backend.llvm import compile
 from atoll.comm.world import current_world
+from atoll.errors import CommunicationError, DivergenceError
 from atoll.lazy.evaluate import _programs
 
 STAGES = [
@@ -58,7 +59,7 @@ def program(np):
     return found
 
 
-def broken(stage, monkeypatch, rank=None):
+def broken(stage, monkeypatch, rank=None, when=lambda: True):
     """Make a stage of planning raise, on all ranks or on one."""
     module, *names = stage.split(".")
     home = importlib.import_module(f"atoll.{module}")
@@ -71,7 +72,7 @@ def broken(stage, monkeypatch, rank=None):
     works = getattr(home, names[0])
 
     def fails(*args, **options):
-        if rank is None or current_world().rank == rank:
+        if when() and (rank is None or current_world().rank == rank):
             raise IndexError("a mistake in planning")
         return works(*args, **options)
 
@@ -117,3 +118,76 @@ def test_debugging_raises_it(stage, monkeypatch):
     broken(stage, monkeypatch)
     with atoll.config(debug=True), pytest.raises(IndexError, match="a mistake in planning"):
         check(monkeypatch)
+
+
+def moved(np, n):
+    """A program whose structure is the same for each ``n``."""
+    x = np.arange(n * 20.0).reshape(n, 20)
+    y = np.sin(x) + x[::-1] * 2
+    y[1:] += x[:-1]
+    return [y, y.sum(0), y.max(axis=1)]
+
+
+def fail_later(stage, monkeypatch, rank):
+    """Ranks agree on a structure, and then a stage fails for other extents; on which rank, if not on all."""
+    failing = []
+    with atoll.world.split(0), atoll.config(small=0, everywhere=0, kernel_cache="off"):
+        for n in (30, 31, 47):
+            for ours, theirs in zip(moved(atoll, n), moved(np, n), strict=True):
+                np.testing.assert_allclose(np.asarray(ours), theirs)
+            if not failing:
+                atoll.world.barrier()
+                broken(stage, monkeypatch, rank, lambda: failing)
+                failing.append(stage)
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.simulated(3)
+@pytest.mark.parametrize(
+    ("stage", "rank"),
+    [
+        ("plan.build.make_groups", None),
+        ("plan.build.launches_of", None),
+        ("backend.llvm.compile.build", None),
+        ("backend.llvm.compile.build", 1),
+    ],
+)
+def test_later_extents_that_no_rank_can_plan_or_one_cannot_compile(stage, rank, monkeypatch):
+    fail_later(stage, monkeypatch, rank)
+
+
+@pytest.mark.ranks(3)
+@pytest.mark.simulated(3)
+def test_later_extents_that_one_rank_alone_cannot_plan(monkeypatch):
+    words = "rank 1 cannot make a new plan, though other ranks can|every rank that is left waits"
+    with pytest.raises(CommunicationError, match=words):
+        fail_later("plan.build.make_groups", monkeypatch, 1)
+
+
+@pytest.mark.simulated(2)
+def test_ranks_with_different_backends(rank, monkeypatch):
+    ours = backend.current()
+    theirs = backend.named("numpy" if ours.name == "llvm" else "llvm")
+    monkeypatch.setattr(backend, "current", lambda: ours if current_world().rank == 0 else theirs)
+    with atoll.world.split(0), atoll.config(small=0, everywhere=0):
+        x = atoll.arange(100.0)
+        with pytest.raises(DivergenceError, match="rank 0 by '.*', rank 1 by '.*ATOLL_BACKEND"):
+            float((x + x[::-1]).sum())
+
+
+@pytest.mark.parametrize("stage", ["plan.build.make_groups", "lazy.evaluate.Walk"])
+def test_parts_of_dataflow_graphs(stage, monkeypatch):
+    broken(stage, monkeypatch)
+    u = dataflow.make_placeholder("u", (6,))
+    outputs = {"inner": atoll.sqrt(u * u + 1) * 2, "sum": (u - 1).sum()}
+    partition = dataflow.find_distributed_partition(None, outputs)
+    programs = dataflow.generate_code_for_partition(partition)
+    atoll.reset_stats()
+    given = np.arange(6.0)
+    for _ in range(2):
+        found = dataflow.execute_distributed_partition(
+            partition, programs, None, None, input_args={"u": given}
+        )
+        np.testing.assert_allclose(np.asarray(found["inner"]), np.sqrt(given * given + 1) * 2)
+        np.testing.assert_allclose(np.asarray(found["sum"]), 9.0)
+    assert atoll.stats().planning_failures

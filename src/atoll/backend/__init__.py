@@ -21,6 +21,12 @@ def current() -> Backend:
     return _chosen or _choose()
 
 
+def named(name: str) -> Backend:
+    """The backend of a name."""
+    backend: Backend = import_module(f".{name}", __name__).backend
+    return backend
+
+
 def _choose() -> Backend:
     """Load the backend that the settings name, or the one that needs NumPy only."""
     global _chosen
@@ -28,7 +34,7 @@ def _choose() -> Backend:
         if _chosen is None:
             name = config.backend
             try:
-                module = import_module(f".{name}", __name__)
+                _chosen = named(name)
             except Exception as problem:
                 if name == "numpy":
                     raise
@@ -38,6 +44,5 @@ def _choose() -> Backend:
                     RuntimeWarning,
                     stacklevel=2,
                 )
-                module = import_module(".numpy", __name__)
-            _chosen = module.backend
+                _chosen = named("numpy")
         return _chosen

@@ -117,7 +117,8 @@ def all_have_plans(
     """Whether all ranks have a plan for what they have just announced, so that each may run its own.
 
     The first time for a structure, ranks tell each other; later they know, whatever the extents are then. So a loop whose
-    slices move pays for one such message. Equal structures on one rank are equal on all.
+    slices move pays for one such message. Equal structures on one rank are equal on all. Where they all fail for later
+    extents, they tell each other again; where some fail, these raise an error.
     """
     answers = communicator.log.plans
     answer: bool | None = answers.get(structure)
@@ -130,11 +131,27 @@ def all_have_plans(
             answers.clear()
         answers[structure] = answer
     if answer and not planned:
-        raise CommunicationError(
-            f"rank {communicator.rank} cannot make {what}, though all ranks could for other extents; that is a mistake in "
-            "atoll: please report it, with what config.debug = True raises"
-        )
+        _come_without_plans(communicator, what)
+        return False
     return answer
+
+
+def _come_without_plans(communicator: Communicator, what: str) -> None:
+    """Meet all other ranks, if they lack the plan as well. One that has a plan runs it, and does not come: an error."""
+    refusal = (
+        f"rank {communicator.rank} cannot make {what}, though other ranks can, and all could for other extents; that is "
+        "a mistake in atoll: please report it, with what config.debug = True raises"
+    )
+    log = communicator.log
+    log.lacks = refusal
+    try:
+        met = is_same_here(communicator, 0, refusal)
+    except CommunicationError as error:
+        raise log.part(refusal) from error
+    finally:
+        log.lacks = ""
+    if not met:
+        raise log.part(refusal)
 
 
 def alltoall(communicator: Communicator, array: Array, what: str) -> Array:

@@ -54,6 +54,10 @@ class Record:
     """Whether this answers another record."""
     verdict: str = ""
     """The divergence that it knows of."""
+    backend: str = ""
+    """What computes its shares, once that was asked for."""
+    lacks: str = ""
+    """What the rank has no plan for in its last step, as a sentence; it waits for others that have none either."""
 
     @property
     def last(self) -> str:
@@ -69,10 +73,12 @@ class StepLog:
         "_bits",
         "_steps",
         "as_laid_out",
+        "backend",
         "call_sites",
         "forked",
         "gone",
         "hash",
+        "lacks",
         "number",
         "parted",
         "plans",
@@ -107,6 +113,10 @@ class StepLog:
         """By which ranks compare a number."""
         self.as_laid_out = False
         """Whether uneven arrays keep their layout: the program has chosen one, or has their memory."""
+        self.backend = ""
+        """The name of the backend, which all ranks must have, since it may decide what is sent. Set by an upper layer."""
+        self.lacks = ""
+        """See :attr:`Record.lacks`."""
         self.windows = True
         """Whether windows exist: a dry run evaluates nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - MESSAGE_BITS)) - 1
@@ -181,7 +191,9 @@ class StepLog:
             number: (rolled, _words(site, what), str(more))
             for number, rolled, site, what, more in latest
         }
-        return Record(self.rank, self.number, steps, self.gone, answer, verdict)
+        return Record(
+            self.rank, self.number, steps, self.gone, answer, verdict, self.backend, self.lacks
+        )
 
 
 class _Opened(threading.local):
@@ -232,6 +244,12 @@ def difference(one: Record, other: Record) -> str:
             other.steps[number],
         )
         if mine != theirs:
+            if one.backend and other.backend and one.backend != other.backend:
+                return (
+                    f"ranks compute by different backends: rank {one.rank} by {one.backend!r}, rank {other.rank} by "
+                    f"{other.backend!r}, so their messages and last digits differ. Install llvmlite on all hosts, or set "
+                    "ATOLL_BACKEND=numpy for all ranks"
+                )
             told = ""
             if words == other_words and more != other_more:
                 told = f" Rank {one.rank} computes {more}; rank {other.rank} computes {other_more}."
@@ -243,6 +261,9 @@ def difference(one: Record, other: Record) -> str:
                 "distributed arrays in the same order, with the same shapes and layouts; is this "
                 f"operation under a condition that differs by rank? {CURE}"
             )
+    for lacking, here in ((one, other), (other, one)):
+        if lacking.lacks and not here.lacks and here.number >= lacking.number:
+            return lacking.lacks  # the other one waits, so it runs the plan
     for gone, here in ((one, other), (other, one)):
         if gone.gone and not here.gone and gone.number < here.number:
             missed = here.steps.get(gone.number + 1)

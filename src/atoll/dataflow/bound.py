@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..backend.flags import report
+from ..context import statistics
 from ..context.caches import Memo
 from ..execute.parts import State
 from ..execute.program import Program
 from ..graph.node import Node, Value
+from ..lazy import unplanned
 from ..lazy.evaluate import bound_program
 
 
@@ -33,7 +36,10 @@ class Bound:
         form = tuple([value.array.strides for value in given])
         made = self.programs.get(form)
         if made is None:
-            made = self.programs[form] = self._make(given)
+            made = statistics.attempted(lambda: self._make(given))
+            if made is None:
+                return self._unplanned(given)
+            self.programs[form] = made
         program, sources, places, scalars = made
         values: list[Value | None] = [
             given[source] if type(source) is int else source for source in sources
@@ -43,16 +49,27 @@ class Bound:
             report(bits, step)
         return [results[place] for place in places]
 
-    def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:
-        """The program for inputs with these strides, and the sources of its leaves."""
-        number = {id(node): k for k, node in enumerate(self.inputs)}
+    def _unplanned(self, given: Sequence[Value]) -> list[Value]:
+        """The value of each root, operation by operation, where there is no program."""
+        with self._given(given):
+            return unplanned.values(self.roots, *unplanned.in_order(self.roots))
+
+    @contextmanager
+    def _given(self, given: Sequence[Value]) -> Iterator[None]:
+        """The inputs have values for a while."""
         for node, value in zip(self.inputs, given, strict=True):
             node.value = Value(value.array, value.address, pinned=True)
         try:
-            program, found = bound_program(self.roots)
+            yield
         finally:
             for node in self.inputs:
                 node.value = None
+
+    def _make(self, given: Sequence[Value]) -> tuple[Program, list[Any], list[int], list[Any]]:
+        """The program for inputs with these strides, and the sources of its leaves."""
+        number = {id(node): k for k, node in enumerate(self.inputs)}
+        with self._given(given):
+            program, found = bound_program(self.roots)
         sources = [number.get(id(leaf), leaf.value) for leaf in found.leaves]
         position = {id(found.order[kept]): place for place, kept in enumerate(program.kept)}
         return program, sources, [position[id(root)] for root in self.roots], found.scalars

@@ -21,7 +21,7 @@ from ..context.divergence import opened
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, Value
-from ..ops.fingerprint import EXACT, Outline, computed
+from ..ops.fingerprint import EXACT, Outline, computed, of_backend
 from .parts import State, Step, joined
 
 
@@ -366,7 +366,7 @@ class Program:
         self.communicator: Communicator | None = None
         """Who runs it together; ``None`` where each rank computes for itself."""
         self.fingerprint = 0
-        """The same on all ranks that run it together."""
+        """The same on all ranks that run it together, by the same backend."""
         self.structure = 0
         """The fingerprint without extents: ranks ask each other once for each whether all have a plan."""
         self.exact: Sequence[int] = ()
@@ -377,7 +377,8 @@ class Program:
     def shared(self, communicator: Communicator, outline: Outline, order: Sequence[Node]) -> None:
         """Note that ranks run it together, and what they compute."""
         self.communicator, self.computes = communicator, computed(order)
-        self.fingerprint, self.structure = outline.of(order), outline.structure
+        used = communicator.log.backend = backend.current().name
+        self.fingerprint, self.structure = outline.of(order) ^ of_backend(used), outline.structure
         self.exact = outline.scalars
 
     def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:

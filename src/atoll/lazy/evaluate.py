@@ -469,13 +469,21 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
         if program is not None:
             _programs.moved[found.key] = program
             return program
-    program = make_program(found, roots, backend.current().step)
-    statistics.add("plans_made")
+    program = _planned(found, roots)
     _programs.kept[found.key] = program
     if family is None:
         from ..plan.templates import Family
 
         families[structure] = Family(_sample_of(leaves, order))
+    return program
+
+
+def _planned(found: Found, roots: list[Node]) -> Program:
+    """A program by the planner. If its kernels cannot be compiled, NumPy runs them: the messages are the same."""
+    program = statistics.attempted(lambda: make_program(found, roots, backend.current().step))
+    if program is None:
+        program = make_program(found, roots, backend.named("numpy").step)
+    statistics.add("plans_made")
     return program
 
 
@@ -591,7 +599,5 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     program = _programs.kept.get(key)
     found = Found(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
     if program is None:
-        program = make_program(found, list(roots), backend.current().step)
-        statistics.add("plans_made")
-        _programs.kept[key] = program
+        program = _programs.kept[key] = _planned(found, list(roots))
     return program, found

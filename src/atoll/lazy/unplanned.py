@@ -7,9 +7,14 @@ A failure in planning is a mistake in atoll, and no program ends by it. ``config
 from the share of each, so it may fail on one of them alone. The rule: before ranks run a plan of a structure that they
 have not run together, each tells the others in one message whether it has one (:func:`.in_step.all_have_plans`). A structure
 is what is computed, without extents: operations, dtypes, numbers of axes, what lies on ranks. The log of the
-ranks keeps the answer, so they ask once, and a loop whose slices move asks once, too. Where a later plan of that structure
-fails on one rank after all, that rank raises an error. If one rank has no plan, all compute operation by operation: they bring
-the operands together, compute the whole of each node alike, and keep their shares. That takes the memory of whole arrays.
+ranks keeps the answer, so they ask once, and a loop whose slices move asks once, too. If one rank has no plan, all compute
+operation by operation: they bring the operands together, compute the whole of each node alike, and keep their shares. That
+takes the memory of whole arrays.
+
+For later extents of a structure that they agreed upon, ranks do not ask. If a kernel cannot be compiled, NumPy runs it: the
+messages are the same. If planning itself fails on all ranks, they meet, and compute operation by operation. If it fails on some of them, the
+others run their plan at once, so these cannot be told in time, and a rank that has no plan does not know which messages they
+expect of it: all ranks raise an error that says so. Any cure would be a message for every new extent.
 """
 
 from __future__ import annotations

@@ -34,6 +34,10 @@ def of_text(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
+of_backend = remembered(of_text)
+"""The fingerprint of the name of a backend."""
+
+
 @remembered
 def of_layout(layout: Layout) -> int:
     """The fingerprint of a layout: of its shape, its axes and who sits where."""
