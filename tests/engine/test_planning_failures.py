@@ -159,7 +159,7 @@ def test_later_extents_that_no_rank_can_plan_or_one_cannot_compile(stage, rank, 
 @pytest.mark.ranks(3)
 @pytest.mark.simulated(3)
 def test_later_extents_that_one_rank_alone_cannot_plan(monkeypatch):
-    words = "rank 1 cannot make a new plan, though other ranks can|every rank that is left waits"
+    words = r"rank 1 cannot make a new plan, though other ranks can|every rank that is left waits"
     with pytest.raises(CommunicationError, match=words):
         fail_later("plan.build.make_groups", monkeypatch, 1)
 
