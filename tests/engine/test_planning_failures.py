@@ -171,7 +171,7 @@ def test_ranks_with_different_backends(rank, monkeypatch):
     monkeypatch.setattr(backend, "current", lambda: ours if current_world().rank == 0 else theirs)
     with atoll.world.split(0), atoll.config(small=0, everywhere=0):
         x = atoll.arange(100.0)
-        with pytest.raises(DivergenceError, match="rank 0 by '.*', rank 1 by '.*ATOLL_BACKEND"):
+        with pytest.raises(DivergenceError, match=r"rank 0 by '.*', rank 1 by '.*ATOLL_BACKEND"):
             float((x + x[::-1]).sum())
 
 
