@@ -97,6 +97,6 @@ def test_all_wait_for_the_root(rank: int, size: int) -> None:
 
 @pytest.mark.simulated(2, distributes=False)
 def test_the_first_rank_that_has_it_is_the_root(rank: int, size: int) -> None:
-    assert first_rank(current_world(), "test", lambda: rank > 0, "nobody has it") == 1
+    assert first_rank(current_world(), "test", rank > 0, "nobody has it") == 1
     with pytest.raises(TypeError, match="test: nobody has it"):
-        first_rank(current_world(), "test", lambda: False, "nobody has it")
+        first_rank(current_world(), "test", False, "nobody has it")

@@ -245,7 +245,7 @@ def test_handles_are_fetched_by_one_rank_each(rank, size):
 
 
 def test_what_is_fetched_is_let_go_once_it_is_in_the_block(monkeypatch):
-    monkeypatch.setattr("atoll.interchange.partitioned.fetching.BATCH", 8)
+    monkeypatch.setattr("atoll.interchange.partitioned.importing.BATCH", 8)
     living, most = [], []
 
     def get(handles):

@@ -12,7 +12,7 @@ and stop together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, product
 from math import prod
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +22,7 @@ from ..comm.world import World
 from ..errors import AtollError, ClusterError, ProtocolError
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 Position = tuple[int, ...]
 Shape = tuple[int, ...]
 Extents = tuple[tuple[int, ...], ...]
@@ -86,6 +87,13 @@ def everywhere(world: World, name: str, work: Callable[[], Result]) -> list[Resu
     return [other for other, _ in reports]
 
 
+def locally(world: World, name: str, work: Callable[[], Result]) -> Result:
+    """What ``work`` gives on this rank; an error on any rank is raised on all. Collective."""
+    results: list[Result] = []
+    everywhere(world, name, lambda: results.append(work()))
+    return results[0]
+
+
 def while_root_waits(
     world: World, name: str, root: int, look: Callable[[float], Result | None]
 ) -> Result:
@@ -108,9 +116,9 @@ def while_root_waits(
             return result  # type: ignore[no-any-return]
 
 
-def first_rank(world: World, name: str, work: Callable[[], bool], absent: str) -> int:
-    """The first rank on which ``work`` gives true; if there is none, a ``TypeError`` with ``absent``."""
-    have = everywhere(world, name, work)
+def first_rank(world: World, name: str, has: bool, absent: str) -> int:
+    """The first rank that ``has`` it; if none has, a ``TypeError`` with ``absent``. Collective."""
+    have = agree(world.communicator, has, name)
     if not any(have):
         raise TypeError(f"{name}: {absent}")
     return have.index(True)
@@ -177,6 +185,20 @@ def description(
         },
         "get": get,
     }
+
+
+def batches(items: Iterable[Item], sizes: Iterable[int], most: int) -> Iterator[list[Item]]:
+    """The items in order, so many at a time that their sizes add up to ``most``; at least one."""
+    batch: list[Item] = []
+    total = 0
+    for item, size in zip(items, sizes):
+        if batch and total + size > most:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size
+    if batch:
+        yield batch
 
 
 def cut(lengths: Sequence[Shape], itemsize: int, limit: int) -> list[list[Shape]]:

@@ -37,6 +37,7 @@ from .clusters import (
     everywhere,
     first_rank,
     grid_of,
+    locally,
     while_root_waits,
 )
 from .partitioned import import_partitioned
@@ -103,32 +104,22 @@ def import_ray(
 ) -> Imported:
     """This rank's block of partitions in Ray, the layout, and the world. Collective."""
     world, name = world_of(comm), "from_ray"
-    mine: list[RayPartitions] = []
-
-    def brings() -> bool:
-        if refs is None:
-            return False
-        mine.append(_partitions(name, refs, shape, partition_tiling))
-        return True
-
-    root = first_rank(world, name, brings, "no rank gave references")
+    partitions = locally(
+        world,
+        name,
+        lambda: None if refs is None else _partitions(name, refs, shape, partition_tiling),
+    )
+    root = first_rank(world, name, partitions is not None, "no rank gave references")
+    mine = world.rank == root
     with ExitStack() as stack:
-        address = everywhere(world, name, lambda: _connected(name) if world.rank == root else None)[
-            root
-        ]
+        address = everywhere(world, name, lambda: _connected(name) if mine else None)[root]
         everywhere(world, name, lambda: _join(name, address, stack))
-        inquiry: list[Inquiry] = []
-
-        def look(seconds: float) -> Grid | None:
-            if not inquiry:
-                inquiry.append(Inquiry(name, mine[0]))
-            return inquiry[0].look(seconds)
-
-        grid = while_root_waits(world, name, root, look)
-        own = {root: mine[0].refs} if world.rank == root else {}
-        found = _exchanged(world, name, root, own)
+        inquiry = Inquiry(name, partitions) if mine and partitions is not None else None
+        grid = while_root_waits(world, name, root, lambda seconds: inquiry.look(seconds))  # type: ignore[union-attr]
+        own = {root: partitions.refs} if mine and partitions is not None else {}
+        references = _exchanged(world, name, root, own)
         return import_partitioned(
-            description(grid, found.__getitem__, gather), comm=world, name=name
+            description(grid, references.__getitem__, gather), comm=world, name=name
         )
 
 
@@ -141,7 +132,7 @@ def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPart
     import ray
 
     addresses = everywhere(world, name, lambda: _connected(name) if ray.is_initialized() else None)
-    root = next((rank for rank, one in enumerate(addresses) if one), None)
+    root = next((rank for rank, address in enumerate(addresses) if address), None)
     if root is None:
         raise ClusterError(f"{name}: no rank is connected to Ray; call ray.init() on one")
     everywhere(world, name, lambda: _join(name, addresses[root], None))
@@ -162,9 +153,9 @@ def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPart
         if cell is not None
     }
     refs = _exchanged(world, name, root, {world.rank: own})
-    made = RayPartitions(refs, layout.shape, layout.grid)
-    made._grid = grid_of(name, layout.grid, pieces)
-    return made
+    partitions = RayPartitions(refs, layout.shape, layout.grid)
+    partitions._grid = grid_of(name, layout.grid, pieces)
+    return partitions
 
 
 class Inquiry:
@@ -233,7 +224,7 @@ class Inquiry:
         import ray
 
         try:
-            found: list[Any] = ray.get(answer)
+            answers: list[Any] = ray.get(answer)
         except Exception as error:
             for place in places:  # the task cannot know which one it is
                 try:
@@ -241,7 +232,7 @@ class Inquiry:
                 except Exception as own:
                     raise ClusterError(f"{self.name}: position {place}: {_summary(own)}") from own
             raise ClusterError(f"{self.name}: {_summary(error)}") from error
-        return found
+        return answers
 
 
 def _describer() -> Callable[..., Any]:
@@ -254,7 +245,7 @@ def _describer() -> Callable[..., Any]:
         import ray
 
         home = ray.util.get_node_ip_address(), os.getpid()
-        return [(tuple(map(int, numpy.shape(one))), *home) for one in partitions]
+        return [(tuple(map(int, numpy.shape(partition))), *home) for partition in partitions]
 
     return describe
 
@@ -318,7 +309,7 @@ def _exchanged(
     import ray
 
     label = everywhere(world, name, lambda: uuid.uuid4().hex)[root]
-    found: dict[Position, Any] = {}
+    references: dict[Position, Any] = {}
     with ExitStack() as stack:
 
         def open_shelf() -> None:
@@ -333,12 +324,12 @@ def _exchanged(
 
         def take() -> None:
             shelf = ray.get_actor(label, namespace=NAMESPACE)
-            found.update(ray.get(shelf.show.remote(), timeout=START))
+            references.update(ray.get(shelf.show.remote(), timeout=START))
 
         everywhere(world, name, open_shelf)
         everywhere(world, name, give)
         everywhere(world, name, take)
-    return found
+    return references
 
 
 @contextmanager
@@ -379,18 +370,18 @@ def _partitions(
 
 def _extents(what: str, values: Sequence[int]) -> Shape:
     try:
-        found = tuple([int(n.__index__()) for n in values])
+        extents = tuple([int(n.__index__()) for n in values])
     except (TypeError, AttributeError):
         raise TypeError(f"{what} is {values!r}; it must be a sequence of integers") from None
-    if any(n < (what == "partition_tiling") for n in found):
-        raise ProtocolError(f"P3: {what} is {found}; its numbers must be positive")
-    return found
+    if any(n < (what == "partition_tiling") for n in extents):
+        raise ProtocolError(f"P3: {what} is {extents}; its numbers must be positive")
+    return extents
 
 
 def by_position(refs: Any, tiling: Shape) -> dict[Position, Any]:
     """References by their place in the grid, from any form in which they may be given."""
     if isinstance(refs, Mapping):
-        found = {tuple(place): ref for place, ref in refs.items()}
+        references = {tuple(place): ref for place, ref in refs.items()}
     else:
         flat = list(_flat(refs))
         if len(flat) != prod(tiling):
@@ -398,20 +389,20 @@ def by_position(refs: Any, tiling: Shape) -> dict[Position, Any]:
                 f"P4: there are {len(flat)} references for a grid of {tiling}, which has "
                 f"{prod(tiling)} positions"
             )
-        found = dict(zip(product(*map(range, tiling)), flat))
+        references = dict(zip(product(*map(range, tiling)), flat))
     wanted = set(product(*map(range, tiling)))
-    for place in sorted(set(found) ^ wanted, key=str):
+    for place in sorted(set(references) ^ wanted, key=str):
         what = "no reference" if place in wanted else "a reference outside of the grid"
         raise ProtocolError(f"P4: position {place} has {what}; the grid is {tiling}")
-    for ref in found.values():
+    for ref in references.values():
         _check_ref("refs", ref)
-    return found
+    return references
 
 
 def _flat(refs: Any) -> Iterator[Any]:
     if isinstance(refs, list | tuple | np.ndarray):
-        for one in refs:
-            yield from _flat(one)
+        for ref in refs:
+            yield from _flat(ref)
     else:
         yield refs
 

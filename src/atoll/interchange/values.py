@@ -91,7 +91,7 @@ def plain(value: object) -> Plain:
         number = given.item()
         return number if type(number) in (bool, int, float) else shown(given)
     if kind is tuple and len(given) <= 16:
-        return tuple([shown(one) if type(one) is tuple else plain(one) for one in given])
+        return tuple([shown(item) if type(item) is tuple else plain(item) for item in given])
     return shown(given)
 
 
@@ -144,10 +144,10 @@ def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
             ) from None
     else:
         raise UnfitError(f"is a {kind_name(value)}; it must be a dict")
-    found = {}
+    mapping = {}
     for key, held in pairs:
-        found[_plain_key(key)] = held
-    return found
+        mapping[_plain_key(key)] = held
+    return mapping
 
 
 def _plain_key(key: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...comm.world import World
 from ...config import config
 from ...errors import ClusterError
-from ..clusters import Position, everywhere
+from ..clusters import Position, locally
 
 QUIET = 5.0
 """Seconds without a change after which the scheduler is asked whether any worker is busy."""
@@ -195,14 +195,8 @@ def link_of(name: str, client: Any) -> Link | None:
 
 def connected(world: World, name: str, link: Link, own: Any, stack: ExitStack) -> Any:
     """On each rank a client of the scheduler: its own if it has one, else one for the call."""
-    mine: list[Any] = []
-
-    def connect() -> None:
-        same = own is not None and own.status == "running" and address_of(own) == link.address
-        mine.append(own if same else _open(link, stack))
-
-    everywhere(world, name, connect)
-    return mine[0]
+    same = own is not None and own.status == "running" and address_of(own) == link.address
+    return locally(world, name, lambda: own if same else _open(link, stack))
 
 
 @contextmanager
@@ -219,5 +213,5 @@ def published(client: Any, name: str, futures: dict[Position, Any]) -> Iterator[
 
 def taken(client: Any, name: str) -> dict[Position, Any]:
     """The futures that another client published under this name, as this client's own."""
-    found: dict[Position, Any] = ask(client, client.get_dataset, name)
-    return found
+    futures: dict[Position, Any] = ask(client, client.get_dataset, name)
+    return futures

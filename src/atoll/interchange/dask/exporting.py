@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import product
 from typing import Any
@@ -14,8 +13,8 @@ import numpy.typing as npt
 from ...comm.world import World
 from ...errors import ClusterError
 from ...layout import Layout
-from ..clusters import BEAT, Position, cut, everywhere
-from .clients import Link, Watch, address_of, ask, connected, link_of, own_client, published, taken
+from ..clusters import BEAT, Position, batches, cut, everywhere, locally
+from .clients import Watch, address_of, ask, connected, link_of, own_client, published, taken
 
 Array = npt.NDArray[Any]
 Chunks = list[list[tuple[int, ...]]]
@@ -31,22 +30,17 @@ def export_dask(block: Array, layout: Layout, world: World, client: Any = None) 
     """
     name = "to_dask"
     with ExitStack() as stack:
-        own: list[Any] = []
-
-        def link() -> Link | None:
-            own.append(own_client(client))
-            return link_of(name, own[0])
-
-        links = everywhere(world, name, link)
-        found = next((one for one in links if one is not None), None)
-        if found is None:
+        own = locally(world, name, lambda: own_client(client))
+        links = everywhere(world, name, lambda: link_of(name, own))
+        target = next((link for link in links if link is not None), None)
+        if target is None:
             if world.size == 1:
                 return _in_place(block)
             raise ClusterError(
                 f"{name}: no rank has a distributed.Client; start one, or give it by client="
             )
-        root = links.index(found)
-        mine = connected(world, name, found, own[0], stack)
+        root = links.index(target)
+        mine = connected(world, name, target, own, stack)
         chunks = _chunks(layout, block.dtype.itemsize)
         token = everywhere(world, name, lambda: uuid.uuid4().hex)[root]
         futures: dict[Position, Any] = {}
@@ -61,20 +55,18 @@ def export_dask(block: Array, layout: Layout, world: World, client: Any = None) 
             return bool(futures)
 
         senders = everywhere(world, name, send)
-        made: list[Any] = []
 
-        def take() -> None:
-            if mine is not own[0]:
-                return
+        def take() -> Any:
+            if mine is not own:
+                return None
             for rank, has_sent in enumerate(senders):
                 if has_sent and rank != world.rank:
                     futures.update(taken(mine, f"atoll-{token}-{rank}"))
             _settle(name, mine, futures)
-            made.append(_array(futures, token, chunks, block.dtype))
+            return _array(futures, token, chunks, block.dtype)
 
         # The scheduler knows the new owner of the chunks before the ranks that sent them release theirs.
-        everywhere(world, name, take)
-        return made[0] if made else None
+        return locally(world, name, take)
 
 
 def _chunks(layout: Layout, itemsize: int) -> Chunks:
@@ -89,13 +81,15 @@ def _chunks(layout: Layout, itemsize: int) -> Chunks:
 
 def _cut_block(block: Array, chunks: Chunks, cell: Position) -> dict[Position, Array]:
     """The chunks of one rank's block, by their position among all chunks."""
-    found = {}
+    arrays = {}
     options = [axis[k] for axis, k in zip(chunks, cell)]
     before = [sum(map(len, axis[:k])) for axis, k in zip(chunks, cell)]
-    for part in product(*[range(len(one)) for one in options]):
-        region = tuple([slice(sum(one[:k]), sum(one[: k + 1])) for one, k in zip(options, part)])
-        found[tuple([b + k for b, k in zip(before, part)])] = block[region]
-    return found
+    for part in product(*[range(len(lengths)) for lengths in options]):
+        region = tuple(
+            [slice(sum(lengths[:k]), sum(lengths[: k + 1])) for lengths, k in zip(options, part)]
+        )
+        arrays[tuple([b + k for b, k in zip(before, part)])] = block[region]
+    return arrays
 
 
 def _scatter(
@@ -113,7 +107,7 @@ def _scatter(
         worker = workers[(first + k * len(workers) // len(arrays)) % len(workers)]
         shares.setdefault(worker, []).append(place)
     for worker, places in shares.items():
-        for batch in _batches(places, arrays):
+        for batch in batches(places, [arrays[place].nbytes for place in places], BATCH):
             # A worker in this process would share memory that the program writes to.
             data = {
                 f"atoll-block-{token}-{place}": arrays[place].copy() if shared else arrays[place]
@@ -122,20 +116,6 @@ def _scatter(
             sent = ask(client, client.scatter, data, workers=[worker], direct=True, hash=False)
             futures.update(zip(batch, map(sent.__getitem__, data)))
     return futures
-
-
-def _batches(places: list[Position], arrays: dict[Position, Any]) -> Iterator[list[Position]]:
-    """The places in order, so many at a time that their arrays have at most ``BATCH`` bytes."""
-    batch: list[Position] = []
-    size = 0
-    for place in places:
-        if batch and size + arrays[place].nbytes > BATCH:
-            yield batch
-            batch, size = [], 0
-        batch.append(place)
-        size += arrays[place].nbytes
-    if batch:
-        yield batch
 
 
 def _settle(name: str, client: Any, futures: dict[Position, Any]) -> None:

@@ -1,16 +1,22 @@
-"""Imports a Dask collection: the cluster computes it, and one rank fetches each partition."""
+"""Imports a Dask collection: the cluster computes it, and one rank fetches each partition.
+
+Without a cluster, the first rank that passes a collection sends it to the others, so that all compute the same even if
+the collection draws random numbers, and each rank computes its own partitions from the graph.
+"""
 
 from __future__ import annotations
 
 import os
 import uuid
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ...comm.world import world_of
-from ...errors import ClusterError
+from ...comm.world import World, world_of
+from ...errors import ClusterError, ProtocolError
 from ..clusters import (
     BEAT,
     Grid,
@@ -20,12 +26,12 @@ from ..clusters import (
     everywhere,
     first_rank,
     grid_of,
+    locally,
     while_root_waits,
 )
 from ..partitioned import import_partitioned
 from ..reports import Imported
 from .clients import (
-    Link,
     Watch,
     address_of,
     ask,
@@ -36,8 +42,6 @@ from .clients import (
     published,
     taken,
 )
-from .collections import check, check_frame, is_frame, known_shapes
-from .recipes import import_recipe
 
 
 class DaskPartitions:
@@ -97,46 +101,29 @@ def gather(handles: Any) -> Any:
 def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imported:
     """This rank's block of a Dask collection, the layout, and the world. Collective."""
     world, name = world_of(comm), "from_dask"
-
-    def brings() -> bool:
-        if collection is not None:
-            check(name, collection)
-        return collection is not None
-
-    root = first_rank(world, name, brings, "no rank gave a Dask array or dataframe")
+    locally(world, name, lambda: None if collection is None else check(name, collection))
+    absent = "no rank gave a Dask array or dataframe"
+    root = first_rank(world, name, collection is not None, absent)
+    mine = world.rank == root
     with ExitStack() as stack:
-        own: list[Any] = []
-
-        def link() -> Link | None:
-            own.append(client_of(client, stack))
-            return link_of(name, own[0]) if world.rank == root else None
-
-        found = everywhere(world, name, link)[root]
-        if found is None:
-            return import_recipe(collection, world, root)
-        mine = connected(world, name, found, own[0], stack)
-        arrival: list[Arrival] = []
-
-        def look(seconds: float) -> Grid | None:
-            if not arrival:
-                arrival.append(Arrival(name, collection, mine))
-            return arrival[0].look(seconds)
-
-        grid = while_root_waits(world, name, root, look)
-        label = f"atoll-{uuid.uuid4().hex}"
+        own = locally(world, name, lambda: client_of(client, stack))
+        link = everywhere(world, name, lambda: link_of(name, own) if mine else None)[root]
+        if link is None:
+            return _import_recipes(name, collection, world, root)
+        client = connected(world, name, link, own, stack)
+        arrival = locally(world, name, lambda: Arrival(name, collection, client) if mine else None)
+        grid = while_root_waits(world, name, root, lambda seconds: arrival.look(seconds))  # type: ignore[union-attr]
 
         def publish() -> str:
-            if world.rank == root and world.size > 1:
-                stack.enter_context(published(mine, label, arrival[0].futures))
+            label = f"atoll-{uuid.uuid4().hex}"
+            if arrival is not None and world.size > 1:
+                stack.enter_context(published(client, label, arrival.futures))
             return label
 
         label = everywhere(world, name, publish)[root]
-        futures: dict[Position, Any] = {}
-
-        def take() -> None:
-            futures.update(arrival[0].futures if world.rank == root else taken(mine, label))
-
-        everywhere(world, name, take)
+        futures = locally(
+            world, name, lambda: arrival.futures if arrival is not None else taken(client, label)
+        )
         # All ranks know the outcome before any of them releases its futures.
         return import_partitioned(
             description(grid, futures.__getitem__, gather), comm=world, name=name
@@ -221,3 +208,123 @@ def _locations(client: Any, futures: list[Any]) -> dict[Any, tuple[tuple[str, in
         )
         for future in futures
     }
+
+
+# What a collection declares before anything is computed
+
+
+def is_frame(collection: Any) -> bool:
+    return all(
+        hasattr(type(collection), name) for name in ("npartitions", "map_partitions", "_meta")
+    )
+
+
+def check(name: str, collection: Any) -> None:
+    import dask.array
+
+    if isinstance(collection, dask.array.Array) or is_frame(collection):
+        return
+    kind = type(collection)
+    hint = "; give its .data" if kind.__module__.startswith("xarray") else ""
+    raise TypeError(
+        f"{name}: a {kind.__module__}.{kind.__qualname__} is no dask.array or dask.dataframe{hint}"
+    )
+
+
+def check_frame(name: str, frame: Any) -> None:
+    """A frame's columns have one dtype, and it is one of NumPy's."""
+    meta = frame._meta
+    kinds = (
+        {str(label): kind for label, kind in meta.dtypes.items()}
+        if hasattr(meta, "columns")
+        else {str(meta.name): meta.dtype}
+    )
+    if len(set(kinds.values())) > 1:
+        listed = ", ".join(f"{label}: {kind}" for label, kind in list(kinds.items())[:8])
+        raise ProtocolError(
+            f"{name}: P7: the columns have different dtypes ({listed}); an array has one: select "
+            "columns, or use astype"
+        )
+    for label, kind in kinds.items():
+        if not isinstance(kind, np.dtype) or kind.hasobject:
+            raise ProtocolError(
+                f"{name}: D1: column {label} has dtype {kind}, which is none of an array's; use astype"
+            )
+
+
+def known_shapes(array: Any) -> dict[Position, tuple[int, ...]] | None:
+    """The chunks' shapes, ``None`` if Dask does not know them all."""
+    if any(n != n for axis in array.chunks for n in axis):
+        return None
+    return {
+        place: tuple([int(axis[k]) for axis, k in zip(array.chunks, place)])
+        for place in product(*map(range, array.numblocks))
+    }
+
+
+# Without a cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A partition that this process computes when it is fetched."""
+
+    delayed: Any
+
+
+def _compute(handles: Any) -> Any:
+    """The values of graphs, by Dask's scheduler in this process."""
+    import dask
+
+    single = isinstance(handles, Recipe)
+    recipes = [handles] if single else list(handles)
+    scheduler = dask.config.get("scheduler", "threads")
+    try:
+        results = dask.compute(*[recipe.delayed for recipe in recipes], scheduler=scheduler)
+    except Exception as error:
+        raise ClusterError(f"from_dask: a task failed: {type(error).__name__}: {error}") from error
+    return results[0] if single else results
+
+
+def _import_recipes(name: str, collection: Any, world: World, root: int) -> Imported:
+    """Every rank gets the root's collection, and computes its own partitions."""
+    import cloudpickle
+    import dask
+
+    def prepare() -> tuple[bytes, Grid] | None:
+        if world.rank != root:
+            return None
+        scheduler = dask.config.get("scheduler", "threads")
+        given, shapes = collection, None
+        if is_frame(given):
+            check_frame(name, given)
+        else:
+            shapes = known_shapes(given)
+        if shapes is None:
+            (given,) = dask.persist(given, scheduler=scheduler)
+            parts = _recipes(given)
+            asked = [dask.delayed(np.shape)(recipe.delayed) for recipe in parts.values()]
+            shapes = dict(zip(parts, dask.compute(*asked, scheduler=scheduler)))
+        tiling = tuple([1 + max(axis) for axis in zip(*shapes)])
+        # Loopback is near to every rank: the graphs are distributed evenly.
+        near = (("127.0.0.1", os.getpid()),)
+        grid = grid_of(name, tiling, {p: Piece(p, shape, near) for p, shape in shapes.items()})
+        return (b"" if world.size == 1 else cloudpickle.dumps(given)), grid
+
+    prepared = everywhere(world, name, prepare)[root]
+    assert prepared is not None
+    pickled, grid = prepared
+    recipes = locally(
+        world, name, lambda: _recipes(cloudpickle.loads(pickled) if pickled else collection)
+    )
+    return import_partitioned(
+        description(grid, recipes.__getitem__, _compute), comm=world, name=name
+    )
+
+
+def _recipes(collection: Any) -> dict[Position, Recipe]:
+    delayed = collection.to_delayed()
+    if is_frame(collection):
+        rest = (0,) if getattr(collection, "ndim", 1) == 2 else ()
+        return {(k, *rest): Recipe(part) for k, part in enumerate(delayed)}
+    return {place: Recipe(delayed[place]) for place in np.ndindex(delayed.shape)}

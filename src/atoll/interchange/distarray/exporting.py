@@ -67,12 +67,12 @@ def to_distarray(array: Exportable, version: str = DEFAULT_VERSION) -> dict[str,
     The buffer is the array's own memory on this process. If nothing is pending, the call communicates nothing.
     """
     array._evaluate()
-    found = description(array.layout, array.world.rank, is_legacy(version))
+    described = description(array.layout, array.world.rank, is_legacy(version))
     block = array.local_padded
-    buffer = block if found.key == () else block[found.key]
-    if buffer.shape != found.shape:
+    buffer = block if described.key == () else block[described.key]
+    if buffer.shape != described.shape:
         # An empty section; the grid determines which of its extents is 0.
-        buffer = buffer.reshape(found.shape)
+        buffer = buffer.reshape(described.shape)
     try:
         memoryview(buffer.data)
     except (ValueError, TypeError, BufferError) as error:
@@ -83,7 +83,7 @@ def to_distarray(array: Exportable, version: str = DEFAULT_VERSION) -> dict[str,
     return {
         "__version__": version,
         "buffer": buffer,
-        "dim_data": tuple([dictionary.copy() for dictionary in found.dictionaries]),
+        "dim_data": tuple([dictionary.copy() for dictionary in described.dictionaries]),
     }
 
 

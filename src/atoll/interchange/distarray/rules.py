@@ -156,13 +156,13 @@ def cross_violations(sections: Sequence[Section]) -> list[Violation]:
 
 def _agreement(section: Section, model: Section, record: Callable[..., None]) -> None:
     """X8: what all processes must declare alike."""
-    there = f"on rank {model.rank} it is"
+    elsewhere = f"on rank {model.rank} it is"
     for name in ("ndim", "dtype", "legacy"):
         mine, theirs = getattr(section, name), getattr(model, name)
         if mine != theirs:
             if name == "legacy":
                 name, mine, theirs = "version", section.version, model.version
-            record("X8", f"{name} is {mine!r}, {there} {theirs!r}", section.rank, mine)
+            record("X8", f"{name} is {mine!r}, {elsewhere} {theirs!r}", section.rank, mine)
     keys = {"kind": "dist_type", "grid_size": "proc_grid_size"}
     for i, (d, m) in enumerate(zip(section.dimensions, model.dimensions)):
         if d is None or m is None:
@@ -170,7 +170,7 @@ def _agreement(section: Section, model: Section, record: Callable[..., None]) ->
         for name in ("kind", "size", "grid_size", "block_size", "periodic"):
             mine, theirs = getattr(d, name), getattr(m, name)
             if mine != theirs:
-                message = f"{keys.get(name, name)} is {mine!r}, {there} {theirs!r}"
+                message = f"{keys.get(name, name)} is {mine!r}, {elsewhere} {theirs!r}"
                 record("X8", message, section.rank, mine, i)
         if d.legacy and d.kind in "bn" and (d.padding is None) != (m.padding is None):
             message = (

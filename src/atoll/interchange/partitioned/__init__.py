@@ -21,7 +21,7 @@ description, with handles that work on that rank; then
   node (an (ip, pid[, device]) tuple; the address decides, loopback means any node), else evenly,
   in blocks of the grid, so that the result has a layout of blocks;
 - each rank calls ``get(handles)`` with lists of its own handles, batch by batch
-  (:data:`fetching.BATCH` elements, at least one handle), and expects a sequence of as many arrays
+  (:data:`importing.BATCH` elements, at least one handle), and expects a sequence of as many arrays
   or DataFrames in the same order. A callable that takes only single handles is met by calling
   it once for each;
 - what ``get`` raises on one rank is told to all: its own kind if it is a
@@ -35,6 +35,6 @@ returns the block, layout and world.
 from .checking import Examination as Examination
 from .checking import check_partitioned as check_partitioned
 from .checking import examine as examine
-from .description import RULES as RULES
 from .exporting import to_partitioned as to_partitioned
 from .importing import import_partitioned as import_partitioned
+from .reading import RULES as RULES

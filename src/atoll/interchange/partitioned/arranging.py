@@ -108,7 +108,7 @@ def dealt(
             for position in product(*[part.array().tolist() for part in region]):
                 even[position] = rank
     load = [0] * size
-    found: dict[Position, tuple[int, ...]] = {}
+    owners: dict[Position, tuple[int, ...]] = {}
     for position in product(*map(range, tiling)):
         places = locations.get(position, ())
         rank = even[position]
@@ -125,8 +125,8 @@ def dealt(
         elif near and rank not in near:
             rank = min(near, key=lambda r: load[r])
         load[rank] += 1
-        found[position] = (rank,)
-    return found
+        owners[position] = (rank,)
+    return owners
 
 
 def _loops(address: str) -> bool:

@@ -18,8 +18,7 @@ from ...comm.in_step import agree
 from ...comm.world import world_of
 from ..clusters import Extents, Position, Shape, box, extents_of
 from ..reports import Violation, in_order, noted, warn
-from .description import RULES, Container, Section
-from .reading import LISTED, read
+from .reading import LISTED, RULES, Container, Section, read
 
 
 def check_partitioned(source: object, *, strict: bool = True, comm: Any = None) -> list[Violation]:

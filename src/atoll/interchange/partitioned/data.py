@@ -109,14 +109,14 @@ def _converted(value: Any) -> Array:
     if _is_frame(value):
         return _of_frame(value)
     try:
-        found = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
+        memory = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
     except Exception as error:
-        found = _by_other_ways(value, error)
-    if not found.flags.writeable and hasattr(value, "__dlpack__"):
+        memory = _by_other_ways(value, error)
+    if not memory.flags.writeable and hasattr(value, "__dlpack__"):
         again = _by_other_ways(value, None)
-        if again is not None and again.flags.writeable and np.may_share_memory(again, found):
+        if again is not None and again.flags.writeable and np.may_share_memory(again, memory):
             return np.asarray(again)
-    return np.asarray(found)
+    return np.asarray(memory)
 
 
 def _by_other_ways(value: Any, error: Exception | None) -> Any:
@@ -135,7 +135,7 @@ def _check_device(value: Any) -> None:
     ask = getattr(value, "__dlpack_device__", None)
     if ask is None:
         return
-    kind, number = [integer(one) for one in items(ask(), 2)]
+    kind, number = [integer(part) for part in items(ask(), 2)]
     if kind != 1:
         name = DEVICES.get(kind, f"device type {kind}")
         raise RefusedError(
@@ -241,18 +241,18 @@ def joined(arrays: dict[Position, Array]) -> Array | None:
 
 def _common_strides(parts: dict[Position, Array], lengths: list[int]) -> tuple[int, ...] | None:
     """The strides in which all parts agree; those of axes of length one are free."""
-    found: list[int | None] = [None] * len(lengths)
+    strides: list[int | None] = [None] * len(lengths)
     for array in parts.values():
         for axis, (n, stride) in enumerate(zip(array.shape, array.strides)):
             if n > 1:
-                if found[axis] is not None and found[axis] != stride:
+                if strides[axis] is not None and strides[axis] != stride:
                     return None
-                found[axis] = stride
-    if any(stride is None and n > 1 for stride, n in zip(found, lengths)):
+                strides[axis] = stride
+    if any(stride is None and n > 1 for stride, n in zip(strides, lengths)):
         # Tiles of one element along an axis: the distance between two of them is the stride.
         some = next(iter(parts.values()))
-        found = [s if s is not None else some.strides[axis] for axis, s in enumerate(found)]
-    return tuple([stride or 0 for stride in found])
+        strides = [s if s is not None else some.strides[axis] for axis, s in enumerate(strides)]
+    return tuple([stride or 0 for stride in strides])
 
 
 def _owner(array: Array) -> Any:

@@ -43,7 +43,7 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
         raise ValueError(f"to_partitioned: dialect is {dialect!r}; it must be 'spec' or 'heat'")
     layout, world = array.layout, array.world
     tiles = [_tiles(axis, k) for k, axis in enumerate(layout.axes)]
-    tiling = tuple([len(one.lengths) for one in tiles])
+    tiling = tuple([len(axis.lengths) for axis in tiles])
     if prod(tiling) > MOST_PARTITIONS:
         raise ProtocolError(
             f"__partitioned__: the layout has {prod(tiling)} partitions, more than {MOST_PARTITIONS}; "
@@ -56,12 +56,12 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
         else [(*process, "kDLCPU") for process in _processes_of(world)]
     )
     local = array.local
-    offsets = [(0, *accumulate(one.lengths)) for one in tiles]
+    offsets = [(0, *accumulate(axis.lengths)) for axis in tiles]
     table = layout.table
-    inside = [_inside(one) for one in tiles]
+    inside = [_inside(axis) for axis in tiles]
     partitions, own = {}, []
     for position in product(*map(range, tiling)):
-        cell = tuple([one.coordinates[k] for one, k in zip(tiles, position)])
+        cell = tuple([axis.coordinates[k] for axis, k in zip(tiles, position)])
         ranks = table[cell].tolist()
         data = None
         if world.rank in ranks:
@@ -69,15 +69,15 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
             data = local[
                 (
                     *[
-                        slice(begin[k], begin[k] + one.lengths[k])
-                        for begin, one, k in zip(inside, tiles, position)
+                        slice(begin[k], begin[k] + axis.lengths[k])
+                        for begin, axis, k in zip(inside, tiles, position)
                     ],
                     ...,  # of no axes, it is an array all the same
                 )
             ]
         partitions[position] = {
             "start": tuple([offset[k] for offset, k in zip(offsets, position)]),
-            "shape": tuple([one.lengths[k] for one, k in zip(tiles, position)]),
+            "shape": tuple([axis.lengths[k] for axis, k in zip(tiles, position)]),
             "data": data,
             "location": [places[rank] for rank in ranks],
         }
@@ -140,9 +140,9 @@ def _tiles(axis: Axis, number: int) -> Tiles:
 def _inside(tiles: Tiles) -> list[int]:
     """Where in its owner's block each tile begins."""
     ends: dict[int, int] = {}
-    found = []
+    begins = []
     for length, coordinate in zip(tiles.lengths, tiles.coordinates):
         begin = ends.get(coordinate, 0)
-        found.append(begin)
+        begins.append(begin)
         ends[coordinate] = begin + length
-    return found
+    return begins

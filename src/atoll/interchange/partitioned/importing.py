@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,17 +13,20 @@ import numpy.typing as npt
 
 from ...comm.in_step import alltoall_object
 from ...comm.world import World, world_of
-from ...errors import BufferTypeError, ProtocolError
+from ...errors import AtollError, BufferTypeError, ClusterError, ProtocolError
 from ...layout import Layout, Range
-from ..clusters import Extents, Position, Shape, box, everywhere, starts_of
+from ..clusters import Extents, Position, Shape, batches, box, everywhere, starts_of
 from ..reports import Imported, refuse, warn
+from ..values import UnfitError, is_a, items, kind_name, said
 from .arranging import Owners, arranged, dealt
 from .checking import Examination, examine
-from .data import joined
-from .description import Container
-from .fetching import fetch
+from .data import RefusedError, as_array, is_data, joined, shares
+from .reading import Container
 
 Array = npt.NDArray[Any]
+
+BATCH = 1 << 24
+"""How many elements are requested of a cluster at a time; at least one partition."""
 
 
 def import_partitioned(
@@ -58,19 +63,18 @@ def _held(
 ) -> tuple[Array, Layout]:
     container = examination.container
     assert container is not None
-    dtype = next(one.dtype for section in examination.sections for one in section.held)
-    everybody = _owners(examination)
-    owners: Owners = everybody
-    found = arranged(examination.extents, owners, world.size)
-    if found is None and any(len(ranks) > 1 for ranks in owners.values()):
+    dtype = next(held.dtype for section in examination.sections for held in section.held)
+    owners: Owners = _owners(examination)
+    arrangement = arranged(examination.extents, owners, world.size)
+    if arrangement is None and any(len(ranks) > 1 for ranks in owners.values()):
         owners = {position: ranks[:1] for position, ranks in owners.items()}
-        found = arranged(examination.extents, owners, world.size)
-    if found is None:
+        arrangement = arranged(examination.extents, owners, world.size)
+    if arrangement is None:
         _may_copy(
             name, world, copy is False, "no layout says who holds what; the partitions must move"
         )
         return _moved(name, container, examination.extents, owners, world, dtype)
-    layout, places = found
+    layout, places = arrangement
     block, shared = _block(
         container, examination.extents, layout, places.get(world.rank), world.rank, dtype
     )
@@ -86,13 +90,13 @@ def _held(
 
 
 def _owners(examination: Examination) -> dict[Position, tuple[int, ...]]:
-    found: dict[Position, list[int]] = {
+    owners: dict[Position, list[int]] = {
         position: [] for position in product(*map(range, examination.sections[0].tiling))
     }
     for section in examination.sections:
         for held in section.held:
-            found[held.position].append(section.rank)
-    return {position: tuple(ranks) for position, ranks in found.items()}
+            owners[held.position].append(section.rank)
+    return {position: tuple(ranks) for position, ranks in owners.items()}
 
 
 def _may_copy(name: str, world: World, refused: bool, why: str) -> None:
@@ -131,14 +135,14 @@ def _block(
 
 def _offsets(extents: Extents, places: list[list[int]]) -> list[dict[int, int]]:
     """Where in the block each place along an axis begins."""
-    found = []
+    offsets = []
     for lengths, own in zip(extents, places):
         begin, offset = {}, 0
         for place in own:
             begin[place] = offset
             offset += lengths[place]
-        found.append(begin)
-    return found
+        offsets.append(begin)
+    return offsets
 
 
 def _key(position: Position, offsets: list[dict[int, int]], array: Array) -> tuple[slice, ...]:
@@ -191,10 +195,10 @@ def _fetched(
         for position, ranks in owners.items()
         if ranks[0] == world.rank
     ]
-    found = arranged(container.extents, owners, world.size)
+    arrangement = arranged(container.extents, owners, world.size)
     arrivals = _Arrivals(container.extents)
-    if found is not None and len(mine) > 1:
-        layout, places = found
+    if arrangement is not None and len(mine) > 1:
+        layout, places = arrangement
         arrivals.shape, arrivals.places = layout.local_shape(world.rank), places[world.rank]
 
     def bring() -> Any:
@@ -206,10 +210,10 @@ def _fetched(
         listed = ", ".join(sorted({str(dtype) for dtype in dtypes}))
         raise ProtocolError(f"{name}: P7: the partitions have dtypes {listed}; an array has one")
     filled = replace(container, spmd=True, arrays=arrivals.arrays, copied=frozenset())
-    if found is None:
+    if arrangement is None:
         _may_copy(name, world, copy is False, "the partitions must move")
         return _moved(name, filled, container.extents, owners, world, dtypes[0])
-    layout, places = found
+    layout, places = arrangement
     shared = False
     if arrivals.block is not None:
         block = arrivals.block
@@ -260,5 +264,63 @@ class _Arrivals:
             self.block = np.empty(self.shape, self.dtype)
             self._offsets = _offsets(self.extents, self.places)
         while self.arrays:
-            place, one = self.arrays.popitem()
-            self.block[_key(place, self._offsets, one)] = one
+            place, partition = self.arrays.popitem()
+            self.block[_key(place, self._offsets, partition)] = partition
+
+
+def fetch(
+    get: Callable[[Any], Any],
+    handles: Sequence[tuple[Position, Any, Shape]],
+    take: Callable[[Position, Array, bool], None],
+) -> None:
+    """Get each partition and give it to ``take``, with whether it is a view of the handle itself."""
+    for batch in batches(handles, [prod(shape) for _, _, shape in handles], BATCH):
+        direct = [is_data(handle) for _, handle, _ in batch]
+        wanted = [handle for (_, handle, _), own in zip(batch, direct) if not own]
+        results = iter(_results(get, wanted) if wanted else ())
+        for (position, handle, shape), own in zip(batch, direct):
+            value = handle if own else next(results)
+            try:
+                array = as_array(value)
+            except RefusedError as refused:
+                raise ProtocolError(f"{refused.rule} position {position}: {refused}") from refused
+            if array.shape != shape:
+                raise ProtocolError(
+                    f"P8 position {position}: its data has shape {array.shape}, it is said to be {shape}"
+                )
+            take(position, array, own and shares(value, array))
+
+
+def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
+    """By one call for all, or, if ``get`` knows single handles only, by one for each."""
+    try:
+        try:
+            data = get(handles)
+        except (TypeError, AttributeError, LookupError) as error:
+            if isinstance(error, AtollError):
+                raise
+            data = _single_results(get, handles, error)
+    except AtollError:
+        raise
+    except Exception as error:
+        raise ClusterError(f"get raised {said(error)}") from error
+    try:
+        every = [] if is_a(data, np.ndarray, Mapping, str, bytes) else items(data, len(handles))
+    except UnfitError:
+        every = []
+    if len(every) != len(handles):
+        raise ProtocolError(
+            f"P12: get was called with {len(handles)} handles and returned a {kind_name(data)}, not a sequence of "
+            "as many data"
+        )
+    return every
+
+
+def _single_results(get: Callable[[Any], Any], handles: list[Any], first: Exception) -> list[Any]:
+    """By a call for each handle; ``first`` is why one call for all did not work."""
+    try:
+        return [get(handle) for handle in handles]
+    except AtollError:
+        raise
+    except Exception:
+        raise first from None
