@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from atoll.cli import launcher_messages
+from atoll.cli import verdict as messages
 from atoll.cli.verdict import MOST_TRACEBACKS, Verdict
 from atoll.startup import rank_words
 
@@ -90,7 +90,7 @@ def test_hydra_kills_what_is_left_and_the_first_to_go_is_the_cause() -> None:
     died(
         verdict,
         BLOCK.format("[mpiexec@here] Exit codes: [here] 9,0,9,0\n"),
-        launcher_messages.hydra_block,
+        messages.hydra_block,
     )
     assert "rank 2 of 4 (process 52 on here) was killed by signal 9" in verdict.last_words(9)
     assert verdict.code(9) == 137
@@ -104,7 +104,7 @@ def test_an_exit_code_is_more_certain_than_a_kill() -> None:
     died(
         verdict,
         BLOCK.format("[mpiexec@here] Exit codes: [here] 9,1280,9\n"),
-        launcher_messages.hydra_block,
+        messages.hydra_block,
     )
     assert verdict.last_words(13) == (
         "atoll: rank 1 of 3 (process 51 on here) left with exit code 5; all ranks ended\n"
@@ -119,7 +119,7 @@ def test_who_left_in_the_midst_with_code_0_is_the_cause_though_others_were_kille
     died(
         verdict,
         BLOCK.format("[mpiexec@here] Exit codes: [here] 0,0,9\n"),
-        launcher_messages.hydra_line,
+        messages.hydra_line,
     )
     assert verdict.last_words(9) == (
         "atoll: rank 1 of 3 (process 51 on here) left with exit code 0, but not at its end; all ranks ended\n"
@@ -135,44 +135,44 @@ def test_who_left_in_the_midst_with_code_0_is_the_cause_though_others_were_kille
         (
             "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n"
             "  Proc: [[8322,1],1]\n  Errorcode: 3\n\nNOTE: ...",
-            launcher_messages.Death(3, aborted=True, rank=1),
+            messages.Death(3, aborted=True, rank=1),
         ),
         (
             "prterun noticed that process rank 1 with PID 6196 on node vm exited on\n"
             "signal 9 (Killed).",
-            launcher_messages.Death(137, 9, rank=1, process=6196, host="vm"),
+            messages.Death(137, 9, rank=1, process=6196, host="vm"),
         ),
         (
             "prterun detected that one or more processes exited with non-zero status,\n"
             "thus causing the job to be terminated. The first process to do so was:\n\n"
             "   Process name: [prterun-vm-6227@1,1]\n   Exit code:    5",
-            launcher_messages.Death(5, rank=1),
+            messages.Death(5, rank=1),
         ),
         (
             "mpirun detected that one or more processes exited with non-zero status, ...\n"
             "  Process name: [[36149,1],0]\n  Exit code:    2",
-            launcher_messages.Death(2, rank=0),
+            messages.Death(2, rank=0),
         ),
         (
             "prterun has exited due to process rank 1 with PID 15150 on node vm exiting\n"
             "improperly. There are three reasons this could occur:\n\n1. ...",
-            launcher_messages.Death(0, rank=1, process=15150, host="vm"),
+            messages.Death(0, rank=1, process=15150, host="vm"),
         ),
     ],
 )
-def test_open_mpi_in_its_words(text: str, death: launcher_messages.Death) -> None:
+def test_open_mpi_in_its_words(text: str, death: messages.Death) -> None:
     dashes = "-" * 74 + "\n"
-    assert launcher_messages.open_mpi_block(f"{dashes}{text}\n{dashes}") == [death]
+    assert messages.open_mpi_block(f"{dashes}{text}\n{dashes}") == [death]
 
 
 def test_what_is_no_remark_is_for_the_user() -> None:
     line = "[vm:19115] [[9813,0],0] ORTE_ERROR_LOG: Data unpack would read past end of buffer\n"
-    assert launcher_messages.open_mpi_line(line) == []
-    assert launcher_messages.open_mpi_line("[vm:19115] a warning\n") is None
+    assert messages.open_mpi_line(line) == []
+    assert messages.open_mpi_line("[vm:19115] a warning\n") is None
     verdict = Verdict(2)
-    read = verdict.remarks(launcher_messages.open_mpi_block)
+    read = verdict.remarks(messages.open_mpi_block)
     assert read(b"---\nThere are not enough slots available\n---\n").count(b"slots") == 1
     verdict.ended_by_signal = True
     assert read(b"---\nThere are not enough slots available\n---\n") == b""
     fatal = "Abort(1) on node 0 (rank 0 in comm 0): Fatal error in internal_Send"
-    assert launcher_messages.mpich_line(fatal) is None
+    assert messages.mpich_line(fatal) is None

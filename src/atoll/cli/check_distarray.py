@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from ..comm.world import current_world
 from ..interchange.distarray import RULES, Examination, examine
-from . import UsageError, run
+from . import UsageError, options, positive, run
 
 HELP = """\
 usage: atoll check-distarray [-n N] [--lenient] module:factory
@@ -43,9 +43,6 @@ class Request:
 
 def main(words: Sequence[str]) -> int:
     """Check the objects that ``words`` name; the exit code."""
-    if words and words[0] in ("-h", "--help"):
-        print(HELP, end="")
-        return 0
     request = parsed(list(words))
     if request.ranks is not None:
         again = [word for word in ("--lenient",) if request.lenient]
@@ -57,19 +54,14 @@ def main(words: Sequence[str]) -> int:
 def parsed(words: list[str]) -> Request:
     """The request that a command line makes."""
     request = Request()
-    while words and words[0].startswith("-"):
-        name, equals, value = words.pop(0).partition("=")
-        if name == "--lenient" and not equals:
-            request.lenient = True
-        elif name == "-n":
-            if not equals and not words:
-                raise UsageError("-n needs a value after it")
-            given = value if equals else words.pop(0)
-            request.ranks = run.positive(name, given, "the number of ranks")
+    for name, value in options(words, ("--lenient",), ("-n",)):
+        if name == "-n":
+            request.ranks = positive(name, value, "the number of ranks")
         else:
-            raise UsageError(
-                f"there is no option {name!r}; `atoll check-distarray --help` lists them"
-            )
+            request.lenient = True
+    if words and words[0].startswith("-"):
+        name = words[0].partition("=")[0]
+        raise UsageError(f"there is no option {name!r}; `atoll check-distarray --help` lists them")
     if len(words) != 1 or not all(words[0].partition(":")):
         said = " ".join(words) or "nothing"
         raise UsageError(f"write one module:factory, such as mylibrary.arrays:make, not {said!r}")

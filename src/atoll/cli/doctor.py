@@ -21,7 +21,7 @@ from .. import startup
 from .._version import __version__
 from ..config import available_cores, config
 from ..errors import LaunchError
-from . import UsageError, probes
+from . import UsageError, options, probes
 from .mpiexec import INSTALL, Mpiexec, find
 
 HELP = """\
@@ -57,13 +57,10 @@ class ProbeError(Exception):
 
 def main(words: Sequence[str]) -> int:
     """Print the findings; 1 if something is broken."""
-    unknown = [word for word in words if word not in ("--json", "-h", "--help")]
-    if unknown:
-        raise UsageError(f"there is no option {unknown[0]!r}; there is --json")
-    if "-h" in words or "--help" in words:
-        print(HELP, end="")
-        return 0
-    as_json = "--json" in words
+    words = list(words)
+    as_json = bool(list(options(words, ("--json",), ())))
+    if words:
+        raise UsageError(f"there is no option {words[0]!r}; there is --json")
     findings = []
     for check in CHECKS:
         findings.append(check())
@@ -192,11 +189,17 @@ def check_memory() -> Finding:
     )
 
 
+def installed(name: str) -> str | None:
+    """The version of a package, if it is installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def check_mpi() -> Finding:
     """The MPI library that mpi4py loads."""
-    try:
-        importlib.metadata.version("mpi4py")
-    except importlib.metadata.PackageNotFoundError:
+    if installed("mpi4py") is None:
         return Finding("mpi", "note", f"mpi4py is not installed: one process only; {INSTALL}")
     try:
         facts = ask([sys.executable, "-c", probes.LIBRARY])
@@ -208,9 +211,7 @@ def check_mpi() -> Finding:
 
 def check_ranks() -> Finding:
     """Whether the launcher that `atoll run` uses starts two ranks that can talk, and how fast."""
-    try:
-        importlib.metadata.version("mpi4py")
-    except importlib.metadata.PackageNotFoundError:
+    if installed("mpi4py") is None:
         return Finding("ranks", "note", "not tried without mpi4py")
     try:
         launcher = find()
@@ -232,24 +233,19 @@ def check_ranks() -> Finding:
 
 def pair(launcher: Mpiexec) -> dict[str, object]:
     """Start two ranks on this machine and let them measure."""
-    one = dict.fromkeys(startup.THREAD_VARIABLES, "1")
-    environment = {**os.environ, **launcher.environment(), **one}
+    single = dict.fromkeys(startup.THREAD_VARIABLES, "1")
+    environment = {**os.environ, **launcher.environment(), **single}
     return ask(launcher.command(2, [sys.executable, "-c", probes.PAIR]), environment)
 
 
 def check_extras() -> Finding:
     """Optional packages: which are installed, and what the others provide."""
-    versions: dict[str, object] = {}
-    for name in EXTRAS:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
-    there = [f"{name} {version}" for name, version in versions.items() if version]
-    absent = [f"{name} ({EXTRAS[name]})" for name, version in versions.items() if not version]
-    text = "; ".join(
-        ([", ".join(there)] if there else []) + (["absent: " + ", ".join(absent)] if absent else [])
+    versions = {name: installed(name) for name in EXTRAS}
+    present = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    absent = ", ".join(
+        f"{name} ({EXTRAS[name]})" for name, version in versions.items() if not version
     )
+    text = "; ".join(filter(None, [present, f"absent: {absent}" if absent else ""]))
     return Finding("extras", "note" if absent else "ok", text, versions)
 
 

@@ -29,8 +29,8 @@ def shared_files(process: int) -> set[str]:
             paths = {line.rstrip("\n").partition("/")[2] for line in maps}
     except OSError:
         return set()
-    found = (("/" + path).removeprefix(FOLDER + "/") for path in paths)
-    return {name for name in found if _NAME.fullmatch(name)}
+    mapped = (("/" + path).removeprefix(FOLDER + "/") for path in paths)
+    return {name for name in mapped if _NAME.fullmatch(name)}
 
 
 def remove(names: Iterable[str]) -> None:
@@ -68,9 +68,9 @@ class Leftovers:
         elapsed = now - self._began
         self._next = now if elapsed < FIRST else self._began + elapsed * LATER
         for process in self._processes:
-            found = shared_files(process)
-            self._names |= found
-            if any(name.startswith("mpich") for name in found):
+            names = shared_files(process)
+            self._names |= names
+            if any(name.startswith("mpich") for name in names):
                 return
 
     def clear(self) -> None:

@@ -105,8 +105,8 @@ class Mpiexec:
 
     def major(self) -> int:
         """The major version, 0 if the launcher does not report one."""
-        found = re.search(r"(\d+)\.\d+", self.version)
-        return int(found[1]) if found else 0
+        number = re.search(r"(\d+)\.\d+", self.version)
+        return int(number[1]) if number else 0
 
 
 def in_allocation() -> bool:

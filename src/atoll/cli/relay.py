@@ -22,12 +22,18 @@ from ..comm import launcher
 from ..comm.late_ranks import LateRanks
 from ..config import config
 from ..context import remote_stacks
-from . import launcher_messages
 from .leftovers import Leftovers
 from .streams import ByRank, Extract, Stage, fed, flushed
-from .verdict import Verdict
-
-Reader = Callable[[str], list[launcher_messages.Death] | None]
+from .verdict import (
+    HYDRA_BLOCK,
+    HYDRA_LINE,
+    HYDRA_PROXY_LINE,
+    MPICH_LINE,
+    OPEN_MPI_BLOCK,
+    OPEN_MPI_LINE,
+    Remark,
+    Verdict,
+)
 
 GRACE = 4.0
 """Seconds that the ranks have to end after a signal before they are killed."""
@@ -72,44 +78,29 @@ class Relay:
 
     def _for_output(self, family: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
         """The stages of standard output, where Hydra prints messages."""
-        stages: list[Stage] = []
-        if family != "Open MPI":
-            stages += self._remarks((launcher_messages.HYDRA_BLOCK, launcher_messages.hydra_block))
-            stages += self._remarks((launcher_messages.HYDRA_LINE, launcher_messages.hydra_line))
-        if by_rank is not None:
-            stages.append(ByRank(by_rank, list))
-        return stages
+        stages = [] if family == "Open MPI" else self._remarks(HYDRA_BLOCK, HYDRA_LINE)
+        return stages if by_rank is None else [*stages, ByRank(by_rank, list)]
 
     def _for_errors(self, family: str, mark: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
         """The stages of standard error, where ranks report and Open MPI prints messages."""
 
         def of_a_rank() -> list[Stage]:
             records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
-            return [
-                records,
-                *self._remarks((launcher_messages.MPICH_LINE, launcher_messages.mpich_line)),
-            ]
+            return [records, *self._remarks(MPICH_LINE)]
 
         if family == "Open MPI":
-            stages = [
-                Extract(*launcher_messages.OPEN_MPI_ZERO, lambda found: found[:-1]),
-                *self._remarks(
-                    (launcher_messages.OPEN_MPI_BLOCK, launcher_messages.open_mpi_block)
-                ),
-                *self._remarks((launcher_messages.OPEN_MPI_LINE, launcher_messages.open_mpi_line)),
-            ]
+            # Open MPI writes the end of its C string, too.
+            zero = Extract(b"-\n\0", b"", lambda text: text[:-1])
+            stages = [zero, *self._remarks(OPEN_MPI_BLOCK, OPEN_MPI_LINE)]
         else:
-            line = (launcher_messages.HYDRA_LINE, launcher_messages.hydra_line)
-            stages = self._remarks(
-                line, (launcher_messages.HYDRA_PROXY_LINE, launcher_messages.hydra_line)
-            )
+            stages = self._remarks(HYDRA_LINE, HYDRA_PROXY_LINE)
         if by_rank is not None:
             return [*stages, ByRank(by_rank, of_a_rank)]
         return [*of_a_rank(), *stages]
 
-    def _remarks(self, *kinds: tuple[tuple[bytes, bytes], Reader]) -> list[Stage]:
+    def _remarks(self, *kinds: Remark) -> list[Stage]:
         """Stages that read these kinds of remarks."""
-        return [Extract(*ends, self._verdict.remarks(read)) for ends, read in kinds]
+        return [Extract(kind.begin, kind.end, self._verdict.remarks(kind.read)) for kind in kinds]
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start the launcher, stay with it to its end, and return the exit code of the job."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .. import startup
-from . import UsageError, rank
+from . import UsageError, options, positive, rank
 from .mpiexec import find
 from .relay import Relay
 
@@ -57,19 +57,15 @@ class Request:
     mpiexec_options: list[str] = field(default_factory=list)
     print_command: bool = False
     program: list[str] = field(default_factory=list)
-    help: bool = False
 
 
-FLAGS = {"--all-output": "all_output", "--print-command": "print_command"}
+FLAGS = ("--all-output", "--print-command")
 VALUES = ("-n", "-np", "--threads", "--hosts", "--hostfile", "--mpiexec", "--mpiexec-options")
 
 
 def main(words: Sequence[str]) -> int:
     """Run the program that ``words`` name; its exit code."""
     request = parsed(list(words))
-    if request.help:
-        print(HELP, end="")
-        return 0
     check(request)
     if request.threads is not None:
         for name in ("ATOLL_NUM_THREADS", *startup.THREAD_VARIABLES):
@@ -82,12 +78,9 @@ def main(words: Sequence[str]) -> int:
 def parsed(words: list[str]) -> Request:
     """The request that a command line makes."""
     request = Request()
-    words = options(words, request)
-    if words and words[0] in ("-h", "--help"):
-        request.help = True
-        return request
+    take_options(words, request)
     if words[:1] == ["--"]:
-        words = words[1:]
+        del words[0]
     if not words:
         raise UsageError("there is no program; write a script, -m module or -c code at the end")
     kind = words[0]
@@ -101,9 +94,9 @@ def parsed(words: list[str]) -> Request:
         raise UsageError(f"{kind} needs {what} after it")
     rest = words[2:]
     if kind == "-c":
-        rest = options(rest, request)
+        take_options(rest, request)
         if rest[:1] == ["--"]:
-            rest = rest[1:]
+            del rest[0]
         elif rest and rest[0].startswith("-") and rest[0] != "-":
             raise UsageError(
                 f"there is no option {rest[0]!r}; write `--` before the program's own options"
@@ -112,43 +105,19 @@ def parsed(words: list[str]) -> Request:
     return request
 
 
-def options(words: list[str], request: Request) -> list[str]:
-    """Move atoll's options from the front of ``words`` into ``request``; the remaining words."""
-    while words:
-        name, equals, value = words[0].partition("=")
-        if name in FLAGS and not equals:
-            setattr(request, FLAGS[name], True)
-        elif name in VALUES:
-            if not equals:
-                if len(words) < 2:
-                    raise UsageError(f"{name} needs a value after it")
-                value, words = words[1], words[1:]
-            set_value(request, name, value)
+def take_options(words: list[str], request: Request) -> None:
+    """Move atoll's options from the front of ``words`` into ``request``."""
+    for name, value in options(words, FLAGS, VALUES):
+        if name in ("-n", "-np"):
+            request.ranks = positive(name, value, "the number of ranks")
+        elif name == "--threads":
+            request.threads = positive(name, value, "the number of threads per rank")
+        elif name == "--mpiexec-options":
+            request.mpiexec_options += shlex.split(value)
+        elif name in VALUES and not value:
+            raise UsageError(f"{name} needs a value after it")
         else:
-            return words
-        words = words[1:]
-    return words
-
-
-def set_value(request: Request, name: str, value: str) -> None:
-    """Set what the option ``name`` stands for, or refuse its value."""
-    if name in ("-n", "-np"):
-        request.ranks = positive(name, value, "the number of ranks")
-    elif name == "--threads":
-        request.threads = positive(name, value, "the number of threads per rank")
-    elif name == "--mpiexec-options":
-        request.mpiexec_options += shlex.split(value)
-    elif not value:
-        raise UsageError(f"{name} needs a value after it")
-    else:
-        setattr(request, name.removeprefix("--"), value)
-
-
-def positive(name: str, value: str, meaning: str) -> int:
-    """``value`` as a count of one or more."""
-    if not (value.isascii() and value.isdecimal() and int(value) > 0):
-        raise UsageError(f"{name} is {meaning}, an integer >= 1, not {value!r}")
-    return int(value)
+            setattr(request, name.removeprefix("--").replace("-", "_"), value or True)
 
 
 def check(request: Request) -> None:

@@ -1,22 +1,53 @@
 """The outcome of a job: reports of ranks and messages of launchers, summarized, and the exit code.
 
-Ranks report in records (see ``startup``); launchers report what ranks cannot (see ``launcher_messages``). Reports that
+Ranks report in records (see ``startup``); launchers report what ranks cannot. Reports that
 differ only in their rank are printed once. Messages of launchers count only if no rank has reported, and are summarized
 in one line.
+
+A launcher knows what no rank can report: that a process was killed, or exited silently. MPICH's Hydra prints a block
+between lines of ``=`` on standard output and, on request, the wait statuses of all processes in one line (0, or the
+signal that Hydra killed them with, for those that did not fail). Open MPI prints blocks between lines of ``-`` on
+standard error. Each reader of a :class:`Remark` takes such a block and returns the deaths in it, or None for text that the user should
+see.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from .. import startup
-from .launcher_messages import Death
 
 MOST_TRACEBACKS = 3
 """So many different tracebacks are printed whole; of the others, their last lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How one rank ended: by ``signal``, or by itself with ``code``, perhaps by ``MPI_Abort``.
+
+    The rank is known, or follows from its process number or its position on its host.
+    """
+
+    code: int
+    signal: int = 0
+    aborted: bool = False
+    rank: int | None = None
+    process: int | None = None
+    host: str = ""
+    place: int | None = None
+
+    @property
+    def certainty(self) -> int:
+        """Of several deaths, the most certain is the cause; launchers kill what is left."""
+        if self.aborted:
+            return 3
+        return 2 if not self.signal else int(self.signal not in (signal.SIGKILL, signal.SIGTERM))
 
 
 @dataclass(slots=True)
@@ -106,8 +137,8 @@ class Verdict:
                 return death
             rank, process = here[death.place]
             return replace(death, rank=rank, process=process)
-        found = [rank for rank, process in here if process == death.process]
-        return replace(death, rank=found[0]) if len(found) == 1 else death
+        ranks = [rank for rank, process in here if process == death.process]
+        return replace(death, rank=ranks[0]) if len(ranks) == 1 else death
 
     def reports(self) -> str:
         """What the ranks have reported since the last time, equal reports once."""
@@ -182,3 +213,87 @@ def death_words(death: Death, size: int) -> str:
     if death.signal == signal.SIGKILL:
         hint = "; if nobody did that, the machine may have run out of memory"
     return f"atoll: {who} was killed by signal {death.signal} ({name}); all ranks ended{hint}\n"
+
+
+# What launchers print
+
+
+class Remark(NamedTuple):
+    """A kind of text that a launcher prints: its ends, and who reads it."""
+
+    begin: bytes
+    end: bytes
+    read: Callable[[str], list[Death] | None]
+
+
+def hydra_block(text: str) -> list[Death] | None:
+    """Hydra's block about the first process whose connection broke; the line may be inside."""
+    process = re.search(r"PID (\d+) RUNNING AT (\S+)", text)
+    code = re.search(r"EXIT CODE: (\d+)", text)
+    number = re.search(r"\(signal (\d+)\)", text)
+    if process is None or code is None:
+        return None
+    killed = int(number[1]) if number else 0
+    death = Death(int(code[1]), killed, process=int(process[1]), host=process[2])
+    return [*(hydra_line(text) or []), death]
+
+
+def hydra_line(text: str) -> list[Death] | None:
+    """``[mpiexec@here] Exit codes: [host] 0,1280 [host] 9``: wait statuses by host."""
+    _, _, statuses = text.partition("Exit codes:")
+    if not statuses:
+        return None
+    deaths = []
+    for host, numbers in re.findall(r"\[(\S+)\] ([\d,]+)", statuses.partition("\n")[0]):
+        for place, number in enumerate(numbers.strip(",").split(",")):
+            status = int(number)
+            if status:
+                code = os.waitstatus_to_exitcode(status)
+                deaths.append(Death(max(code, 0), max(-code, 0), host=host, place=place))
+    return deaths
+
+
+def mpich_line(text: str) -> list[Death] | None:
+    """What a rank of MPICH prints when the program calls ``MPI_Abort``."""
+    match = re.search(
+        r"^Abort\((\d+)\) on node (\d+) \(rank \d+ in comm \d+\): application called", text
+    )
+    return [Death(int(match[1]), aborted=True, rank=int(match[2]))] if match else None
+
+
+def open_mpi_line(text: str) -> list[Death] | None:
+    """Messages of Open MPI 4 about its own connections after it has ended a job, which are useless to users."""
+    return [] if "ORTE_ERROR_LOG" in text else None
+
+
+def open_mpi_block(text: str) -> list[Death] | None:
+    """One of Open MPI's blocks: an abort, a signal, or an exit code."""
+    words = " ".join(text.split())
+    if 'calling "abort"' in words:
+        return []
+    match = re.search(r"MPI_ABORT was invoked on rank (\d+) .*[Ee]rrorcode:? (\d+)", words)
+    if match:
+        return [Death(int(match[2]), aborted=True, rank=int(match[1]))]
+    match = re.search(r"rank (\d+) with PID (\d+) on node (\S+) exiting improperly", words)
+    if match:  # with code 0: it has a block of another kind for other codes
+        return [Death(0, rank=int(match[1]), process=int(match[2]) or None, host=match[3])]
+    match = re.search(r"rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)", words)
+    if match:
+        rank, process, number = int(match[1]), int(match[2]), int(match[4])
+        return [Death(128 + number, number, rank=rank, process=process, host=match[3])]
+    match = re.search(r"Process name: \[\S*,(\d+)\] Exit code: (\d+)", words)
+    if match:
+        return [Death(int(match[2]), rank=int(match[1]))]
+    return None
+
+
+HYDRA_BLOCK = Remark(
+    b"=" * 83 + b"\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+    b"Please see the FAQ page for debugging suggestions\n",
+    hydra_block,
+)
+HYDRA_LINE = Remark(b"[mpiexec@", b"\n", hydra_line)
+HYDRA_PROXY_LINE = Remark(b"[proxy:", b"\n", hydra_line)
+MPICH_LINE = Remark(b"Abort(", b"\n", mpich_line)
+OPEN_MPI_LINE = Remark(f"[{os.uname().nodename.partition('.')[0]}:".encode(), b"\n", open_mpi_line)
+OPEN_MPI_BLOCK = Remark(b"-" * 74 + b"\n", b"\n" + b"-" * 74 + b"\n", open_mpi_block)
