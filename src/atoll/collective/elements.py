@@ -279,6 +279,11 @@ def everywhere(section: Section) -> Section:
     if layout.is_replicated:
         return section
     target = Layout.replicated(layout.shape, layout.processes)
+    divided = [k for k, count in enumerate(layout.grid) if count > 1]
+    if len(divided) == 1 and divided[0]:
+        order = (divided[0], *[k for k in range(layout.ndim) if k != divided[0]])
+        whole = everywhere(section.transposed(order))
+        return whole.transposed(tuple([order.index(k) for k in range(layout.ndim)]))
     bounds = line_bounds(layout)
     if bounds is None:
         return redistributed(section, target)

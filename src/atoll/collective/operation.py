@@ -29,7 +29,7 @@ from .moving import redistributed
 from .section import Section
 
 Array = np.ndarray[Any, Any]
-Function = TypeVar("Function", bound=Callable[..., Section])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Form(NamedTuple):
@@ -54,23 +54,31 @@ Moves = Sequence[tuple[Form, Layout]] | None
 class Collective(Entry):
     """A registered function: the rule for its result, what each rank does, and what is known to move.
 
-    A node has the function's parameters, the place of the result and a view of each operand, or ``None``.
+    A node has the function's parameters, the place of the result and a view of each operand, or ``None``. One that
+    ``writes`` has no rule: its result is its first operand, which it was given in memory of its own.
     """
 
-    __slots__ = ("function", "moves", "rule")
+    __slots__ = ("function", "moves", "rule", "writes")
     is_collective = True
     colour = "#e6dcf2"
 
     def __init__(
-        self, name: str, rule: Rule, function: Callable[..., Section], moves: Callable[..., Moves]
+        self,
+        name: str,
+        rule: Rule,
+        function: Callable[..., Any],
+        moves: Callable[..., Moves],
+        writes: bool,
     ) -> None:
         super().__init__(name)
         self.rule = rule
         self.function = function
         self.moves = moves
+        self.writes = writes
 
     def label(self, node: Node) -> str:
-        return f"{self.name}({', '.join(map(_words, node.params[0]))})"
+        params = [param for param in node.params[0] if param is not None]
+        return f"{self.name}({', '.join(map(_words, params))})"
 
     def place(self, node: Node, first: Node) -> Place | None:
         place: Place | None = node.params[1]
@@ -78,15 +86,20 @@ class Collective(Entry):
 
 
 def collective(
-    name: str, rule: Rule, moves: Callable[..., Moves] = lambda *operands: None
+    name: str,
+    rule: Rule = lambda base, *operands: base,
+    moves: Callable[..., Moves] = lambda *operands: None,
+    *,
+    writes: bool = False,
 ) -> Callable[[Function], Function]:
     """Register a section function: it takes the sections of the operands, then the parameters.
 
-    ``target`` tells it how the result shall lie; a result that lies otherwise is brought there.
+    ``target`` tells it how the result shall lie; a result that lies otherwise is brought there. A function that
+    ``writes`` into its first operand returns nothing.
     """
 
     def register(function: Function) -> Function:
-        Collective(name, rule, function, moves)
+        Collective(name, rule, function, moves, writes)
         return function
 
     return register
@@ -153,7 +166,8 @@ class Call:
         for k, (_, _, view) in enumerate(self.operands):
             if view is not None:
                 sections[k] = sections[k].seen(view)
-        return brought(self.function.function(*sections, *self.params, target=target), target).block
+        result = self.function.function(*sections, *self.params, target=target)
+        return arrays[0] if result is None else brought(result, target).block
 
     @property
     def inside(self) -> Any:

@@ -18,7 +18,17 @@ from ..execute.parts import State
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import Layout
-from . import FoldPlan, Section, by_ufunc, compressed, fetch_flat, folded, reshaped
+from . import (
+    FoldPlan,
+    Section,
+    by_ufunc,
+    compressed,
+    fetch_flat,
+    folded,
+    redistributed,
+    reshaped,
+    store,
+)
 from .operation import Call, Form, collective, result_layout
 
 Array = np.ndarray[Any, Any]
@@ -92,6 +102,19 @@ def read_across(section: Section, view: Geometry, *, target: Layout) -> Section:
     return Section(block, target, section.communicator)
 
 
+@collective("write across ranks", writes=True)
+def write_across(base: Section, values: Section, region: Geometry, *, target: Layout) -> None:
+    """Write values through a view that no axis map describes, or into a part (a field, the real part) of elements."""
+    if region.dtype != base.dtype:
+        assert region.elements is not None
+        shown = base if region.elements.is_base else base.seen(region.elements)
+        region.part_of(shown.block)[...] = redistributed(values, shown.layout).block
+        return
+    layout = Layout.default(region.shape, base.communicator.size)
+    held = np.ix_(*[part.array() for part in layout.region(base.rank)])
+    store(base, base_indices(region, held), redistributed(values, layout).block)
+
+
 class RunCollective:
     """A collective operation on this rank's sections of its operands."""
 
@@ -103,16 +126,23 @@ class RunCollective:
         self.register = register
         self.call = call
         self.sources = sources
-        """The registers of the operands."""
+        """The registers of the operands; the first is the result's own, if that is what is written into."""
         self.geometry = geometry
         self.number = number
         """Which of the pending nodes it computes."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the result takes new memory."""
+        return bool(self.geometry.ndim) and self.sources[0] != self.register
 
     def run(self, state: State) -> None:
         """Communicate and compute."""
         values = [state.registers[source] for source in self.sources]
         arrays = [value.array for value in values if value is not None]
         block = self.call.run(arrays, self.geometry.shape)
+        if self.sources[0] == self.register:
+            return
         form, result = self.geometry, Value(block)
         fits = (block.shape, block.strides, block.dtype) == (form.shape, form.strides, form.dtype)
         if not fits or any(np.may_share_memory(block, array) for array in arrays):

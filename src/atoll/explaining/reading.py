@@ -162,7 +162,7 @@ class Reader:
             if step.geometry.ndim:
                 events.memories.append(self._memory(step.register, "new, by NumPy"))
         elif isinstance(step, RunCollective):
-            if step.geometry.ndim:
+            if step.is_new:
                 events.memories.append(self._memory(step.register, "new, by all ranks together"))
             events.collectives.append(self._together(step))
         elif isinstance(step, StartExchange):
@@ -240,7 +240,8 @@ class Reader:
     def _together(self, step: RunCollective) -> Collective:
         name, sent = self.names[step.register], step.call.traffic()
         if sent is None:
-            size = sum([_nbytes(self.registers[source].local) for source in step.sources])
+            given = [source for source in step.sources if source != step.register]
+            size = sum([_nbytes(self.registers[source].local) for source in given])
             return Collective(name, step.call.label, size, exact=False)
         return Collective(name, step.call.label, sum(sent.values()), tuple(sorted(sent)))
 
@@ -315,7 +316,10 @@ class Reader:
         for step in self.program.steps:
             if isinstance(step, Allocate | Copy):
                 take(step.register)
-            elif isinstance(step, ByNumpy | CountLocally | FoldAcross | RunCollective):
+            elif isinstance(step, RunCollective):
+                if step.is_new:
+                    take(step.register)
+            elif isinstance(step, ByNumpy | CountLocally | FoldAcross):
                 if step.geometry.ndim:
                     take(step.register)
             elif isinstance(step, StartExchange):

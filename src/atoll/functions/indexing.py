@@ -91,14 +91,14 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     arr = array_of(arr)
     if not isinstance(axis, int) or not -arr.ndim <= axis < arr.ndim:
         return NotImplemented
-    return taking.take_along_axis(arr, array_of(indices), axis % arr.ndim)
+    return taking.take_along_axis(arr, indices, axis % arr.ndim)
 
 
 @collective(np.put_along_axis, writes=(0, "arr"))
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     if place_of(arr) is None or not isinstance(axis, int) or not -arr.ndim <= axis < arr.ndim:
         return NotImplemented
-    done = taking.put_along_axis(arr, array_of(indices), values, axis % arr.ndim)
+    done = taking.put_along_axis(arr, indices, values, axis % arr.ndim)
     return None if done else NotImplemented
 
 

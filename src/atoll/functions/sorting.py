@@ -9,6 +9,7 @@ import numpy as np
 
 from ..collective import (
     Section,
+    accumulated,
     compressed,
     even_line,
     fetch,
@@ -24,7 +25,6 @@ from ..comm.world import World
 from ..layout import Layout
 from ..lazy import ordering, shaping
 from ..lazy.creation import asarray
-from ..lazy.fancy_indexing import numbered
 from ..lazy.sections import line_of, section_of, small_or_there
 from ..lazy.spread import place_of, world_of
 from .blocks import arrays_of, by_blocks, call, world_among
@@ -220,7 +220,8 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     first = starts(values)
     found, places = compressed(values, first), compressed(origin, first)
     del values
-    numbers, whence = numbered(first, world)[0].block, origin.block
+    numbers = accumulated(first, 0, np.add, np.dtype(np.int64)).block - 1
+    whence = origin.block
     made = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
     bounds = np.linspace(0, numbers.size, _PIECES + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):

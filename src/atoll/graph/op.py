@@ -44,6 +44,8 @@ class Op:
     """The elements under a mask: how many there are is not known before it is computed."""
     is_collective = False
     """All ranks compute it together, each on its sections of the operands."""
+    writes = False
+    """A collective operation that writes into its first operand."""
     is_deferred = False
     """The value comes from outside: what it comes from is the first parameter."""
     ufunc: Any = None

@@ -73,11 +73,9 @@ def record(
     Some operand lies on several ranks. ``order`` is the order of memory that programs see; ``None``: C order.
     """
     nodes, views, pinned = zip(*map(_operand, operands), strict=True)
-    seen = tuple([Operand(n.geometry, n.place, v) for n, v in zip(nodes, views, strict=True)])
-    form = _form(name, seen, params, order, config.small)
-    if form is None:
+    node = _node(name, nodes, views, params, order)
+    if node is None:
         return NotImplemented
-    node = entered(node_of(form, nodes, user_site()))
     if node.place is not None:
         statistics.add("distributed")
     if any(pinned):
@@ -85,6 +83,32 @@ def record(
     elif node.weight > policy.limits.light and too_heavy(node):
         cut((node,))
     return of_node(node)
+
+
+def record_write(name: str, target: Handle, operands: Sequence[Any], *params: Any) -> None:
+    """Let a collective operation write the operands into an array that lies on ranks, or into a view of it."""
+    cell, view = target._cell, target._geometry
+    nodes, views, pinned = zip(*map(_operand, operands), strict=True)
+    seen = None if view.is_base else view
+
+    def updated(old: Node, *_: Any) -> Node:
+        return _node(name, (old, *nodes), (seen, *views), params, None)  # type: ignore[return-value]
+
+    cell.write(view, None, None, user_site(), updated)
+    if any(pinned):
+        cell.settle()
+
+
+def _node(
+    name: str,
+    nodes: Sequence[Node],
+    views: Sequence[Geometry | None],
+    params: tuple[Any, ...],
+    order: Any,
+) -> Node | None:
+    seen = tuple([Operand(n.geometry, n.place, v) for n, v in zip(nodes, views, strict=True)])
+    form = _form(name, seen, params, order, config.small)
+    return None if form is None else entered(node_of(form, tuple(nodes), user_site()))
 
 
 @remembered
@@ -98,11 +122,14 @@ def _form(
     """What nodes of an operation on such operands have in common; ``small`` decides where the result lies."""
     op: Any = named(name)
     world = next(one.place.world for one in operands if one.place is not None)
-    form = op.rule(*[one.form(world) for one in operands], *params)
-    if form is None:
-        return None
-    place = Place.of(form.layout, world)
-    geometry = dense(form.shape, form.dtype, order)
+    if op.writes:
+        geometry, place, _ = operands[0]
+    else:
+        form = op.rule(*[one.form(world) for one in operands], *params)
+        if form is None:
+            return None
+        place = Place.of(form.layout, world)
+        geometry = dense(form.shape, form.dtype, order)
     views = [one.view for one in operands]
     code = identity_of(
         (op, geometry.form, params, place and place.form, *[view and view.form for view in views])
@@ -113,6 +140,8 @@ def _form(
 
 def _operand(value: Any) -> tuple[Node, Geometry | None, bool]:
     """A value as a node, how the operation sees that, and whether others may write into its memory at any time."""
+    if type(value) is Node:
+        return value, None, False
     if not isinstance(value, Handle):
         array = np.asarray(value)
         return source(array, strided(array.shape, array.dtype, array.strides)), None, True
@@ -157,17 +186,6 @@ def line_of(value: Any, world: World) -> Section:
     """The elements in C order, in even blocks."""
     section = section_of(value, world)
     return reshaped(section, even_line(section.layout.size, world.size))
-
-
-def block_of(cell: Cell, world: World) -> Section:
-    """This rank's section of a base array, to be written into at once."""
-    value = cell.own()
-    place = cell.node.place
-    layout: Layout = place.layout
-    block = value.array
-    if layout.is_padded:
-        block = block[layout.inside(world.rank)]
-    return Section(block, layout.unpadded(), world.communicator)
 
 
 def block_of_view(block: Array, place: Place, view: Geometry) -> Array:

@@ -1,7 +1,6 @@
 """Functions that select elements: ``nonzero``, ``take``, ``put``, and those along an axis.
 
-They turn to index arrays in a line, or to the indices of this rank's own region, and then do what
-:mod:`.fancy_indexing` does.
+They turn to index arrays, and then do what :mod:`.fancy_indexing` does.
 """
 
 from __future__ import annotations
@@ -11,31 +10,20 @@ from typing import Any
 import numpy as np
 
 from .. import backend
-from ..collective import (
-    Section,
-    agree,
-    even_line,
-    even_part,
-    fetch,
-    fetch_flat,
-    positions_under,
-    redistributed,
-    reshaped,
-)
+from ..collective import Section, positions_under
+from ..collective.steps import is_readable
 from ..comm.world import World
-from ..layout import Layout
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import arange, asarray
 from .elementwise import general
-from .fancy_indexing import in_range, numbered, out_of_bounds, picked, store_view
+from .fancy_indexing import Selection, check_indices, operands, selected, write
 from .making import from_numpy
-from .sections import block_of, of_section, result_layout, section_of, small_or_there
-from .spread import in_step, place_of, world_of
+from .sections import record, section_of, small_or_there
+from .spread import in_step, world_of
 from .views import Handle, any_deferred
 
 Array = np.ndarray[Any, Any]
-_NOWHERE = np.empty(0, np.int64)
 
 
 def _positions(handle: Any) -> Array | None:
@@ -108,156 +96,120 @@ def take(handle: Any, indices: Any, axis: Any, mode: str) -> Any:
     if world is None or not is_native(handle.dtype) or mode not in ("raise", "wrap", "clip"):
         return NotImplemented
     in_step(world, "take", handle, indices, axis, mode)
-    indices = asarray(indices)
+    indices = _index(indices)
     if indices.dtype.kind not in "iu" or not handle.size:
         return NotImplemented
     if not handle.ndim:
         handle = shaping.reshape(handle, (1,))  # NumPy lets an element have one axis here
-    if axis is None:
-        return _taken_flat(handle, indices, mode, world)
-    axis = np.lib.array_utils.normalize_axis_index(axis, handle.ndim)
+    if axis is not None:
+        axis = np.lib.array_utils.normalize_axis_index(axis, handle.ndim)
+    length = handle.size if axis is None else handle.shape[axis]
     if mode != "raise":
-        indices = _wrapped(indices, handle.shape[axis], mode)
-    if indices.ndim == 0:
-        return handle[(slice(None),) * axis + (int(indices),)].copy()
-    found = picked(handle, (slice(None),) * axis + (indices,))
-    return found if found is NotImplemented else shaping.in_order(found, None)
+        indices = _wrapped(indices, length, mode)
+    else:
+        check_indices([indices], [axis or 0], [length], world)
+    if axis is not None:
+        return selected(Selection(handle, (axis,), [indices], indices.shape, axis), dense=True)
+    return record("fancy indexing", (handle, *operands([indices], indices.shape)), None)
 
 
-def _taken_flat(handle: Any, indices: Any, mode: str, world: World) -> Any:
-    if mode != "raise":
-        indices = _wrapped(indices, handle.size, mode)
-    everywhere = place_of(indices) is None
-    part = in_range([indices], indices.shape, [handle.size], [0], everywhere, world)[0]
-    line = even_line(indices.size, world.size)
-    if everywhere:
-        low, high = even_part(indices.size, world.size, world.rank)
-        part = part[low:high]
-    block = fetch_flat(section_of(handle, world), len(part), lambda low, high: part[low:high])
-    made = Section(block, line, world.communicator)
-    if indices.ndim == 0:
-        return redistributed(made, Layout.replicated((1,), world.size)).block[0]
-    return of_section(reshaped(made, result_layout(indices.shape, world)), world)
+def _index(value: Any) -> Any:
+    """An index array as it was given: of NumPy's, there is a copy in what is recorded."""
+    return value if isinstance(value, Handle) else np.asarray(value)
 
 
-def along_axis(handle: Any, indices: Any, axis: int) -> tuple[Section, tuple[Array, ...]] | None:
-    """This rank's part of an index array for one axis, and of those for all the others."""
-    world = world_of([handle, indices])
-    if world is None or indices.dtype.kind not in "iu" or indices.ndim != handle.ndim:
+def _along(handle: Any, indices: Any, axis: int, world: World) -> Any:
+    """An index array for one axis, checked, in the shape of the result; ``None`` where NumPy has the words."""
+    indices = _index(indices)
+    if indices.dtype.kind not in "iu" or indices.ndim != handle.ndim:
         return None
     in_step(world, "elements along an axis", handle, indices, axis)
-    shape = indices.shape
-    if any(
-        n != m and 1 not in (n, m) for k, (n, m) in enumerate(zip(shape, handle.shape)) if k != axis
-    ):
+    pairs = list(enumerate(zip(indices.shape, handle.shape, strict=True)))
+    if any(n != m and 1 not in (n, m) for k, (n, m) in pairs if k != axis):
         return None
-    wide = tuple(
-        n if k == axis else max(n, m) if 0 not in (n, m) else 0
-        for k, (n, m) in enumerate(zip(shape, handle.shape))
+    wide = tuple([n if k == axis else max(n, m) if 0 not in (n, m) else 0 for k, (n, m) in pairs])
+    check_indices([indices], [axis], [handle.shape[axis]], world)
+    if wide == indices.shape:
+        return indices
+    return (
+        shaping.broadcast_to(indices, wide)
+        if isinstance(indices, Handle)
+        else np.broadcast_to(indices, wide)
     )
-    if wide != shape:
-        indices = shaping.broadcast_to(indices, wide)
-    section = section_of(indices, world)
-    if section.layout.is_replicated:
-        section = redistributed(section, Layout.default(wide, world.size))
-    part = section.block.astype(np.int64, copy=False)
-    length = handle.shape[axis]
-    lowest, highest = part.min(initial=0), part.max(initial=-1)
-    outside = _NOWHERE
-    if lowest < -length or highest >= length:
-        outside = np.flatnonzero(((part < -length) | (part >= length)).reshape(-1))
-    values = (int(part.reshape(-1)[outside[0]]), axis, length) if outside.size else ()
-    agree(world.communicator, world.rank if outside.size else None, values, out_of_bounds)
-    part = np.where(part < 0, part + length, part) if lowest < 0 else part
-    mesh: list[Array] = []
-    for k, held in enumerate(section.region):
-        if k == axis:
-            mesh.append(part)
-            continue
-        held_by = held.array() if handle.shape[k] != 1 else np.zeros(len(held), np.int64)
-        mesh.append(held_by.reshape(tuple(-1 if j == k else 1 for j in range(len(wide)))))
-    return section, tuple(np.broadcast_arrays(*mesh))
 
 
 def take_along_axis(handle: Any, indices: Any, axis: int) -> Any:
     """``np.take_along_axis``: the result lies as the index array does."""
-    found = along_axis(handle, indices, axis) if is_native(handle.dtype) else None
     world = world_of([handle, indices])
-    if found is None or world is None:
+    if world is None or not is_native(handle.dtype):
         return NotImplemented
-    section, mesh = found
-    made = section.with_block(fetch(section_of(handle, world), mesh))
-    return small_or_there(made, world)
+    index = _along(handle, indices, axis, world)
+    if index is None:
+        return NotImplemented
+    return record("take along an axis", (handle, *operands([index], index.shape)), axis)
 
 
 def put_along_axis(handle: Any, indices: Any, values: Any, axis: int) -> bool:
     """``np.put_along_axis``; whether it was done."""
-    world = world_of([handle])
-    values = asarray(values)
-    writeable = handle._cell.writeable and handle._geometry.writeable
-    usable = writeable and is_native(handle.dtype) and is_native(values.dtype)
-    if world is None or not usable or handle._geometry.axes is None:
-        return False
-    found = along_axis(handle, indices, axis)
-    if found is None:
+    world, values = world_of([handle]), asarray(values)
+    index = None
+    if world is not None and _is_writeable(handle, values):
+        index = _along(handle, indices, axis, world)
+    if world is None or index is None:
         return False
     in_step(world, "put_along_axis", handle, values)
-    section, mesh = found
-    if values.shape != section.shape:
-        values = shaping.broadcast_to(values, section.shape)
-    given = redistributed(section_of(values, world), section.layout).block
-    flat = tuple([part.reshape(-1) for part in mesh])
-    store_view(handle, tuple(range(handle.ndim)), flat, (), given.reshape(-1), world)
+    mesh: list[Any] = list(
+        np.ix_(*[np.arange(n if m != 1 else 1) for n, m in zip(index.shape, handle.shape)])
+    )
+    mesh[axis] = index
+    write(handle, values.astype(handle.dtype), index.shape, mesh, tuple(range(handle.ndim)))
     return True
+
+
+def _is_writeable(handle: Any, values: Any) -> bool:
+    writeable = handle._cell.writeable and handle._geometry.writeable
+    native = is_native(handle.dtype) and is_native(values.dtype)
+    return writeable and native and is_readable(handle._geometry)
 
 
 def place(handle: Any, mask: Any, values: Any) -> bool:
     """``np.place``: values over again where the mask is true; whether it was done."""
-    world = world_of([handle])
-    if world is None or mask.shape != handle.shape or not values.size or values.ndim != 1:
+    if mask.shape != handle.shape or values.ndim != 1:
         return False
-    writeable = handle._cell.writeable and handle._geometry.writeable
-    usable = writeable and is_native(handle.dtype) and is_native(values.dtype)
-    if not usable or not handle._geometry.is_base:
-        return False
-    in_step(world, "place", handle, mask, values)
-    values = values.astype(handle.dtype)  # whole, so that every rank hears NumPy's warnings
-    truth = _truth(mask, world) if world_of([mask]) else section_of(mask != 0, world)
-    given = section_of(values, world)
-    base = block_of(handle._cell, world)
-    chosen = redistributed(truth, base.layout).block
-    numbers = numbered(base.with_block(chosen), world)[0].block[chosen]
-    base.block[chosen] = fetch(given, (numbers % values.size,))
-    return True
+    return put_flat(handle, _under(mask), values, "raise")
+
+
+def _under(mask: Any) -> Any:
+    """The flat indices at which a mask is true."""
+    found = flatnonzero(mask)
+    return asarray(np.flatnonzero(mask._array())) if found is NotImplemented else found
 
 
 def put_flat(handle: Any, indices: Any, values: Any, mode: str) -> bool:
     """``np.put``: written to flat indices, values over again where they are too few."""
     world = world_of([handle])
-    if world is None or not is_native(handle.dtype) or mode not in ("raise", "wrap", "clip"):
+    if world is None or mode not in ("raise", "wrap", "clip"):
         return False
     in_step(world, "put", handle, indices, values, mode)
-    indices, values = asarray(indices), asarray(values)
+    indices, values = _index(indices), asarray(values)
     if indices.dtype.kind not in "iu" or not indices.size or not values.size or not handle.size:
         return False
-    if handle._geometry.axes is None or not is_native(values.dtype):
+    if not _is_writeable(handle, values):
         return False
     if mode != "raise":
         indices = _wrapped(indices, handle.size, mode)
-    length = indices.size
-    everywhere = place_of(indices) is None
-    part = in_range([indices], indices.shape, [handle.size], [0], everywhere, world)[0]
-    low, high = even_part(length, world.size, world.rank)
-    if everywhere:
-        part = part[low:high]
-    values = values.astype(handle.dtype)  # as in ``place``
-    if not values.ndim:
-        values = shaping.reshape(values, (1,))
-    number = np.unravel_index(np.arange(low, high) % values.size, values.shape)
-    given = section_of(values, world)
-    found = fetch(given, number)
-    split = np.unravel_index(part, handle.shape)
-    store_view(handle, tuple(range(handle.ndim)), split, (), found, world)
+    else:
+        check_indices([indices], [0], [handle.size], world)
+    indices = indices.reshape(-1)
+    values = values.astype(handle.dtype)  # whole, so that every rank hears NumPy's warnings
+    if values.size == 1:
+        values = shaping.reshape(values, ())
+    elif values.size >= indices.size:
+        values = shaping.ravel(values)[: indices.size]
+    else:
+        values = shaping.ravel(values)
+        values = values[asarray(np.arange(indices.size) % values.size)]
+    write(handle, values, indices.shape, [indices], None)
     return True
 
 
@@ -281,8 +233,7 @@ def put_in_line(handle: Any, key: Any, value: Any) -> bool:
     elif isinstance(key, (list, np.ndarray, Handle)):
         key = asarray(key)
         if key.dtype == np.bool_ and key.shape == (handle.size,):
-            found = flatnonzero(key)
-            key = asarray(np.flatnonzero(key._array())) if found is NotImplemented else found
+            key = _under(key)
     else:
         return False
     if not key.size:

@@ -182,17 +182,24 @@ class Cell:
             weakref.finalize(holder, self.unpin).atexit = False
         return exported
 
-    def write(self, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> None:
+    def write(
+        self,
+        region: Geometry,
+        value: Any,
+        mask: Node | None,
+        site: Site | None,
+        updated: Any = update,
+    ) -> None:
         """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``.
 
-        Of elements that share memory the last one stays, in NumPy's order, so NumPy writes them.
+        ``updated`` records that, or what ranks write together into an array that lies on them. Of elements that share memory the last one stays, in NumPy's order, so NumPy writes them.
         """
         with turn.lock:
             if self.pins or region.overlapping:
                 if self.node.place is None:
                     self._write_now(region, value, mask)
                 else:
-                    self._write_share_now(region, value, mask, site)
+                    self._write_share_now(region, value, mask, site, updated)
                 return
             node = self.node
             if node.place is not None:
@@ -221,7 +228,7 @@ class Cell:
             ):
                 self.node = value
             else:
-                self.node = update(self.node, region, value, mask, site)
+                self.node = updated(self.node, region, value, mask, site)
             self.node.holders += 1
             if self.node.weight > policy.limits.near and too_heavy(self.node):
                 cut((self.node,))
@@ -236,12 +243,12 @@ class Cell:
         np.copyto(target, array, casting="unsafe", where=where)
 
     def _write_share_now(
-        self, region: Geometry, value: Any, mask: Node | None, site: Site | None
+        self, region: Geometry, value: Any, mask: Node | None, site: Site | None, updated: Any
     ) -> None:
         """The same where the array lies on ranks: each keeps what falls into its own memory."""
         self.settle()
         old = self.node
-        new = update(old, region, value, mask, site)
+        new = updated(old, region, value, mask, site)
         evaluate((new,))
         assert old.value is not None
         assert new.value is not None

@@ -181,7 +181,7 @@ class Planner(StepsByNumpy):
             self._by_numpy(first.node)
             return
         if first.style == "collective":
-            self._collective(first.node)
+            self._collective(first.node, first.copies_base)
             return
         if first.style == "local":
             self._assign_locally(first.node)

@@ -13,7 +13,7 @@ from ..collective.steps import (
     is_readable,
 )
 from ..execute.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
-from ..execute.program import ByNumpy, Copy
+from ..execute.program import ByNumpy, Copy, Share
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..layout import Range
@@ -39,7 +39,7 @@ class StepsByNumpy(Steps):
         registers = self.registers
         across = node.op.is_view and node.args[0].place is not None and goes_across(node)
         if (across and is_readable(node.params[0])) or (node.op.selects and node.place is not None):
-            self._collective(node)
+            self._collective(node, False)
             return
         if node.op.from_index and node.place is not None:
             self._count_locally(node)
@@ -133,11 +133,20 @@ class StepsByNumpy(Steps):
         self._add(step, uses)
         self.launches.append([])
 
-    def _collective(self, node: Node) -> None:
-        """What all ranks compute together on their sections."""
+    def _collective(self, node: Node, copies_base: bool) -> None:
+        """What all ranks compute together on their sections; what it writes into becomes its own first."""
         registers = self.registers
         sources = tuple([registers.of[id(arg)] for arg in node.args])
         register, number = registers.of[id(node)], self.number.get(id(node), -1)
+        if node.op.writes:
+            base, *others = sources
+            geometry = registers.geometry[register] = registers.geometry[base]
+            registers.padding[register] = registers.padding[base]
+            self._add(
+                Copy(register, base, geometry) if copies_base else Share(register, base),
+                {register, base},
+            )
+            sources = (register, *others)
         step = RunCollective(register, Call(node), sources, registers.geometry[register], number)
         self._add(step, {register, *sources})
         self.launches.append([])

@@ -473,6 +473,8 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
     roots = {id(root) for root in trace.roots}
     for k, statement in enumerate(statements):
         node = statement.node
+        if node.op.writes:
+            _place_write(trace, statement, last_read[id(node.args[0])] > k)
         if not node.op.is_update or statement.style != "map":
             continue
         region: Geometry = node.params[0]
@@ -547,6 +549,15 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         statement.reads[id(base)] = False
     for k, extra in reversed(inserted):
         statements.insert(k, extra)
+
+
+def _place_write(trace: Trace, statement: Statement, read_later: bool) -> None:
+    """Decide whether what ranks write together goes into the old version's buffer."""
+    base, *others = statement.node.args
+    pinned = base.value is not None and base.value.pinned
+    seen = id(base) in trace.alive
+    statement.copies_base = pinned or seen or read_later or any(arg is base for arg in others)
+    statement.remark = reasons.COPIED if statement.copies_base else reasons.IN_PLACE
 
 
 def _what_is_missing(node: Node) -> str:

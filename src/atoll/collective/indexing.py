@@ -1,0 +1,249 @@
+"""Fancy indexing, recorded: elements of a section read at index arrays, or written there.
+
+The index arrays belong to some axes of the section (or are flat) and broadcast to a common shape. Whether they
+are in range was agreed on at the call; here negative ones are counted from the front. Each rank takes its part of all
+positions in C order. Where every rank has the index arrays, and no indexed axis is divided, nothing
+moves: each rank works on its own part of the other axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import policy
+from ..config import config
+from ..context.caches import remembered
+from ..layout import Layout
+from ..layout.transfer import region_key
+from .elements import fetch, fetch_flat, store, trailing_rows
+from .messages import agree
+from .moving import even_line, even_rows, flat_indices, redistributed, reshaped
+from .operation import Form, Moves, collective, result_layout, small_or
+from .section import Section
+from .steps import base_indices
+
+Array = np.ndarray[Any, Any]
+Axes = tuple[int, ...] | None
+"""The axes that are indexed; ``None`` for flat indices."""
+
+
+class _Rows(NamedTuple):
+    """Positions in a line, each with its row: the elements along the axes that are not indexed."""
+
+    order: tuple[int, ...]
+    """The axes of the section, the indexed ones first."""
+    shape: tuple[int, ...]
+    """The common shape of the index arrays."""
+    kept: tuple[int, ...]
+    """The shape of a row."""
+    stay: bool
+    """Whether every rank has the indices and, of each row, its own part: nothing moves."""
+    layout: Layout
+    """Of the rows: which of them, or which part of each, a rank works on."""
+
+
+@remembered
+def _rows(source: Layout, axes: Axes, *indices: Layout) -> _Rows:
+    ndim, size = source.ndim, source.processes
+    first = tuple(range(ndim)) if axes is None else axes
+    order = (*first, *[k for k in range(ndim) if k not in first])
+    shape = np.broadcast_shapes(*[layout.shape for layout in indices])
+    count, length = len(first), prod(shape)
+    turned = source.transposed(order)
+    kept = turned.shape[count:]
+    stay = (
+        axes is not None
+        and all(layout.is_replicated for layout in indices)
+        and all(axis.is_undistributed for axis in turned.axes[:count])
+        and source.copies == 1
+        and not source.is_replicated
+    )
+    if not stay:
+        return _Rows(order, shape, kept, stay, even_rows((length, *kept), size))
+    line = even_line(length, 1).axes[0]
+    table = turned.table.reshape((1, *turned.grid[count:], 1))
+    layout = Layout.of([line, *turned.axes[count:]], size, table)
+    return _Rows(order, shape, kept, stay, layout)
+
+
+def _result(source: Layout, axes: Axes, *indices: Layout) -> Layout:
+    """Rows in a line stay as they are, if that is balanced."""
+    rows = _rows(source, axes, *indices)
+    layout = result_layout((*rows.shape, *rows.kept), source.processes)
+    balanced = rows.stay or rows.layout.shape[0] >= source.processes
+    return rows.layout if len(rows.shape) == 1 and balanced and not layout.is_replicated else layout
+
+
+def _read_form(source: Form, *given: Any) -> Form:
+    *indices, axes = given
+    return Form(source.dtype, _result(source.layout, axes, *[index.layout for index in indices]))
+
+
+def _read_moves(source: Form, *given: Any) -> Moves:
+    *indices, axes = given
+    layouts = [index.layout for index in indices]
+    rows, target = _rows(source.layout, axes, *layouts), _result(source.layout, axes, *layouts)
+    if not (rows.stay or source.layout.is_replicated) or rows.layout.shape != target.shape:
+        return None
+    return [(Form(source.dtype, rows.layout), target)]
+
+
+@collective("fancy indexing", _read_form, _read_moves)
+def read_at(source: Section, *given: Any, target: Layout) -> Section:
+    """The elements at indices: the axes of the index arrays, then those that are not indexed."""
+    *indices, axes = given
+    rows = _rows(source.layout, axes, *[index.layout for index in indices])
+    parts = _parts(source, indices, axes, rows)
+    if axes is None:
+        (part,) = parts
+        if source.layout.is_replicated:
+            block = source.block.reshape(-1)[part]
+        else:
+            block = fetch_flat(source, len(part), lambda low, high: part[low:high])
+    elif not rows.stay:
+        block = _asked(source, parts, rows)
+    elif source.layout.coordinates(source.rank) is None:
+        block = np.empty(rows.layout.local_shape(source.rank), source.dtype)
+    elif len(axes) == 1:
+        block = np.moveaxis(source.block.take(parts[0], axes[0]), axes[0], 0)
+    else:
+        block = source.block.transpose(rows.order)[parts]
+    made = Section(block, rows.layout, source.communicator)
+    return made if made.shape == target.shape else reshaped(made, target)
+
+
+def _asked(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
+    """This rank's rows, from the owners of their elements."""
+    turned, size = source.transposed(rows.order), source.layout.processes
+    if not trailing_rows(turned.layout, len(parts)):
+        return fetch(turned, _meshed(parts, rows.kept))
+    most = policy.limits.brought if size == 2 else config.small  # of which a rank has a large part
+    if turned.layout.size <= min(most, 4 * rows.layout.size):
+        # sooner brought together than asked for element by element
+        turned = redistributed(turned, Layout.replicated(turned.shape, size))
+    return fetch(turned, parts)
+
+
+def _parts(source: Section, indices: list[Section], axes: Axes, rows: _Rows) -> tuple[Array, ...]:
+    """This rank's part of each index array in a line, counted from the front."""
+    lengths = [source.layout.size] if axes is None else [source.shape[k] for k in axes]
+    line = rows.layout.region(source.rank)[0]
+    parts = []
+    for index, length in zip(indices, lengths, strict=True):
+        if index.layout.is_replicated:
+            part = _some(np.broadcast_to(index.block, rows.shape), rows.shape, line.key)
+        else:
+            part = reshaped(index, even_line(rows.layout.shape[0], rows.layout.processes)).block
+        parts.append(_from_front(part, length))
+    return tuple(parts)
+
+
+def _some(wide: Array, shape: tuple[int, ...], part: Any) -> Any:
+    """A part of the rows of an array whose first axes, of this shape, count as a line."""
+    if len(shape) == 1:
+        return wide[part]
+    if not shape:
+        return wide[np.newaxis][part]
+    return wide[np.unravel_index(np.arange(part.start, part.stop), shape)]
+
+
+def _from_front(part: Array, length: int) -> Array:
+    part = part.astype(np.int64, copy=False)
+    return np.where(part < 0, part + length, part) if part.min(initial=0) < 0 else part
+
+
+def _meshed(parts: tuple[Array, ...], kept: tuple[int, ...]) -> tuple[Array, ...]:
+    """Index arrays for all axes, from those of some axes in a line and whole rows."""
+    mesh = [part.reshape(-1, *(1,) * len(kept)) for part in parts]
+    for k, n in enumerate(kept):
+        mesh.append(np.arange(n).reshape((n,) + (1,) * (len(kept) - k - 1)))
+    return tuple(np.broadcast_arrays(*mesh))
+
+
+@collective("assign at indices", writes=True)
+def write_at(base: Section, values: Section, *given: Any, target: Layout) -> None:
+    """Write values, which broadcast to what the indices select, or join them by a ufunc.
+
+    ``first`` says where the axes of the index arrays are among those of the values; ``region`` is the view that they index,
+    unless that is the base.
+    """
+    *indices, region, axes, first, ufunc = given
+    layout = base.layout
+    if region is not None:
+        layout = Layout.replicated(region.shape, layout.processes)
+    rows = _rows(layout, axes, *[index.layout for index in indices])
+    parts = _parts(Section(base.block, layout, base.communicator), indices, axes, rows)
+    lead, kept = len(rows.shape), rows.kept
+    shape = (*kept[:first], *rows.shape, *kept[first:])
+    order = (*range(first, first + lead), *range(first), *range(first + lead, len(shape)))
+    if values.layout.is_replicated:
+        wide = np.broadcast_to(values.block, shape).transpose(order)
+        line, *columns = rows.layout.region(base.rank)
+        wide = wide[(slice(None),) * lead + region_key(columns)]
+        block = _some(wide, rows.shape, line.key)
+    else:
+        block = reshaped(values.transposed(order), rows.layout).block
+    if axes is None:
+        parts = np.unravel_index(parts[0], layout.shape)
+    if not rows.stay:
+        turned = base if region is not None else base.transposed(rows.order)
+        if region is None and trailing_rows(turned.layout, len(parts)):
+            store(turned, parts, block, ufunc)
+            return
+        mesh = dict(zip(rows.order, _meshed(parts, kept), strict=True))
+        full = tuple([mesh[k] for k in range(layout.ndim)])
+        store(base, full if region is None else base_indices(region, full), block, ufunc)
+    elif base.layout.coordinates(base.rank) is not None:
+        table = base.block.transpose(rows.order)
+        if ufunc is None:
+            table[parts] = block
+        else:
+            ufunc.at(table, parts, block)
+
+
+def _along(index: Layout) -> Layout:
+    """How an index array along an axis lies while it is used: each element on a rank."""
+    return Layout.default(index.shape, index.processes) if index.is_replicated else index
+
+
+@collective(
+    "take along an axis",
+    lambda source, index, axis: Form(source.dtype, small_or(_along(index.layout))),
+)
+def read_along(source: Section, index: Section, axis: int, *, target: Layout) -> Section:
+    """The elements at indices along one axis, at each position of the others; as the index array lies."""
+    index = redistributed(index, _along(index.layout))
+    lines = [
+        held.array() if n != 1 else np.zeros(len(held), np.int64)
+        for held, n in zip(index.region, source.shape, strict=True)
+    ]
+    mesh = list(np.ix_(*lines))
+    mesh[axis] = _from_front(index.block, source.shape[axis])
+    return index.with_block(fetch(source, tuple(np.broadcast_arrays(*mesh))))
+
+
+def check_range(indices: Sequence[Section], axes: Sequence[int], lengths: Sequence[int]) -> None:
+    """Raise an error on all ranks if an index is out of range. Collective if some index array lies on ranks."""
+    bad: tuple[int, tuple[int, int, int]] | None = None
+    for number, (index, axis, length) in enumerate(zip(indices, axes, lengths, strict=True)):
+        flat = index.block.reshape(-1)
+        if flat.min(initial=0) >= -length and flat.max(initial=-1) < length:
+            continue
+        outside = np.flatnonzero((flat < -length) | (flat >= length))
+        positions = flat_indices(index.region, index.shape)[outside]
+        values = int(flat[outside[np.argmin(positions)]]), axis, length
+        if index.layout.is_replicated:
+            raise _out_of_bounds(*values)
+        bad = bad or ((number << 48) + int(positions.min()), values)
+    spread = [index for index in indices if not index.layout.is_replicated]
+    if spread:
+        place, values = bad or (None, (-1, -1, -1))
+        agree(spread[0].communicator, place, values, _out_of_bounds)
+
+
+def _out_of_bounds(index: int, axis: int, length: int) -> IndexError:
+    return IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")
