@@ -18,6 +18,28 @@ def code(dtype):
     return f"{dtype.kind}{dtype.itemsize}"
 
 
+class Block:
+    """The arguments of a compiled kernel: ``words`` of 8 bytes, of which its ``layout`` says what is where."""
+
+    def __init__(self, layout):
+        self.layout, self.words = layout, np.zeros(layout.size, np.int64)
+        self.view = memoryview(self.words)
+        self.address = self.words.ctypes.data
+
+    def set_scalar(self, slot, dtype, value):
+        start = self.layout.scalars + 2 * slot
+        bytes_ = self.words[start : start + 2].view(np.uint8)[: np.dtype(dtype).itemsize]
+        bytes_.view(dtype)[0] = value
+
+
+def run_block(function, block, chunks, threads):
+    """Call compiled code on the chunks of a block, on ``threads`` threads."""
+    from atoll import config
+    from atoll.backend.llvm.workers import parallel_for
+
+    parallel_for(function, block, chunks, threads or config.threads)
+
+
 class Loop:
     """A kernel under construction over arrays that broadcast to ``shape``."""
 
@@ -108,10 +130,26 @@ class Loop:
         if make is None:
             from atoll.backend.llvm.compile import compile_kernel as make
         addresses = [array.ctypes.data for array in self.arrays]
-        kernel = make(self.spec())
-        return kernel.call(
-            self.shape, chunk, addresses, self.strides, self.numbers, origins, steps, threads
-        )
+        return self._call(make(self.spec()), chunk, addresses, origins, steps, threads)
+
+    def _call(self, kernel, chunk, addresses, origins, steps, threads):
+        from atoll.backend.llvm.types import SETTLED
+
+        layout, block = kernel.layout, Block(kernel.layout)
+        words, chunks = block.words, -(-self.shape[0] // chunk)
+        words[layout.chunk] = chunk * (math.prod(self.shape[1:]) if is_flat(kernel.spec) else 1)
+        words[layout.extents : layout.extents + layout.ndim] = self.shape
+        words[layout.pointers : layout.strides] = addresses
+        words[layout.strides : layout.scalars] = [s for row in self.strides for s in row]
+        for slot, (dtype, value) in enumerate(zip(kernel.spec.scalars, self.numbers)):
+            block.set_scalar(slot, dtype, value)
+        words[layout.origins : layout.origins + len(origins)] = origins
+        words[layout.steps : layout.steps + len(steps)] = steps
+        partials = [np.empty(chunks, dtype) for dtype in layout.partial_dtypes]
+        for number, array in enumerate(partials):
+            words[layout.partials + number] = array.ctypes.data
+        run_block(kernel.address, block.address, chunks, threads)
+        return int(words[layout.flags]) & ~SETTLED, partials
 
     def _run_by_numpy(self, chunk, origins, steps):
         spec, views = self.spec(), []

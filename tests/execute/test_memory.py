@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import atoll
-from atoll.backend.memory import ALIGNMENT, Buffer, Pool, in_words, rounded
+from atoll.backend.memory import ALIGNMENT, in_words, rounded
 from atoll.config import config
 
 from .counting import counted
+from .pools import Buffer, Pool
 
 SIZES = (0, 1, 63, 64, 65, 513, 4096, (1 << 17) - 1, 1 << 17, (1 << 21) + 8, 5_000_001)
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.execute.pools import Pool
 
 import atoll
 from atoll.backend import memory
-from atoll.backend.memory import Pool
 from atoll.config import config
 from atoll.errors import OutOfMemoryError
 
@@ -92,7 +92,7 @@ def test_a_refusal_by_the_system_is_a_memory_error_and_everything_goes_on() -> N
         """
         import resource
         import numpy as np
-        from atoll.backend.memory import Pool
+        from tests.execute.pools import Pool
 
         pool = Pool(limit=1 << 50)
         mine = pool.allocate(1 << 20).array(1 << 20, np.uint8)
@@ -263,13 +263,13 @@ def test_a_forked_child_has_a_pool_of_its_own() -> None:
         import numpy as np
         from atoll.backend.memory import pool
 
-        mine = pool.allocate(1 << 20).array(1 << 20, np.uint8)
+        mine = pool.lend(1 << 20)[0]
         mine.fill(1)
         pool._lock.acquire()  # as if another thread were at work in this moment
         child = os.fork()
         if child == 0:
             mine.fill(2)
-            other = pool.allocate(1 << 20).array(1 << 20, np.uint8)
+            other = pool.lend(1 << 20)[0]
             other.fill(3)
             right = (mine == 2).all() and (other == 3).all() and pool.usage().buffers == 2
             os._exit(0 if right else 1)
@@ -289,7 +289,7 @@ def test_arrays_that_outlive_the_interpreters_end_are_no_error() -> None:
         import numpy as np
         from atoll.backend.memory import pool
 
-        sys.kept = [pool.allocate(n).array(n, np.uint8) for n in (100, 1 << 20)]
+        sys.kept = [pool.lend(n)[0] for n in (100, 1 << 20)]
         sys.kept.append(sys.kept)
         """
     )

@@ -115,33 +115,6 @@ def _lease_ended(lease: _Lease) -> None:
             lock.release()
 
 
-class Buffer:
-    """Contiguous memory, the pool's until it was allocated and again after its last use."""
-
-    __slots__ = ("__weakref__", "_bytes", "_pool", "address", "nbytes")
-
-    device = "cpu"
-
-    def __init__(self, pool: Pool, owner: npt.NDArray[np.uint8], address: int, nbytes: int) -> None:
-        self._pool = pool
-        self._bytes = owner
-        self.address = address
-        self.nbytes = nbytes
-
-    def array(
-        self,
-        shape: int | tuple[int, ...],
-        dtype: npt.DTypeLike,
-        strides: tuple[int, ...] | None = None,
-        offset: int = 0,
-    ) -> npt.NDArray[Any]:
-        """An array over the buffer, from byte ``offset`` on, which keeps the buffer from the pool."""
-        return np.ndarray(shape, dtype, self._bytes, offset, strides)
-
-    def __repr__(self) -> str:
-        return f"Buffer({self.nbytes} bytes at {self.address:#x})"
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Where the memory of a pool is."""
@@ -173,14 +146,6 @@ class Pool:
         self._cached = 0
         self._clock = 0
 
-    def allocate(self, nbytes: int, what: object = "") -> Buffer:
-        """A buffer of ``nbytes`` bytes, whose contents are arbitrary.
-
-        ``str(what)`` says in the error message for what, and at which of the user's lines,
-        the memory was wanted; it is asked only then.
-        """
-        return Buffer(self, *self.lend(nbytes, what), nbytes)
-
     def lend(
         self,
         nbytes: int,
@@ -189,9 +154,10 @@ class Pool:
         dtype: np.dtype[Any] = _BYTE,
         strides: tuple[int, ...] | None = None,
     ) -> tuple[npt.NDArray[Any], int]:
-        """The memory of a buffer, as the array that all arrays over it have to lead back to, and its address.
+        """Memory of ``nbytes`` bytes and arbitrary contents, as the array that all arrays over it lead back to, and its address.
 
-        It is one of bytes, unless a shape is given.
+        The array is one of bytes unless a shape is given. ``str(what)`` says in an error message for what, and
+        at which of the user's lines, the memory was wanted; it is asked only then.
         """
         capacity = _capacities.get(nbytes) or _capacities.only(nbytes, rounded(nbytes))
         ended = self._ended

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import LayoutError, LayoutIndexError
 from .grids import best_grid
-from .integers import is_index
+from .index_set import is_index
 from .maps import Block, Map, as_map, whole_number
 
 # They have an ``__index__``, but as an index they select.
@@ -62,9 +62,9 @@ def read_key(key: Any, shape: tuple[int, ...]) -> list[range | int | None]:
 
 
 def read_maps(given: str | Map | Sequence[Any] | None, ndim: int) -> tuple[Map, ...]:
+    """One map for each axis; a single constructor is the map of one axis."""
     if given is None:
         return (Block(),) * ndim
-    """One map for each axis; a single constructor is the map of one axis."""
     if isinstance(given, Map):
         given = (given,)
     if not isinstance(given, Iterable):

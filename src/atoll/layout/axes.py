@@ -36,9 +36,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import LayoutError, LayoutIndexError
-from .index_set import EMPTY, IndexSet, Listed, Range, ascending, listed
+from .index_set import EMPTY, IndexSet, Indices, Listed, Range, ascending, listed
 from .pattern import Pattern, block_cyclic
-from .runs import Indices
 
 Widths = tuple[int, int]
 Located = tuple[Indices, Indices]

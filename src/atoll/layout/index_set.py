@@ -34,16 +34,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, SupportsIndex, TypeGuard, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import LayoutIndexError
-from .integers import is_index
-from .runs import Indices
 
+Indices = npt.NDArray[np.int64]
 Key = slice | Indices
+
+
+def is_index(value: object) -> TypeGuard[SupportsIndex]:
+    """Whether a value serves as an integer. (``isinstance`` asks the same, and takes fifty microseconds.)"""
+    return hasattr(type(value), "__index__")
 
 
 class Piece(NamedTuple):

@@ -27,11 +27,9 @@ from ..errors import LayoutError, LayoutIndexError
 from .arguments import read_grid, read_key, read_maps, read_ranks, read_shape
 from .axes import Axis, BlockAxis, Widths
 from .grids import even_grid
-from .index_set import EMPTY, IndexSet, Range
-from .integers import is_index
+from .index_set import EMPTY, IndexSet, Indices, Range, is_index, listed
 from .maps import LETTERS, Map, described, whole_number
 from .picture import html, svg, text
-from .runs import Indices
 
 Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
@@ -85,10 +83,8 @@ class Layout:
         if maps is None and grid is None and prod(extents) <= 1:
             chosen = (LETTERS["n"],) * len(extents)
         counts = read_grid(extents, chosen, grid, present)
-        axes = [
-            one.bind(extent, count, axis)
-            for axis, (one, extent, count) in enumerate(zip(chosen, extents, counts))
-        ]
+        bound = enumerate(zip(chosen, extents, counts))
+        axes = [kind.bind(extent, count, axis) for axis, (kind, extent, count) in bound]
         cells = prod(counts)
         if members is None:
             table, copies = None, processes if cells == 1 else 1
@@ -134,15 +130,19 @@ class Layout:
         if table.shape[:-1] != grid:
             raise LayoutError(f"layout: ranks of shape {table.shape} for a grid {grid}")
         read_ranks(table.ravel().tolist(), processes)
+        return cls._of(axes, processes, table.shape[-1], table)
+
+    @classmethod
+    def _of(
+        cls, axes: Sequence[Axis], processes: int, copies: int, table: Indices | None
+    ) -> Layout:
         new = cls.__new__(cls)
-        new._fill(tuple(axes), processes, table.shape[-1], table)
+        new._fill(tuple(axes), processes, copies, table)
         return new
 
     @classmethod
     def default(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
-        """The layout of new arrays: blocks on all axes with the least surface, where nearly equal extents count as
-        equal; replicated for a single element.
-        """
+        """The layout of new arrays: blocks with the least surface, where nearly equal extents count as equal."""
         return _usual(read_shape(shape), _world_size(size))
 
     @classmethod
@@ -284,29 +284,30 @@ class Layout:
         seat = self._seat(rank)
         if seat < 0:
             return None
-        cell, found = seat // self.copies, []
+        cell, place = seat // self.copies, []
         for count in reversed(self.grid):
             cell, coordinate = divmod(cell, count)
-            found.append(coordinate)
-        return tuple(reversed(found))
+            place.append(coordinate)
+        return tuple(reversed(place))
 
     def copy_number(self, rank: int) -> int:
         """Which of the copies of its cell a rank holds."""
         return self._seat(rank) % self.copies
 
-    def region(self, rank: int) -> Region:
-        """The indices that a rank holds on each axis, without communication padding."""
+    def _along_axes(self, rank: int, what: str, nothing: Any) -> tuple[Any, ...]:
+        """What each axis says of the coordinate of a rank; ``nothing`` if the rank takes no part."""
         place = self.coordinates(rank)
         if place is None:
-            return (EMPTY,) * self.ndim
-        return tuple(axis.owned(c) for axis, c in zip(self.axes, place))
+            return (nothing,) * self.ndim
+        return tuple([getattr(axis, what)(c) for axis, c in zip(self.axes, place)])
+
+    def region(self, rank: int) -> Region:
+        """The indices that a rank holds on each axis, without communication padding."""
+        return self._along_axes(rank, "owned", EMPTY)
 
     def local_shape(self, rank: int) -> tuple[int, ...]:
         """The shape of a rank's block, without communication padding."""
-        place = self.coordinates(rank)
-        if place is None:
-            return (0,) * self.ndim
-        return tuple(axis.count(c) for axis, c in zip(self.axes, place))
+        return self._along_axes(rank, "count", 0)
 
     def local_size(self, rank: int) -> int:
         """How many elements a rank holds."""
@@ -314,17 +315,11 @@ class Layout:
 
     def halo(self, rank: int) -> tuple[Widths, ...]:
         """On each axis, the communication widths before and after a rank's block."""
-        place = self.coordinates(rank)
-        if place is None:
-            return ((0, 0),) * self.ndim
-        return tuple(axis.padding(c) for axis, c in zip(self.axes, place))
+        return self._along_axes(rank, "padding", (0, 0))
 
     def boundary(self, rank: int) -> tuple[Widths, ...]:
         """On each axis, how many of a block's outermost elements are boundary padding."""
-        place = self.coordinates(rank)
-        if place is None:
-            return ((0, 0),) * self.ndim
-        return tuple(axis.boundary(c) for axis, c in zip(self.axes, place))
+        return self._along_axes(rank, "boundary", (0, 0))
 
     def padded_shape(self, rank: int) -> tuple[int, ...]:
         """The shape of a rank's block with its communication padding."""
@@ -343,14 +338,13 @@ class Layout:
             return ((None, None),) * self.ndim
         copy, result = self.copy_number(rank), []
         for number, axis in enumerate(self.axes):
-            sides: list[int | None] = []
-            for beside in axis.neighbours(place[number]):
-                if beside is None:
-                    sides.append(None)
-                else:
-                    cell = (*place[:number], beside, *place[number + 1 :])
-                    sides.append(self.ranks_at(cell)[copy])
-            result.append((sides[0], sides[1]))
+            before, after = (
+                None
+                if beside is None
+                else self.ranks_at((*place[:number], beside, *place[number + 1 :]))[copy]
+                for beside in axis.neighbours(place[number])
+            )
+            result.append((before, after))
         return tuple(result)
 
     def _index(self, index: Any, what: str) -> tuple[Any, ...]:
@@ -373,8 +367,8 @@ class Layout:
         """
         items = self._index(index, "index")
         if not any(isinstance(item, np.ndarray) and item.ndim for item in items):
-            found = [axis.locate(as_integer(item)) for axis, item in zip(self.axes, items)]
-            return self.rank_at([c for c, _ in found]), tuple(local for _, local in found)
+            places = [axis.locate(as_integer(item)) for axis, item in zip(self.axes, items)]
+            return self.rank_at([c for c, _ in places]), tuple(local for _, local in places)
         located = [
             axis.locate_array(np.asarray(item, dtype=np.int64))
             for axis, item in zip(self.axes, items)
@@ -398,9 +392,7 @@ class Layout:
     # Derived layouts
 
     def _derived(self, axes: Sequence[Axis], table: Indices) -> Layout:
-        new = Layout.__new__(Layout)
-        new._fill(tuple(axes), self.processes, table.shape[-1], table)
-        return new
+        return Layout._of(axes, self.processes, table.shape[-1], table)
 
     def slicing(self, key: Any) -> Slicing:
         """The layout of ``a[key]``, and where in its block each rank finds its part.
@@ -436,9 +428,7 @@ class Layout:
 
     def arranged(self, axes: Sequence[Axis]) -> Layout:
         """The layout of other axes, whose ranks sit in the grid in ascending order, as they do here."""
-        new = Layout.__new__(Layout)
-        new._fill(tuple(axes), self.processes, self.copies, None)
-        return new
+        return Layout._of(axes, self.processes, self.copies, None)
 
     def cut(self, parts: Sequence[range | int]) -> Layout:
         """A faster :meth:`sliced`, for a part of each axis; ``range`` as ``range(size)[slice]``."""
@@ -453,9 +443,8 @@ class Layout:
                     break
             else:
                 return self.arranged(axes)
-        return self.sliced(
-            tuple([_slice_of(part) if type(part) is range else part for part in parts])
-        )
+        key = [Range.of(part).key if type(part) is range else part for part in parts]
+        return self.sliced(tuple(key))
 
     def transposed(self, axes: Sequence[int] | None = None) -> Layout:
         """The layout of the transpose, which moves nothing."""
@@ -572,16 +561,15 @@ class Slicing:
         places = self.positions(rank)
         if places is None:
             return None
-        keys = [
-            _progression(place.key) if isinstance(place, IndexSet) else place for place in places
-        ]
+        keys = [place.key if isinstance(place, IndexSet) else place for place in places]
+        keys = [listed(key).key if isinstance(key, np.ndarray) else key for key in keys]
         basic = tuple(slice(None) if isinstance(key, np.ndarray) else key for key in keys)
-        found: npt.NDArray[Any] = block[(*basic, ...)]
+        part: npt.NDArray[Any] = block[(*basic, ...)]
         kept = [key for key in keys if not isinstance(key, int)]
         for dimension, key in enumerate(kept):
             if isinstance(key, np.ndarray):
-                found = found.take(key, axis=dimension)
-        return found
+                part = part.take(key, axis=dimension)
+        return part
 
 
 @remembered
@@ -593,21 +581,6 @@ def _usual(shape: tuple[int, ...], processes: int) -> Layout:
 @remembered
 def _everywhere(shape: tuple[int, ...], processes: int) -> Layout:
     return Layout(shape, "n" * len(shape), size=processes)
-
-
-def _slice_of(part: range) -> slice:
-    """The slice that takes the indices of ``part``."""
-    return slice(part.start, None if part.stop < 0 else part.stop, part.step)
-
-
-def _progression(key: Any) -> Any:
-    """A slice for indices at one distance from each other; any other key as it is."""
-    if not isinstance(key, np.ndarray) or key.size == 0:
-        return key
-    first, step = int(key[0]), int(key[1] - key[0]) if key.size > 1 else 1
-    if not step or (np.diff(key) != step).any():
-        return key
-    return _slice_of(range(first, first + step * key.size, step))
 
 
 def _joined(table: Indices, dimension: int) -> Indices:

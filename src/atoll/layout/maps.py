@@ -25,8 +25,7 @@ from .axes import (
     balanced_bounds,
     ceiling_bounds,
 )
-from .index_set import IndexSet, listed
-from .integers import is_index
+from .index_set import IndexSet, is_index, listed
 
 
 def whole_number(value: object, what: str, least: int | None = None) -> int:

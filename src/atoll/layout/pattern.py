@@ -14,14 +14,24 @@ from math import gcd, lcm
 import numpy as np
 import numpy.typing as npt
 
-from .index_set import EMPTY, IndexSet, Key, Listed, Piece, Range, ascending, listed, meet
-from .integers import is_index
-from .runs import Indices, ceiling, expand, merge, overlap, smallest_period
+from .index_set import (
+    EMPTY,
+    IndexSet,
+    Indices,
+    Key,
+    Listed,
+    Piece,
+    Range,
+    ascending,
+    is_index,
+    listed,
+    meet,
+)
 
 _set = object.__setattr__
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Pattern(IndexSet):
     """Runs that repeat with a period, cut off at both ends.
 
@@ -36,34 +46,19 @@ class Pattern(IndexSet):
     widths: tuple[int, ...]
     lead: int
     extent: int
-    before: tuple[int, ...] = field(repr=False, compare=False)
-    size: int = field(repr=False, compare=False)
+    before: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    size: int = field(init=False, repr=False, compare=False)
 
-    def __init__(
-        self,
-        first: int,
-        step: int,
-        period: int,
-        offsets: tuple[int, ...],
-        widths: tuple[int, ...],
-        lead: int,
-        extent: int,
-    ) -> None:
-        _set(self, "first", first)
-        _set(self, "step", step)
-        _set(self, "period", period)
-        _set(self, "offsets", offsets)
-        _set(self, "widths", widths)
-        _set(self, "lead", lead)
-        _set(self, "extent", extent)
+    def __post_init__(self) -> None:
+        widths, end = self.widths, self.lead + self.extent
         if len(widths) == 1:
             width = widths[0]
-            turns, rest = divmod(lead + extent, period)
+            turns, rest = divmod(end, self.period)
             _set(self, "before", (0, width))
-            _set(self, "size", turns * width + (rest if rest < width else width) - lead)
+            _set(self, "size", turns * width + (rest if rest < width else width) - self.lead)
         else:
             _set(self, "before", (0, *accumulate(widths)))
-            _set(self, "size", self._below(lead + extent) - lead)
+            _set(self, "size", self._below(end) - self.lead)
 
     def _below(self, place: int) -> int:
         """How many places of the comb in ``[0, place)`` belong to a run."""
@@ -244,8 +239,8 @@ class Pattern(IndexSet):
         starts = bases + np.asarray(self.offsets, dtype=np.int64)
         stops = starts + np.asarray(self.widths, dtype=np.int64)
         return comb(
-            ceiling(starts.ravel() - start, stride),
-            ceiling(stops.ravel() - start, stride),
+            _ceiling(starts.ravel() - start, stride),
+            _ceiling(stops.ravel() - start, stride),
             period, 0, count, origin, step,
         )  # fmt: skip
 
@@ -330,25 +325,19 @@ def block_cyclic(
 
 
 def comb(
-    starts: Indices,
-    stops: Indices,
-    period: int | None,
-    low: int,
-    high: int,
-    origin: int = 0,
-    step: int = 1,
-) -> IndexSet:
+    starts: Indices, stops: Indices, period: int | None, low: int, high: int, origin: int = 0, step: int = 1
+) -> IndexSet:  # fmt: skip
     """The runs ``[start, stop)``, repeated every ``period``, cut to ``[low, high)``.
 
     The runs are given in ascending order and lie within one period; ``None`` means that
     they do not repeat. Index ``v`` of the comb stands for ``origin + step * v``.
     """
-    starts, stops = merge(starts, stops, period)
+    starts, stops = _merge(starts, stops, period)
     if period is not None and len(starts):
         if len(starts) == 1:
             width = int(stops[0] - starts[0])
             return block_cyclic(width, period, int(starts[0]), low, high, origin, step)
-        starts, stops, period = smallest_period(starts, stops, period)
+        starts, stops, period = _smallest_period(starts, stops, period)
         if len(starts) == 1:
             return comb(starts, stops, period, low, high, origin, step)
     if period is None:
@@ -377,8 +366,7 @@ def comb(
     high -= max(rest - int(starts[last]) + base - int(widths[last]) + 1, 0)
     extent = high - base - lead
     if extent <= 2 * period:
-        found = expand(starts, starts + widths, period, low, high)
-        return _finite(*found, origin, step)
+        return _finite(*_expand(starts, starts + widths, period, low, high), origin, step)
     offsets = tuple((starts - base).tolist())
     first = origin + step * (base + lead)
     return Pattern(first, step, period, offsets, tuple(widths.tolist()), lead, extent)
@@ -407,7 +395,7 @@ def _finite(starts: Indices, stops: Indices, origin: int, step: int) -> IndexSet
         shared = gcd(*np.diff(starts).tolist())
         if shared > 1:
             places = (starts - first) // shared
-            places, ends = merge(places, places + 1, None)
+            places, ends = _merge(places, places + 1, None)
             return _finite(places, ends, origin + step * first, step * shared)
     return Pattern(
         origin + step * first, step, high - low,
@@ -433,9 +421,8 @@ def _combs(a: Pattern, b: Pattern) -> IndexSet:
         for comb_of, base in ((a, base_a), (b, base_b)):
             starts = np.asarray(comb_of.offsets, dtype=np.int64) + base
             ends = starts + np.asarray(comb_of.widths, dtype=np.int64)
-            runs += [*expand(starts, ends, comb_of.period, low, low + window)]
-        found, ends = overlap(*runs)
-        return comb(found, ends, period if window == period else None, low, high)
+            runs += [*_expand(starts, ends, comb_of.period, low, low + window)]
+        return comb(*_overlap(*runs), period if window == period else None, low, high)
     # A run of a that starts d after one of b recurs once in each common period.
     starts_found, stops_found = [], []
     inverse = pow(a.period // shared, -1, modulus)
@@ -455,3 +442,68 @@ def _combs(a: Pattern, b: Pattern) -> IndexSet:
     starts, stops = np.concatenate(starts_found), np.concatenate(stops_found)
     order = np.argsort(starts)
     return comb(starts[order], stops[order], period, low, high)
+
+
+# Lists of runs ``[start, stop)``, as arrays: in ascending order, without overlap.
+
+
+def _ceiling(values: Indices, divisor: int) -> Indices:
+    """``values / divisor``, rounded up."""
+    return -(-values // divisor)
+
+
+def _merge(starts: Indices, stops: Indices, period: int | None) -> tuple[Indices, Indices]:
+    """Drop empty runs and join those that touch, also across the end of a period."""
+    kept = starts < stops
+    if not kept.all():
+        starts, stops = starts[kept], stops[kept]
+    if len(starts) > 1:
+        apart = starts[1:] != stops[:-1]
+        if not apart.all():
+            starts = starts[np.concatenate([[True], apart])]
+            stops = stops[np.concatenate([apart, [True]])]
+    if period is not None and len(starts) > 1 and int(stops[-1]) == int(starts[0]) + period:
+        joined = int(stops[0]) + period
+        starts, stops = starts[1:], stops[1:].copy()
+        stops[-1] = joined
+    return starts, stops
+
+
+def _smallest_period(starts: Indices, stops: Indices, period: int) -> tuple[Indices, Indices, int]:
+    """The same repeating runs with the shortest period that describes them."""
+    count = len(starts)
+    for part in range(1, count // 2 + 1):
+        if count % part or period * part % count:
+            continue
+        shorter = period * part // count
+        moved = starts[part:] - starts[:-part] == shorter
+        if moved.all() and (stops[part:] - stops[:-part] == shorter).all():
+            return starts[:part], stops[:part], shorter
+    return starts, stops, period
+
+
+def _expand(
+    starts: Indices, stops: Indices, period: int, low: int, high: int
+) -> tuple[Indices, Indices]:
+    """The repeating runs inside ``[low, high)``, one by one."""
+    first, last = (low - int(stops[-1])) // period, (high - int(starts[0])) // period
+    bases = (np.arange(first, last + 1, dtype=np.int64) * period)[:, None]
+    begins = np.maximum((bases + starts).ravel(), low)
+    ends = np.minimum((bases + stops).ravel(), high)
+    kept = begins < ends
+    return begins[kept], ends[kept]
+
+
+def _overlap(
+    starts: Indices, stops: Indices, other_starts: Indices, other_stops: Indices
+) -> tuple[Indices, Indices]:
+    """The runs that two lists have in common."""
+    first = np.searchsorted(other_stops, starts, side="right")
+    last = np.searchsorted(other_starts, stops, side="left")
+    counts = np.maximum(last - first, 0)
+    mine = np.repeat(np.arange(len(starts)), counts)
+    within = np.arange(len(mine)) - np.repeat(np.cumsum(counts) - counts, counts)
+    other = first[mine] + within
+    return np.maximum(starts[mine], other_starts[other]), np.minimum(
+        stops[mine], other_stops[other]
+    )

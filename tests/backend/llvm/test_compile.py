@@ -21,7 +21,7 @@ from atoll.backend.llvm.kernel import Layout
 from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction
 from atoll.config import config
 from atoll.context import statistics
-from tests.backend.harness import Loop
+from tests.backend.harness import Block, Loop
 
 
 def laplace(*extra):
@@ -117,7 +117,7 @@ def test_llvm_is_loaded_with_the_first_array_that_is_not_small():
 
 def test_the_block():
     kernel = compile_kernel(laplace())
-    layout, block = kernel.layout, kernel.block()
+    layout, block = kernel.layout, Block(kernel.layout)
     assert layout == Layout.of(laplace())
     assert layout.size == len(block.words) == len(block.view)
     block.view[layout.pointers] = 17

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from atoll.backend.llvm.compile import compile_kernel
-from atoll.backend.llvm.kernel import run_block
 from atoll.backend.llvm.ufuncs import can_flag, supported
-from tests.backend.harness import Loop, code
+from tests.backend.harness import Block, Loop, code, run_block
 from tests.backend.samples import operands
 from tests.backend.test_ufuncs import LOOPS, kernel_name
 
@@ -70,7 +69,7 @@ def test_flags(dtypes):
             outs.append(np.empty(1, LOOPS[dtypes][0][2] if name != "frexp" else "i4"))
             loop.store(outs[-1], loop.call(f"{name}.{other}", code(outs[-1].dtype), *values))
         compiled = compile_kernel(loop.spec())
-        block = compiled.block()
+        block = Block(compiled.layout)
         layout, words = compiled.layout, block.words
         words[layout.chunk] = words[layout.extents] = 1
         words[layout.pointers : layout.strides] = [a.ctypes.data for a in loop.arrays]
