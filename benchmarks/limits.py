@@ -11,15 +11,18 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
 import numpy
 
 import atoll as np
-from atoll import policy
+from atoll import backend, policy
+from atoll.backend.llvm import compile
+from atoll.collective.moving import by_parts
 from atoll.comm.in_step import is_same
+from atoll.lazy.evaluate import _programs
 
 SMOKE = False
 
@@ -109,6 +112,225 @@ def chunk() -> dict[str, float]:
     return found
 
 
+def tried(
+    limit: str, values: Iterable[int], prepare: Callable[[], Callable[[], Any]]
+) -> dict[str, float]:
+    """Microseconds of some work by the value of a limit, with kernels of its own for each; the first and last for a smoke test."""
+    found = {}
+    some = list(values)
+    for value in some[:: len(some) - 1] if SMOKE else some:
+        with policy.limited(**{limit: value}), np.config(small=0, kernel_cache="off", threads=1):
+            compile.compiler._kernels.clear()
+            _programs.forget()
+            work = prepare()
+            work()
+            found[f"{limit} {value}"] = microseconds(work)
+    return found
+
+
+def arrays(*shape: int) -> tuple[Any, Any]:
+    """Two arrays in memory."""
+    random = numpy.random.default_rng(1)
+    x, y = np.array(random.random(shape)), np.array(random.random(shape))
+    np.sync()
+    return x, y
+
+
+def vectors() -> dict[str, float]:
+    """A loop over memory in the second-level cache, by the elements of a vector."""
+
+    def prepare() -> Callable[[], Any]:
+        x, y = arrays(1 << 15)
+        return lambda: numpy.asarray(x * y + x)
+
+    return tried("vector", (4, 8, 16, 32, 64), prepare)
+
+
+def scattered() -> dict[str, float]:
+    """Loops over every seventh element, and over repeated ones, by the elements of a vector."""
+
+    def strides() -> Callable[[], Any]:
+        x, y = arrays(7 << 14)
+        return lambda: numpy.asarray(x[::7] * y[::7] + 1.0)
+
+    def repeated() -> Callable[[], Any]:
+        x, _ = arrays(1 << 12)
+        return lambda: numpy.asarray(np.repeat(x, 4) + 1.0)
+
+    values = 1, 4, 8, 16, 32
+    return tried("scattered_vector", values, strides) | tried("run_vector", values, repeated)
+
+
+def tails() -> dict[str, float]:
+    """Rows of 29 elements, by the elements of the masked vectors at their ends."""
+
+    def prepare() -> Callable[[], Any]:
+        x, y = arrays(2000, 30)
+        return lambda: numpy.asarray(x[:, 1:] * y[:, 1:])
+
+    return tried("tail", (1, 2, 4, 8), prepare)
+
+
+def across() -> dict[str, float]:
+    """A matrix and a transposed one, by the elements of a tile."""
+
+    def prepare() -> Callable[[], Any]:
+        x, y = arrays(1000, 1000)
+        return lambda: numpy.asarray(x + y.T)
+
+    return tried("tile", (8, 32, 64, 128, 1000), prepare)
+
+
+def folds() -> dict[str, float]:
+    """Sums and extremes along short and middling rows, by what is folded together, and how much of each."""
+
+    def middling() -> Callable[[], Any]:
+        x, _ = arrays(500, 1000)
+        return lambda: numpy.asarray(x.max(1))
+
+    def columns() -> Callable[[], Any]:
+        x, _ = arrays(1000, 1000)
+        return lambda: numpy.asarray(x.sum(0))
+
+    return (
+        tried("visit", (4, 16, 64), middling)
+        | tried("short_row", (0, 512, 2000), middling)
+        | tried("small_body", (0, 6), middling)
+        | tried("batch", (1, 2, 4, 8), columns)
+    )
+
+
+def searches() -> dict[str, float]:
+    """Positions of extremes in one row, and in rows of many lengths; the same by NumPy."""
+
+    def whole() -> Callable[[], Any]:
+        x, _ = arrays(1 << 18)
+        return lambda: int(x.argmax())
+
+    def rows(length: int) -> Callable[[], Callable[[], Any]]:
+        def prepare() -> Callable[[], Any]:
+            x, _ = arrays((1 << 18) // length, length)
+            return lambda: numpy.asarray(x.argmax(1))
+
+        return prepare
+
+    found = tried("stretch", (1 << 10, 1 << 13, 1 << 16), whole)
+    found |= tried("long_row", (1 << 12, 1 << 20), rows(1 << 15))
+    for length in (16, 64, 256):
+        times = tried("sought_row", (0, 1 << 20), rows(length))
+        kernel, others = times.values()
+        found[f"rows of {length} elements, kernel against NumPy"] = kernel / others
+    return found
+
+
+def scans() -> dict[str, float]:
+    """A scan down the columns of a matrix, by the columns of a strip."""
+
+    def prepare() -> Callable[[], Any]:
+        x, _ = arrays(500, 4096)
+        return lambda: numpy.asarray(np.cumsum(x, 0))
+
+    return tried("strip", (64, 512, 4096), prepare)
+
+
+def powers() -> dict[str, float]:
+    """Integers to the power of 60, as products and otherwise."""
+
+    def prepare() -> Callable[[], Any]:
+        x = np.arange(1 << 15)
+        np.sync()
+        return lambda: numpy.asarray(x**60)
+
+    return tried("chain", (0, 64), prepare)
+
+
+def masks() -> dict[str, float]:
+    """A selection by a mask that is mostly true, with and without code for vectors that are wanted wholly."""
+
+    def prepare() -> Callable[[], Any]:
+        x, y = arrays(1 << 15)
+
+        def work() -> None:
+            y[x > 1e-4] = x[x > 1e-4] * 2.0
+            np.sync()
+
+        return work
+
+    return tried("guarded", (0, 24), prepare)
+
+
+def draft() -> dict[str, float]:
+    """Milliseconds to compile a kernel of ten operations quickly and well; microseconds of its loop over 2**20 elements."""
+
+    def work(expected: float) -> dict[str, float]:
+        with policy.limited(draft_work=expected), np.config(small=0, kernel_cache="off", threads=1):
+            compile.compiler._kernels.clear()
+            _programs.forget()
+            x, y = arrays(1 << 20)
+            start = time.perf_counter()
+            call = lambda: numpy.asarray((x * y + 1.0) * (x - y) / (x + 2.0))  # noqa: E731
+            call()
+            first = (time.perf_counter() - start) * 1e3
+            return {"first call": first, "loop": microseconds(call)}
+
+    quick, well = work(1 << 60), work(0)
+    return {f"draft, {k}": v for k, v in quick.items()} | {f"well, {k}": v for k, v in well.items()}
+
+
+def blocks() -> dict[str, float]:
+    """A loop by NumPy's backend over 2**20 elements, by the elements of a block."""
+
+    def prepare() -> Callable[[], Any]:
+        x, y = arrays(1 << 20)
+        return lambda: numpy.asarray(x * y + x)
+
+    chosen = backend.current()
+    backend._chosen = backend.named("numpy")
+    try:
+        return tried("block", (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18), prepare)
+    finally:
+        backend._chosen = chosen
+
+
+def long_axes() -> dict[str, float]:
+    """The sum of a long matrix over its rows by all threads, by the least number of slabs."""
+
+    def prepare() -> Callable[[], Any]:
+        x, _ = arrays(100_000, 8)
+
+        def work() -> None:
+            with np.config(threads=None):
+                numpy.asarray(x.sum(0))
+
+        return work
+
+    return tried("fewest_slabs", (2, 4, 1000), prepare)
+
+
+def factors() -> dict[str, float]:
+    """QR of a matrix on ranks, by the columns of a panel."""
+    if np.world.size == 1:
+        return {}
+
+    def prepare() -> Callable[[], Any]:
+        layout = np.Layout((400, 400), "bn", size=np.world.size)
+        a = arrays(400, 400)[0].redistribute(layout)
+        return lambda: float(np.linalg.qr(a)[1].sum())
+
+    return tried("panel", (8, 32, 64, 128), prepare)
+
+
+def ranks() -> dict[str, float]:
+    """Sorting out 2**16 elements by their ranks, asking for each of 4, 16 and 64 ranks, and by sorting."""
+    found = {}
+    for count in (4, 16, 64):
+        owners = numpy.random.default_rng(1).integers(0, count, 1 << 16)
+        for limit, words in ((1 << 20, "asking"), (0, "sorting")):
+            with policy.limited(few_ranks=limit):
+                found[f"{words} for {count}"] = microseconds(lambda: list(by_parts(owners)))  # noqa: B023
+    return found
+
+
 def copy() -> dict[str, float]:
     """Microseconds to copy so many bytes."""
     sizes = {f"2**{bits} bytes": numpy.ones(1 << bits, "u1") for bits in (14, 16, 22)}
@@ -136,7 +358,10 @@ def message() -> dict[str, float]:
     return {"microseconds": whole, "elements of NumPy": whole / each}
 
 
-MEASUREMENTS = (plan, template, kernel, streams, parallel, chunk, copy, truths, lists, message)
+MEASUREMENTS = (
+    plan, template, kernel, streams, parallel, chunk, copy, truths, lists, message, vectors, scattered, tails, across,
+    folds, searches, scans, powers, masks, draft, blocks, long_axes, factors, ranks,
+)  # fmt: skip
 
 
 def main() -> None:

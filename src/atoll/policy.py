@@ -5,6 +5,9 @@ them stand here, in one frozen value, in four units of cost: elements, bytes, op
 of users are in ``config``; sizes that a format, a message or a machine dictates stay where they are used.
 
 ``benchmarks/limits.py`` measures the costs that the limits follow from, and prints each limit beside its measurement.
+The name in brackets behind each limit is that of its measurement, with a few figures from a machine of two cores that others used as well.
+
+What decides the order of additions (``backend/llvm/fold.py``) is no limit: sums would have other last digits.
 """
 
 from __future__ import annotations
@@ -41,9 +44,40 @@ class Limits:
     slabs: int = 64
     """A long axis that is folded is cut into up to so many slabs (``parallel``)."""
     slab_rows: int = 16
-    """A slab has at least so many rows."""
+    """A slab has at least so many rows (``long_axes``)."""
     slab_work: int = 1 << 16
     """A slab folds at least so many elements, and all slabs have together at most so many results (``parallel``)."""
+
+    block: int = 1 << 14
+    """The elements of a block where NumPy runs the loops (``blocks``: 17 ms in blocks of 2**10, 1.2 from 2**14 on)."""
+    fewest_slabs: int = 4
+    """A long axis is cut into no fewer slabs than are worth a second loop (``long_axes``: 0.26 ms, 0.39 without)."""
+
+    # elements, in generated code: what a processor does at a time
+    vector: int = 64
+    """A vector has up to so many elements (``vectors``: alike from 4 to 64, as the processor has two loads at a time)."""
+    scattered_vector: int = 8
+    """The same of elements that do not lie side by side (``scattered``: 54 us with 1, 56 with 8, 61 with 32)."""
+    run_vector: int = 16
+    """The same of elements that are each repeated (``scattered``: 63 us with 1, 58 from 4 on)."""
+    tail: int = 8
+    """The end of a row is computed by masked vectors of up to so many elements (``tails``: 96 us with 2, 90 from 4 on)."""
+    visit: int = 16
+    """So many vectors are read of one row, or until a result may be settled, before the next (``folds``: 168 us with 4, 133 with 16)."""
+    batch: int = 4
+    """So many rows are folded, or lines scanned, together (``folds``: 181 us with 1, 143 with 4)."""
+    tile: int = 64
+    """Rows that share cache lines with their neighbours are computed so many elements at a time (``across``: 2.5 ms with 8, 1.3 with 64)."""
+    strip: int = 512
+    """A scan down columns takes so many columns at a time (``scans``: 1.7 ms with 64, 1.1 with 512)."""
+    short_row: int = 512
+    """Rows of fewer elements are folded one by one (``folds``)."""
+    long_row: int = 1 << 20
+    """A row of so many elements is searched by itself, shorter ones together (``searches``: 85 us by itself, 80 together)."""
+    sought_row: int = 64
+    """NumPy finds positions in rows of fewer elements (``searches``: a kernel takes 1.2 times as long in rows of 16)."""
+    stretch: int = 1 << 13
+    """A search takes so many bytes at a time, which stay in the first-level cache (``searches``: 72 us, 81 with 2**16)."""
 
     # bytes: what copying costs beside a message
     packed: int = 1 << 14
@@ -73,6 +107,19 @@ class Limits:
     light: int = 30
     """The same where the loop has a line with little to store (``kernel``)."""
 
+    chain: int = 64
+    """Integer powers of up to so much are products, without a loop in each element (``powers``)."""
+    small_body: int = 6
+    """A loop of up to so many operations that only folds reads several rows in turns (``folds``)."""
+    guarded: int = 24
+    """Up to so many operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
+    draft_work: int = 1 << 25
+    """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 50 ms against 160)."""
+    draft_call: int = 1 << 15
+    """What a call of such a kernel counts for at least (``draft``)."""
+    stage: int = 1000
+    """A part of a dataflow graph is planned up to so many nodes at a time (``kernel``)."""
+
     # calls: how often something happens before another way is taken
     pieces: int = 8
     """How many short pieces, parts or repetitions go together before the whole is taken (``plan``)."""
@@ -81,7 +128,7 @@ class Limits:
     growth: int = 8
     """How much larger each further piece is (``message``)."""
     listed: int = 16
-    """Lists of up to so many numbers are written out in the log of ranks, longer ones as a digest."""
+    """Lists of up to so many numbers are written out in the log of ranks, longer ones as a digest (by definition: what people read)."""
     numbers: int = 32
     """Lists of up to so many numbers are compared one by one (``lists``)."""
     ignored: tuple[int, int] = (64, 1024)
@@ -90,8 +137,22 @@ class Limits:
     """A pattern that was met so often is compiled (``template``)."""
     template_price: int = 8
     """How many traces a template must serve to be worth its planning (``template``)."""
+    shelf: int = 32
+    """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
+    bites: int = 8
+    """So many times the threads of a loop ask for more of it, where it is not cut into chunks (``parallel``)."""
+    panel: int = 64
+    """A factorisation on ranks takes up to so many columns at a time (``factors``: 0.52 s with 8, 0.27 from 32 on)."""
+    few_ranks: int = 16
+    """Elements of fewer ranks are found by asking for each rank, of more by sorting (``ranks``: asking for 4 takes a tenth of it, for 16 about as long)."""
+    lookups: int = 4
+    """Into so many pieces a rank cuts what it looks up in other ranks' elements: each takes memory (``message``)."""
+    receives: int = 128
+    """So many messages are awaited at a time (``message``)."""
+    alike: float = 15 / 16
+    """An extent counts as long as the longest from this part of it on (by definition: blocks stay even)."""
     lopsided: float = 1.75
-    """A result is rebalanced if a rank has more than so many even shares: two ranks have two at most."""
+    """A result is rebalanced if a rank has more than so many even shares: two ranks have two at most (by definition)."""
 
     # entries: what caches hold
     memo: int = 4096
@@ -116,6 +177,15 @@ class Limits:
     """Call sites of which something was learnt."""
     tiles: int = 4
     """Boxes of one array on ranks that every rank keeps."""
+
+    @property
+    def code(self) -> tuple[int, ...]:
+        """The limits that code is generated by: each of these has kernels of its own on disk."""
+        return (
+            self.vector, self.scattered_vector, self.run_vector, self.tail, self.visit, self.batch,
+            self.tile, self.strip, self.short_row, self.long_row, self.stretch, self.chain,
+            self.small_body, self.guarded,
+        )  # fmt: skip
 
 
 limits = Limits()

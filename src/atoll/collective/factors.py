@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..layout import Cyclic, Layout
 from .elements import fetch
 from .moving import redistributed
 from .section import Section
 
 Array = np.ndarray[Any, Any]
-_WIDEST = 64
 
 
 def dealt_rows(section: Section) -> Section:
@@ -32,7 +32,7 @@ def dealt_rows(section: Section) -> Section:
 
 
 def _width(rows: int, size: int) -> int:
-    return max(1, min(_WIDEST, rows // size))
+    return max(1, min(policy.limits.panel, rows // size))
 
 
 def _panels(section: Section) -> Iterator[tuple[int, int]]:

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..layout import BlockAxis, Layout, Region, transfer
 from ..layout.axes import Axis, balanced_bounds
 from .messages import exchange
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
-_FEW = 16
-"""Up to how many ranks looking for each of them is quicker than sorting."""
 
 
 def even_line(length: int, size: int) -> Layout:
@@ -173,7 +172,7 @@ def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:
     if not ranks.size:
         return
     low, high = int(ranks.min()), int(ranks.max())
-    if high - low < _FEW:
+    if high - low < policy.limits.few_ranks:
         for rank in range(low, high + 1):
             part = np.flatnonzero(ranks == rank)
             if part.size:

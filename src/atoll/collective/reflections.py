@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, bcast
 from ..layout import Cyclic, Layout
@@ -31,8 +32,6 @@ from .moving import even_rows, redistributed
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
-WIDEST = 64
-"""Up to how many columns a panel has, where there are several."""
 _WHAT = "factors of rows"
 
 
@@ -51,7 +50,7 @@ def panel_width(shape: tuple[int, int], size: int) -> int:
     rows, columns = shape
     if is_one_panel(shape, size):
         return columns
-    return max(1, min(WIDEST, max(rows, columns) // size))
+    return max(1, min(policy.limits.panel, max(rows, columns) // size))
 
 
 def is_one_panel(shape: tuple[int, int], size: int) -> bool:
@@ -297,8 +296,10 @@ def _reflect(matrix: Section, panel: Panel, right: Array, *, turned: bool) -> No
     sums = _summed(vectors.conj().T @ right, matrix.communicator)
     joined = panel.joined.conj().T if turned else panel.joined
     sums = joined @ sums
-    for start in range(0, right.shape[1], WIDEST):  # no second block of the size of a share
-        part = slice(start, start + WIDEST)
+    for start in range(
+        0, right.shape[1], policy.limits.panel
+    ):  # no second block of the size of a share
+        part = slice(start, start + policy.limits.panel)
         right[:, part] -= vectors @ sums[:, part]
 
 

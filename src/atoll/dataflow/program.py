@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..graph.node import Node, Value, in_order
 from ..lazy.deferred import Call
 from .bound import Bound
@@ -22,8 +23,6 @@ from .records import DistributedGraphPart, DistributedGraphPartition
 Array = np.ndarray[Any, Any]
 Program = Callable[..., Mapping[str, Any]]
 _NOTHING = np.empty(0)
-_STAGE_LIMIT = 1000
-"""How many nodes a stage has at most: the planner's work on longer ones grows faster than they do."""
 
 
 class _Stage:
@@ -121,7 +120,7 @@ class PartProgram:
         cuts: list[list[Node]] = []
         last = -1
         for node in computed:
-            if level[id(node)] != last or len(cuts[-1]) >= _STAGE_LIMIT:
+            if level[id(node)] != last or len(cuts[-1]) >= policy.limits.stage:
                 cuts.append([])
                 last = level[id(node)]
             stage_of[id(node)] = len(cuts) - 1

@@ -26,14 +26,12 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
+from .. import policy
 from ..comm.communicator import Communicator, Request
 from ..context import statistics
 from ..errors import PartitionInducedCycleError
 from ..graph.node import Value
 from .messages import Allocator, Array, Message
-
-WINDOW = 128
-"""How many receives are posted at first, and how many more before each wait."""
 
 
 class State:
@@ -300,7 +298,7 @@ class _Run:
 
     def _post(self, unposted: Any) -> bool:
         """Post some receives; whether there may be others."""
-        for _ in range(WINDOW):
+        for _ in range(policy.limits.receives):
             message = next(unposted, None)
             if message is None:
                 return False

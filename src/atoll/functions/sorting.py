@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..collective import (
     Section,
     accumulated,
@@ -119,7 +120,7 @@ def interp(
     made = np.empty(section.block.shape, kind)
     into, sought = made.reshape(-1), np.ascontiguousarray(section.block).reshape(-1)
     ends = fetch(at, (np.array([0, xp.size - 1]),)), fetch(of, (np.array([0, xp.size - 1]),))
-    bounds = np.linspace(0, sought.size, _PIECES + 1).astype(np.int64).tolist()
+    bounds = np.linspace(0, sought.size, policy.limits.lookups + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):
         into[start:stop] = _between(at, of, sought[start:stop])
     low, high = ends[0]
@@ -128,10 +129,6 @@ def interp(
     into[sought > high] = ends[1][1] if right is None else right
     into[np.isnan(sought)] = np.nan
     return small_or_there(section.with_block(made), world) if x.ndim else made[()]
-
-
-_PIECES = 4
-"""In how many pieces a rank looks up what it has, so that what it is told does not add up."""
 
 
 def _between(at: Section, of: Section, sought: Array) -> Array:
@@ -223,7 +220,7 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     numbers = accumulated(first, 0, np.add, np.dtype(np.int64)).block - 1
     whence = origin.block
     made = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
-    bounds = np.linspace(0, numbers.size, _PIECES + 1).astype(np.int64).tolist()
+    bounds = np.linspace(0, numbers.size, policy.limits.lookups + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):
         store(made, (whence[start:stop],), numbers[start:stop])
     return found, places, made

@@ -35,6 +35,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import policy
 from ..errors import LayoutError, LayoutIndexError
 from .index_set import EMPTY, IndexSet, Indices, Listed, Range, ascending, listed
 from .pattern import Pattern, block_cyclic
@@ -152,17 +153,14 @@ class Axis(ABC):
             self._check(int(indices.max()))
 
 
-_TILE = 1 << 15
-
-
 def _in_tiles(indices: Indices, locate: Callable[[Indices, Indices, Indices], None]) -> Located:
     """Coordinates and local indices, by tiles: fresh memory for temporaries costs most."""
     coordinates, local = np.empty_like(indices), np.empty_like(indices)
-    if indices.ndim != 1 or indices.size <= _TILE:
+    if indices.ndim != 1 or indices.size <= policy.limits.chunk:
         locate(indices, coordinates, local)
         return coordinates, local
-    for start in range(0, indices.size, _TILE):
-        tile = slice(start, start + _TILE)
+    for start in range(0, indices.size, policy.limits.chunk):
+        tile = slice(start, start + policy.limits.chunk)
         locate(indices[tile], coordinates[tile], local[tile])
     return coordinates, local
 

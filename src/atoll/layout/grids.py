@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from .. import policy
 from ..context.caches import remembered
 
 Grid = tuple[int, ...]
@@ -57,10 +58,6 @@ def surface(shape: Grid, grid: Grid) -> int:
     return total
 
 
-ALIKE = 15 / 16
-"""From which part of the longest extent on another one counts as long."""
-
-
 @remembered
 def even_grid(shape: Grid, processes: int) -> Grid:
     """The grid that arrays of about this shape have in common.
@@ -69,7 +66,9 @@ def even_grid(shape: Grid, processes: int) -> Grid:
     one beside the other. So extents that are nearly alike count as equal: all of them are cut along the same axes.
     """
     longest = max(shape, default=0)
-    about = tuple([longest if extent >= ALIKE * longest else extent for extent in shape])
+    about = tuple(
+        [longest if extent >= policy.limits.alike * longest else extent for extent in shape]
+    )
     chosen, least = best_grid(about, processes), best_grid(shape, processes)
     return least if prod(map(min, chosen, shape)) < prod(map(min, least, shape)) else chosen
 

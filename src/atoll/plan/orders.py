@@ -17,7 +17,6 @@ from .. import policy
 from ..backend.spec import Reduction, arguments, rounds, whole
 from ..graph.geometry import Geometry
 from .body import Body
-from .split_reductions import FEWEST
 from .symbolic import Number
 
 Order = tuple[int, ...]
@@ -78,7 +77,7 @@ def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) ->
             outside *= extents[k]
             if outside >= policy.limits.pieces:
                 return -1
-        elif extents[k] >= FEWEST * policy.limits.slab_rows:
+        elif extents[k] >= policy.limits.fewest_slabs * policy.limits.slab_rows:
             return k
     return -1
 

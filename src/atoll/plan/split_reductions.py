@@ -27,9 +27,6 @@ from .body import Body, Memory, Registers
 from .launches import Launch, Loop
 from .symbolic import Number, dense_shape, function
 
-FEWEST = 4
-"""How many slabs are worth a second launch."""
-
 
 def slab_count(rows: int, results: int, work: int) -> int:
     """How many slabs: none but long ones, and not so many that folding their results would take long.
@@ -93,7 +90,7 @@ def cut_into_slabs(
     results = [_kept(loops, r) for r in cut]
     many = max([prod([one.extent for one in kept]) for kept in results])
     count = function(slab_count, loop.extent, many, prod([one.extent for one in loops]))
-    if count < FEWEST:
+    if count < policy.limits.fewest_slabs:
         return None
     height = loop.extent // count
     left = loop.extent - count * height

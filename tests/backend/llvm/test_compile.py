@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from atoll import policy
-from atoll.backend.llvm import compile
 from atoll.backend.llvm.compile import Compiler, compile_kernel, kernel_text
 from atoll.backend.llvm.kernel import Layout
 from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction
@@ -69,8 +68,7 @@ def test_kernels_come_from_disk(tmp_path):
 
 def test_memory_of_kernels(monkeypatch):
     """Beyond a number of kernels the oldest are forgotten, with their code, but for those that somebody has."""
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, kernels=20))
-    monkeypatch.setattr(compile, "_SHELF", 4)
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, kernels=20, shelf=4))
     before = statistics.stats().kernels_dropped
     with config(kernel_cache="off"):
         compiler, specs = Compiler(), variants(60)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy
 import pytest
 
 import atoll as np
+from atoll import policy
 from atoll.backend.llvm import compile as compiling
 from atoll.backend.llvm.machine import machine
 from atoll.config import config
@@ -43,6 +45,10 @@ def afresh(monkeypatch):
     _programs.forget()
 
 
+def limit(monkeypatch, **limits):
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, **limits))
+
+
 def kernels():
     return list(compiling.compiler._kernels.values())
 
@@ -59,7 +65,7 @@ def test_drafts_and_finished_kernels_agree(name, monkeypatch):
     draft = numpy.array(expression(np, x, i))
     assert kernels()
     assert all(kernel.draft for kernel in kernels())
-    monkeypatch.setattr(compiling, "DRAFT_WORK", 0)
+    limit(monkeypatch, draft_work=0)
     compiled = np.stats().kernels_compiled
     for _ in range(3):  # as they come, then joined
         finished = numpy.array(expression(np, x, i))
@@ -69,7 +75,7 @@ def test_drafts_and_finished_kernels_agree(name, monkeypatch):
 
 
 def test_a_loop_finishes_its_kernels(monkeypatch):
-    monkeypatch.setattr(compiling, "LEAST_WORK", compiling.DRAFT_WORK // 20)
+    limit(monkeypatch, draft_call=policy.limits.draft_work // 20)
     u = np.zeros((40, 40))
     u[0] = 1.0
 
@@ -86,7 +92,7 @@ def test_a_loop_finishes_its_kernels(monkeypatch):
 
 
 def test_slices_that_move_take_the_finished_kernel(monkeypatch):
-    monkeypatch.setattr(compiling, "LEAST_WORK", compiling.DRAFT_WORK // 10)
+    limit(monkeypatch, draft_call=policy.limits.draft_work // 10)
     a = numpy.random.default_rng(5).random((40, 40)) + 40 * numpy.eye(40)
     b = np.array(a)
     for k in range(39):
@@ -97,7 +103,7 @@ def test_slices_that_move_take_the_finished_kernel(monkeypatch):
 
 
 def test_large_work_needs_no_draft(monkeypatch):
-    monkeypatch.setattr(compiling, "DRAFT_WORK", 1000)
+    limit(monkeypatch, draft_work=1000)
     x, _ = operands()
     numpy.array(x + 1)
     assert [kernel.draft for kernel in kernels()] == [False]
@@ -107,7 +113,7 @@ def test_a_finished_kernel_on_disk_is_taken_at_once(monkeypatch, tmp_path):
     x, _ = operands()
     with config(kernel_cache=str(tmp_path)):
         expected = numpy.array(x * 3 + 1)
-        monkeypatch.setattr(compiling, "DRAFT_WORK", 0)
+        limit(monkeypatch, draft_work=0)
         numpy.array(x * 3 + 1)
         monkeypatch.undo()
         monkeypatch.setattr(compiling, "compiler", compiling.Compiler())
@@ -127,7 +133,7 @@ def test_threads_finish_a_kernel_once(monkeypatch):
     )
     x, _ = operands()
     expected = numpy.array(x * 5 - 1)
-    monkeypatch.setattr(compiling, "DRAFT_WORK", 0)
+    limit(monkeypatch, draft_work=0)
     wrong = []
 
     def work():

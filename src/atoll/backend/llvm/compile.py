@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
+from ... import policy
 from ...context import statistics
 from ...context.caches import Recent
 from ...context.threads import process_lock
@@ -25,12 +27,7 @@ from .kernel import Kernel
 from .machine import Machine, machine
 from .nest import build
 
-DRAFT_WORK = 1 << 25
-"""Elements times instructions that a draft does before the kernel is finished: the difference has cost some 20 ms then."""
-LEAST_WORK = 1 << 15
-"""What a call counts for at least."""
 _QUICK, _BEST = 0, 3
-_SHELF = 32
 _DRAFT = "_draft"
 
 
@@ -74,7 +71,7 @@ class Compiler:
         """The machine that the code is for."""
         return self._other or machine()
 
-    def kernel(self, spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
+    def kernel(self, spec: KernelSpec, work: float = inf) -> Kernel:
         """The kernel of ``spec``, compiled if this process has not met it, or taken from disk.
 
         It may be a draft, if there is no more ``work`` for it yet.
@@ -85,10 +82,10 @@ class Compiler:
             with self._lock:
                 found = self._kernels.get(key)
                 if found is None:
-                    draft = work <= DRAFT_WORK and self.machine.x86
+                    draft = work <= policy.limits.draft_work and self.machine.x86
                     found = self._make(spec, draft)
                     self._kernels[key] = found
-        if found.draft and work > DRAFT_WORK:
+        if found.draft and work > policy.limits.draft_work:
             self.finish(found)
         return found
 
@@ -117,7 +114,7 @@ class Compiler:
 
     def _put(self, kernel: Kernel, name: str, code: bytes) -> None:
         """Take the code of a kernel into the process, for as long as the kernel is referenced."""
-        if self._newest is None or self._newest.taken >= _SHELF:
+        if self._newest is None or self._newest.taken >= policy.limits.shelf:
             self._newest = _Shelf(self.machine)
         kernel.take(self._newest.add(name, code), self._newest)
 
@@ -144,7 +141,7 @@ class Compiler:
         return code
 
     def _key_on_disk(self, name: str) -> str:
-        return cache.key_of(name, self.machine, *_versions())
+        return cache.key_of(name, self.machine, policy.limits.code, *_versions())
 
 
 def is_compiled(spec: KernelSpec) -> bool:
@@ -152,7 +149,7 @@ def is_compiled(spec: KernelSpec) -> bool:
     return _key(spec) in compiler._kernels
 
 
-def compile_kernel(spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
+def compile_kernel(spec: KernelSpec, work: float = inf) -> Kernel:
     """The kernel of ``spec``; the same one for the same specification. Where there is little ``work``, a draft will do."""
     return compiler.kernel(spec, work)
 
@@ -160,8 +157,8 @@ def compile_kernel(spec: KernelSpec, work: int = DRAFT_WORK + 1) -> Kernel:
 def worked(kernel: Kernel, work: int) -> bool:
     """Note that a draft has worked, and finish it once that pays; whether it is finished."""
     if kernel.draft:
-        kernel.done += max(work, LEAST_WORK)
-        if kernel.done > DRAFT_WORK:
+        kernel.done += max(work, policy.limits.draft_call)
+        if kernel.done > policy.limits.draft_work:
             kernel.done = 0
             statistics.attempted(lambda: compiler.finish(kernel))  # else the draft goes on
     return not kernel.draft

@@ -24,7 +24,6 @@ from .workers import parallel_for
 
 Array = np.ndarray[Any, Any]
 
-CHUNK = 1 << 15
 _POSITIONS = np.dtype(np.int64)
 _TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "<2 x i64>"}
 
@@ -271,12 +270,12 @@ def _pick_text(size: int) -> str:
 
 
 @functools.cache
-def _function(what: str, size: int = 0) -> int:
-    """The address of a function of machine code."""
+def _function(what: str, chunk: int, size: int = 0) -> int:
+    """The address of a function of machine code on chunks of so many elements."""
     text = _pick_text(size) if what == "pick" else {"count": _COUNT, "split": _SPLIT}[what]
     for word, meaning in (("HEAD", _HEAD), ("EACH", _EACH), ("TRUTH", _TRUTH)):
         text = text.replace(word, meaning.strip("\n"))
-    text = text.replace("CHUNK", str(CHUNK))
+    text = text.replace("CHUNK", str(chunk))
     return compile_text(what, text)
 
 
@@ -284,7 +283,7 @@ def _run(function: int, words: list[int], elements: int) -> None:
     block = np.array(words, np.int64)
     threads = config.threads if elements >= policy.limits.parallel else 1
     address: int = block.__array_interface__["data"][0]
-    parallel_for(function, address, -(-elements // CHUNK), threads)
+    parallel_for(function, address, -(-elements // policy.limits.chunk), threads)
 
 
 def _address(array: Array) -> int:
@@ -294,10 +293,14 @@ def _address(array: Array) -> int:
 
 def places_of(mask: Array) -> Array:
     """For each chunk of a contiguous mask, how many elements are wanted before it; and in all."""
-    chunks = -(-mask.size // CHUNK)
+    chunks = -(-mask.size // policy.limits.chunk)
     places = np.zeros(chunks + 1, np.int64)
     counts = places[1:]
-    _run(_function("count"), [_address(mask), mask.size, _address(counts)], mask.size)
+    _run(
+        _function("count", policy.limits.chunk),
+        [_address(mask), mask.size, _address(counts)],
+        mask.size,
+    )
     np.cumsum(counts, out=counts)
     return places
 
@@ -307,7 +310,7 @@ def true_positions(mask: Array) -> Array:
     places = places_of(mask)
     found = allocate_array(dense((int(places[-1]),), _POSITIONS), "positions")
     words = [_address(mask), mask.size, _address(places), found.address, 0]
-    _run(_function("pick"), words, mask.size)
+    _run(_function("pick", policy.limits.chunk), words, mask.size)
     return found.array
 
 
@@ -318,7 +321,7 @@ def indices_of(positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
         form = dense(positions.shape, _POSITIONS)
         rows, columns = (allocate_array(form, "positions").array for _ in range(2))
         words = [_address(positions), positions.size, _address(rows), _address(columns), length]
-        _run(_function("split"), words, positions.size)
+        _run(_function("split", policy.limits.chunk), words, positions.size)
         found.append(columns)
         positions = rows
     return (positions, *reversed(found))
@@ -340,5 +343,5 @@ def selected(data: Array, mask: Array) -> Value:
     places = places_of(mask)
     found = allocate_array(dense((int(places[-1]),), data.dtype), "selected elements")
     words = [_address(mask), mask.size, _address(places), found.address, _address(data)]
-    _run(_function("pick", data.dtype.itemsize), words, mask.size)
+    _run(_function("pick", policy.limits.chunk, data.dtype.itemsize), words, mask.size)
     return found

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ... import policy
 from .arithmetic import is_nan, maximum, may_equal, may_exceed, minimum
 from .body import Body, Row
 from .builder import Code, Value
@@ -27,11 +28,6 @@ from .fold import Fold, join_nans, quicker, with_nans
 from .function import Head
 from .memory import Place
 from .types import KIND, itemsize
-
-_STRETCH = 1 << 13
-"""Bytes of the largest numbers that a stretch consists of."""
-
-_VISIT = 16
 
 RowOf = Callable[[str], Row]
 Strands = Callable[[str], dict[int, Fold]]
@@ -48,7 +44,7 @@ class Seek:
         self.tail = tail
         self.fresh = fresh
         largest = max(itemsize(fold.parts[0]) for fold in folds.values())
-        self.stretch = max(width, _STRETCH // largest)
+        self.stretch = max(width, policy.limits.stretch // largest)
 
     def row(self, row: Row, count: str) -> None:
         """Seek among the ``count`` elements of a row, which has at least one."""
@@ -113,7 +109,7 @@ class Seek:
         A strand holds the extreme so far, and where the piece begins in which it was found. If results are
         those of other rows as well, what matters of it is joined to them in the end.
         """
-        body, size = self.body, _VISIT * self.width
+        body, size = self.body, policy.limits.visit * self.width
         single, wide = self.elements.code(), self.elements.code(self.width)
 
         def begin(way: str) -> None:

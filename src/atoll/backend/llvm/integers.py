@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ... import policy
 from ..flags import DIVIDE, NEGATIVE_POWER, OVERFLOW
 from .arithmetic import cast
 from .builder import Code, Value, is_signed
 from .types import VALUE_TYPE, bits, itemsize, smallest
-
-_LONGEST_CHAIN = 64
 
 
 def absolute(code: Code, value: Value) -> Value:
@@ -142,7 +141,7 @@ def reciprocal(code: Code, value: Value) -> Value:
 def power(code: Code, base: Value, exponent: Value) -> Value:
     """``base ** exponent``, wrapped; negative exponents are reported, since NumPy refuses them."""
     dtype = base.dtype
-    if exponent.number is not None and 0 <= int(exponent.number.real) <= _LONGEST_CHAIN:
+    if exponent.number is not None and 0 <= int(exponent.number.real) <= policy.limits.chain:
         return _chain(code, base, int(exponent.number.real))
     if is_signed(dtype):
         code.flag(code.icmp("slt", exponent, code.const(dtype, 0)), NEGATIVE_POWER)

@@ -20,8 +20,6 @@ from .types import SETTLED
 from .ufuncs import can_flag
 from .workers import parallel_for, team
 
-_LONG_ROW = 64
-
 
 class CompiledStep(KernelStep):
     """One kernel over one box."""
@@ -285,4 +283,4 @@ def seeks(node: Node) -> bool:
         operand = node.args[0].params[0]
     steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
     along = abs(operand.strides[axis]) == min(steps, default=0)
-    return not along or operand.shape[axis] >= _LONG_ROW
+    return not along or operand.shape[axis] >= policy.limits.sought_row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import policy
 from ..spec import KernelSpec, arguments, is_full, mask_of, rounds, whole, written_operands
 from .fold import accumulators
 from .types import COMPONENT, KIND, itemsize
@@ -9,13 +10,6 @@ from .ufuncs import can_flag
 
 NEST, ROW, ELEMENT = 0, 1, 2
 """How often a value is computed: once, once for every row, or in every element."""
-
-_WIDEST = 64
-_SCATTERED = 8
-_RUNS = 16
-_LONGEST_TAIL = 8
-_SMALL = 6
-_TWICE = 24
 
 
 class Analysis:
@@ -46,13 +40,13 @@ class Analysis:
         )
         widest = self._widest()
         one = max(1, vector_bytes // widest)
-        self.width = min(_WIDEST, one * self._registers(), *self._order())
+        self.width = min(policy.limits.vector, one * self._registers(), *self._order())
         if not spec.reductions:
             self.width = min(self.width, self._useful())
-        self.folds_only = len(self.members[ELEMENT]) <= _SMALL and not any(
+        self.folds_only = len(self.members[ELEMENT]) <= policy.limits.small_body and not any(
             instruction.op == "store" for instruction in spec.body
         )
-        self.tail = min(self.width, one, _LONGEST_TAIL)
+        self.tail = min(self.width, one, policy.limits.tail)
         self.guard = self._guard(levels)
         self.decides: list[int] = []
         self.guarded: list[int] = []
@@ -64,7 +58,7 @@ class Analysis:
         self.settles = not any(flags) and self._settles()
         self.harmless = not any(flags[n] for n in self.guarded)
         """Whether the guarded instructions raise no flags, whatever elements they are given."""
-        self.twice = len(self.guarded) <= _TWICE
+        self.twice = len(self.guarded) <= policy.limits.guarded
         """Whether vectors without unwanted elements are worth code of their own."""
 
     def _counts(self) -> dict[int, int]:
@@ -187,8 +181,12 @@ class Analysis:
             return 1
         runs = max([operand.run for operand in self.spec.operands], default=1)
         if runs > 1:
-            return _RUNS
-        return _SCATTERED if {("load", "any"), ("store", "any")} & inner else _WIDEST
+            return policy.limits.run_vector
+        return (
+            policy.limits.scattered_vector
+            if {("load", "any"), ("store", "any")} & inner
+            else policy.limits.vector
+        )
 
     def _widest(self) -> int:
         """Bytes of the largest number that is computed with in every element."""

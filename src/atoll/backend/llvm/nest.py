@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ... import policy
 from ..flags import INVALID
 from ..spec import KernelSpec, Operand, conflicting_pairs, is_flat, is_full
 from .body import Body, Row
@@ -41,10 +42,6 @@ from .types import SETTLED, itemsize
 from .ufuncs import flags_of
 
 _LINE = 64
-_TILE = 64
-_BATCH = 4
-_SHORT_ROW = 512
-_LONG_ROW = 1 << 20
 
 
 def build(spec: KernelSpec, name: str, machine: Machine) -> str:
@@ -241,7 +238,7 @@ class Nest:
         if self.rows.ordered:
             across = body.op(f"and i1 {across}, {body.op(f'xor i1 {self.rows.ordered}, true')}")
         extent = self.extents[inner]
-        width = body.op(f"select i1 {across}, i64 {_TILE}, i64 {extent}")
+        width = body.op(f"select i1 {across}, i64 {policy.limits.tile}, i64 {extent}")
         width = body.op(f"call i64 @llvm.smax.i64(i64 {width}, i64 1)")
         self.module.declare("llvm.smax.i64", "i64", "i64, i64")
         whole_tiles = body.op(f"add i64 {extent}, {body.op(f'sub i64 {width}, 1')}")
@@ -319,7 +316,7 @@ class Nest:
 
     def _long_row(self) -> int:
         """From how many elements on a row is not read beside others."""
-        return _LONG_ROW if self.analysis.seeks else STREAMS * QUARTER
+        return policy.limits.long_row if self.analysis.seeks else STREAMS * QUARTER
 
     def _abreast(
         self,
@@ -335,7 +332,7 @@ class Nest:
         """
         body, inner = self.body, self.inner
         extent = self.extents[inner]
-        short = body.op(f"icmp slt i64 {extent}, {_SHORT_ROW}")
+        short = body.op(f"icmp slt i64 {extent}, {policy.limits.short_row}")
         long = body.op(f"icmp sge i64 {extent}, {self._long_row()}")
 
         def group(first: str) -> None:
@@ -420,7 +417,7 @@ class Nest:
         """
         body, inner = self.body, self.inner
         count = body.op(f"sub i64 {stop}, {start}")
-        batches = body.op(f"sdiv i64 {count}, {_BATCH}")
+        batches = body.op(f"sdiv i64 {count}, {policy.limits.batch}")
 
         def rows(first: str, number: int) -> None:
             batch = []
@@ -431,11 +428,11 @@ class Nest:
             self.rows.row(batch, self.extents[inner])
 
         def batch(number: str) -> None:
-            first = body.op(f"mul i64 {number}, {_BATCH}")
-            rows(body.op(f"add i64 {start}, {first}"), _BATCH)
+            first = body.op(f"mul i64 {number}, {policy.limits.batch}")
+            rows(body.op(f"add i64 {start}, {first}"), policy.limits.batch)
 
         body.loop("batch", "0", batches, batch)
-        done = body.op(f"mul i64 {batches}, {_BATCH}")
+        done = body.op(f"mul i64 {batches}, {policy.limits.batch}")
         body.loop("row", body.op(f"add i64 {start}, {done}"), stop, lambda index: rows(index, 1))
 
     # folds that one element decides

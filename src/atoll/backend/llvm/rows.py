@@ -24,6 +24,7 @@ from copy import copy
 from dataclasses import replace
 from functools import reduce
 
+from ... import policy
 from .body import Body, Row
 from .builder import Code, Value
 from .extreme_positions import Seek, Strands
@@ -37,9 +38,6 @@ STREAMS = 4
 
 QUARTER = 1 << 13
 """Elements of a quarter of a row. A multiple of every fold's block."""
-
-_VISIT = 16
-_SETTLING = 16
 
 
 class Rows:
@@ -172,7 +170,9 @@ class Rows:
     def _visit(self) -> int:
         """How many elements are read from a stream before the next one has its turn."""
         blocked = self._blocked()
-        return _VISIT * max(self.width, min([fold.lanes for fold in blocked], default=0))
+        return policy.limits.visit * max(
+            self.width, min([fold.lanes for fold in blocked], default=0)
+        )
 
     def abreast(
         self, row_of: Callable[[str], Row], ways: str, count: str, strands: Strands
@@ -274,7 +274,9 @@ class Rows:
         function = self.function
 
         def settling(start: str) -> str:
-            stop = function.smaller(function.op(f"add i64 {start}, {_SETTLING * width}"), main)
+            stop = function.smaller(
+                function.op(f"add i64 {start}, {policy.limits.visit * width}"), main
+            )
             self._stretch(rows, start, stop, width)
             return function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}")
 

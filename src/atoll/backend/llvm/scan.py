@@ -37,8 +37,6 @@ from .workers import parallel_for
 Array = np.ndarray[Any, Any]
 
 OPERATIONS = ("add", "multiply", "maximum", "minimum")
-STRIP = 512
-_LINES = 4
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -64,27 +62,29 @@ def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[
         array.shape[axis],
         prod(array.shape[axis + 1 :]),
     )
-    strips = -(-inner // STRIP)
-    chunks = outer * strips if inner > 1 else -(-outer // _LINES)
+    strip, batch = policy.limits.strip, policy.limits.batch
+    strips = -(-inner // strip)
+    chunks = outer * strips if inner > 1 else -(-outer // batch)
     source = array.__array_interface__["data"][0]
     block = np.array([0, source, made.address, outer, length, inner, strips], np.int64)
     codes = tuple([one.kind + str(one.itemsize) for one in (array.dtype, dtype)])
     threads = config.threads if array.size >= policy.limits.parallel else 1
-    function = _function(ufunc, *codes, inner > 1)
+    function = _function(ufunc, *codes, strip if inner > 1 else 0, batch)
     parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
     return made, int(block[0])
 
 
 @functools.cache
-def _function(ufunc: str, source: str, dtype: str, across: bool) -> int:
-    what = f"scan_{ufunc}_{source}_{dtype}_{'across' if across else 'along'}"
-    return compile_text(what, Scan(ufunc, source, dtype).text(across))
+def _function(ufunc: str, source: str, dtype: str, strip: int, batch: int) -> int:
+    what = f"scan_{ufunc}_{source}_{dtype}_{'across' if strip else 'along'}"
+    return compile_text(what, Scan(ufunc, source, dtype, strip, batch).text())
 
 
 class Scan:
-    """Writes one function: ``void NAME(block, first, last)`` on chunks of lines."""
+    """Writes one function: ``void NAME(block, first, last)`` on chunks of ``batch`` lines, or on strips across them."""
 
-    def __init__(self, ufunc: str, given: str, dtype: str) -> None:
+    def __init__(self, ufunc: str, given: str, dtype: str, strip: int, batch: int) -> None:
+        self.strip, self.batch = strip, batch
         self.ufunc = ufunc
         self.given = given
         self.dtype = dtype
@@ -95,14 +95,14 @@ class Scan:
             "define internal i32 @NAME.nest(ptr %block, i64 %first, i64 %last) noinline",
         )
 
-    def text(self, across: bool) -> str:
+    def text(self) -> str:
         """The module."""
         body = self.body
         self.source, self.target = self._word(1, "ptr"), self._word(2, "ptr")
         self.outer, self.length, self.inner = self._word(3), self._word(4), self._word(5)
         self.strips = self._word(6)
         self.whole = body.op(f"mul i64 {self.length}, {self.inner}")
-        body.loop("chunk", "%first", "%last", self._strip if across else self._lines)
+        body.loop("chunk", "%first", "%last", self._strip if self.strip else self._lines)
         body.line("ret i32 0")
         rounds = KIND[self.dtype] in "fc" and self.ufunc in ("add", "multiply")
         define_entry(self.module, "NAME", OVERFLOW | UNDERFLOW | INVALID if rounds else 0)
@@ -127,8 +127,8 @@ class Scan:
         body = self.body
         outer = body.op(f"sdiv i64 {chunk}, {self.strips}")
         strip = body.op(f"srem i64 {chunk}, {self.strips}")
-        left = body.op(f"mul i64 {strip}, {STRIP}")
-        right = body.op(f"add i64 {left}, {STRIP}")
+        left = body.op(f"mul i64 {strip}, {self.strip}")
+        right = body.op(f"add i64 {left}, {self.strip}")
         self.module.declare("llvm.smin.i64", "i64", "i64, i64")
         right = body.op(f"call i64 @llvm.smin.i64(i64 {right}, i64 {self.inner})")
         count = body.op(f"sub i64 {right}, {left}")
@@ -167,11 +167,11 @@ class Scan:
     def _lines(self, chunk: str) -> None:
         """A few lines together, or those that are left one by one."""
         body = self.body
-        first = body.op(f"mul i64 {chunk}, {_LINES}")
-        last = body.op(f"add i64 {first}, {_LINES}")
+        first = body.op(f"mul i64 {chunk}, {self.batch}")
+        last = body.op(f"add i64 {first}, {self.batch}")
         body.choose(
             body.op(f"icmp sle i64 {last}, {self.outer}"),
-            lambda: self._together(first, _LINES),
+            lambda: self._together(first, self.batch),
             lambda: body.loop("line", first, self.outer, lambda line: self._together(line, 1)),
         )
 

@@ -42,6 +42,7 @@ from typing import Any, Protocol
 import llvmlite
 import llvmlite.binding as llvm
 
+from ... import policy
 from ...comm import launcher
 from ...config import available_cores
 from ...context.threads import process_lock
@@ -51,7 +52,6 @@ SPIN_MICROSECONDS = 50.0
 """How long an idle worker watches before it sleeps, where there is a core for it."""
 
 _LONGEST_SPIN = 10_000.0
-_BITES = 8
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
@@ -278,7 +278,7 @@ class PortableTeam:
             self._busy.release()
 
     def _run(self, kernel: Any, argument: int, count: int, participants: int) -> None:
-        pieces = min(count, participants * _BITES)
+        pieces = min(count, participants * policy.limits.bites)
         bites = deque((count * k // pieces, count * (k + 1) // pieces) for k in range(pieces))
 
         def work() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import policy
 from ...ops.folds import fold_named
 from ..base import Array
 from ..spec import (
@@ -34,8 +35,6 @@ from ..spec import (
     written_operands,
 )
 
-BLOCK = 1 << 14
-"""Elements of a block, where the extents allow."""
 _CLIP: Any = import_module("numpy._core.umath").clip  # np.clip itself is no ufunc
 _COMPARED: Any = 10_000
 """How hard to look for elements that two operands share, before taking it that there are some."""
@@ -97,7 +96,7 @@ class Nest:
             ordered = self.in_order(views)
         full = _full_folds(self.spec, extents, chunk, partials)
         with np.errstate(all="call", call=self.note):
-            for box in _boxes(extents, 1 if ordered else BLOCK, self._cut):
+            for box in _boxes(extents, 1 if ordered else policy.limits.block, self._cut):
                 self._block(box, views, scalars, origins, steps, full)
             self._at = len(self.spec.body)
             for fold in full:
