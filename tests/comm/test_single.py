@@ -48,7 +48,7 @@ def test_collectives_give_copies(alone):
         assert result.tolist() == [0, 1, 2]
         assert not np.shares_memory(result, data)
     assert alone.allreduce(data, "lor").dtype == bool
-    assert alone.allgather_object("x") == alone.gather_object("x") == ["x"]
+    assert alone.allgather_object("x") == ["x"]
     assert alone.alltoall_object(["x"]) == ["x"]
     assert alone.bcast_object("x") == "x"
     with pytest.raises(CommunicationError, match="one row per rank"):

@@ -17,8 +17,8 @@ import atoll as np
 from atoll import dataflow as df
 from atoll.comm.simulated import Simulation, run
 from atoll.config import config
+from atoll.dataflow.messages import tag_bytes
 from atoll.dataflow.partition import classes_of
-from atoll.dataflow.tags import tag_bytes
 
 from .test_random_graphs import play
 
@@ -151,7 +151,7 @@ facts = [(p.pid, sorted(p.needed_pids), sorted(p.output_names), sorted(p.partiti
           [(n, r.comm_tag) for n, r in p.name_to_recv_node.items()],
           [(n, [s.comm_tag for s in found]) for n, found in p.name_to_send_nodes.items()])
          for p in numbered.parts.values()]
-from atoll.dataflow.tags import tag_bytes
+from atoll.dataflow.messages import tag_bytes
 print(facts, following, [tag_bytes(tag) for tag in tags])
 """
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from .. import startup
 from ..comm import launcher
-from ..comm.late_ranks import LateRanks
+from ..comm.waiting import LateRanks
 from ..config import config
 from ..context import remote_stacks
 from .leftovers import Leftovers

@@ -24,11 +24,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..context.caches import remembered
 from ..errors import CommunicationError, WorldError
 
 if TYPE_CHECKING:
@@ -172,6 +174,65 @@ def check_array(array: Array, *, receiving: bool) -> None:
         raise ValueError("cannot receive into a read-only array")
 
 
+def check_rows(rows: Any, size: int) -> None:
+    """Refuse an all-to-all whose first axis is not the ranks."""
+    if len(rows) != size:
+        raise CommunicationError(f"an all-to-all needs one row per rank: {size}, not {len(rows)}")
+
+
+def deliver(message: Array, target: Array, request: Request) -> None:
+    """Copy ``message`` into ``target`` in C order, or refuse if it does not fit."""
+    if request.refused is False and not message.size and target.size:
+        request.refused = True
+        return
+    if message.dtype != target.dtype or message.size != target.size:
+        raise CommunicationError(
+            f"{request.describe()}: the message has {message.size} elements of {message.dtype}, "
+            f"the array for it {target.size} of {target.dtype}"
+        )
+    target[...] = message.reshape(target.shape)
+
+
+UFUNCS: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "land": np.logical_and,
+    "lor": np.logical_or,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+}
+
+
+@remembered
+def _dtype_reduced(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which ``op`` works on elements of ``dtype``; NumPy's error if it cannot."""
+    if op not in UFUNCS:
+        raise ValueError(f"a reduction is one of {', '.join(UFUNCS)}, not {op!r}")
+    if op in ("land", "lor"):
+        return np.dtype(np.bool_)
+    nothing = np.empty(0, dtype)
+    UFUNCS[op](nothing, nothing)
+    return dtype
+
+
+def contribution(given: Any, op: str) -> Array:
+    """What one rank gives to the reduction: contiguous, and boolean for the logical ones."""
+    array: Array = np.asarray(given, order="C")
+    dtype = _dtype_reduced(op, array.dtype)
+    return array if dtype is array.dtype else array.astype(dtype)
+
+
+def combine(contributions: Sequence[Array], op: str) -> Array:
+    """The reduction of all contributions in rank order, in the dtype they have."""
+    ufunc = UFUNCS[op]
+    first = contributions[0]
+    with np.errstate(all="ignore"):  # silent, as MPI is
+        total = reduce(ufunc, contributions[1:], first)
+    return first.copy() if total is first else np.asarray(total, dtype=first.dtype)
+
+
 class Communicator(ABC):
     """A group of ranks that can exchange messages, seen from one of them."""
 
@@ -241,10 +302,6 @@ class Communicator(ABC):
     @abstractmethod
     def test_some(self, requests: Sequence[Request]) -> list[int]:
         """Let messages move; the positions of the ``requests`` that are done, if any."""
-
-    def wait_any(self, requests: Sequence[Request], timeout: float | None = None) -> int:
-        """Wait until one of ``requests`` is done; its position."""
-        return self.wait_some(requests, timeout)[0]
 
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
         """Wait until all ``requests`` are done. ``wait_abort`` counts from the last one done."""
@@ -326,10 +383,6 @@ class Communicator(ABC):
         """Every rank's value, in rank order. Values of other ranks arrive by pickle."""
 
     @abstractmethod
-    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
-        """Every rank's value on ``root``; ``None`` elsewhere."""
-
-    @abstractmethod
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         """The value of ``root``."""
 
@@ -356,14 +409,6 @@ class Communicator(ABC):
 
         Collective over the given ranks only. The same ranks give the same communicator.
         """
-
-    @abstractmethod
-    def duplicate(self) -> Communicator:
-        """The same ranks with messages of their own. Collective."""
-
-    @abstractmethod
-    def free(self) -> None:
-        """Free the communicator, collectively. It is never freed automatically."""
 
     @abstractmethod
     def abort(self, code: int = 1, message: str = "") -> None:

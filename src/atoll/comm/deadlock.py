@@ -22,7 +22,7 @@ from ..context import remote_stacks
 from ..context.divergence import Record, StepLog, difference
 from ..errors import DivergenceError, WaitTimeoutError
 from .communicator import Request, describe_all
-from .late_ranks import LateRanks
+from .waiting import LateRanks
 
 _FEW = 64
 """Up to how many ranks all are asked where a wait is for all."""

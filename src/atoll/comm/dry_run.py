@@ -60,9 +60,6 @@ class DryRunCommunicator(SingleCommunicator):
         """All ranks of a dry run agree on this rank's value."""
         return [value] * self.size
 
-    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any]:
-        self._refuse("gather_object", what)
-
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         self._refuse("bcast_object", what)
 
@@ -74,9 +71,6 @@ class DryRunCommunicator(SingleCommunicator):
 
     def group(self, ranks: Sequence[int]) -> SingleCommunicator:
         self._refuse("group", "")
-
-    def duplicate(self) -> SingleCommunicator:
-        self._refuse("duplicate", "")
 
 
 def dry_run_world(rank: int, size: int) -> World:

@@ -48,9 +48,9 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     row = _row(log, mine)
     rows = carried(communicator, lambda: communicator.allgather(row, what))
     _compare(communicator, log, rows)
-    found = np.empty((communicator.size, *mine.shape), mine.dtype)
-    _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
-    return found
+    gathered = np.empty((communicator.size, *mine.shape), mine.dtype)
+    _bytes(gathered.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
+    return gathered
 
 
 class Gathering:
@@ -77,9 +77,9 @@ class Gathering:
         self.found: list[Array] = []
         for (shape, dtype), (start, stop) in zip(forms, places, strict=True):
             self.given.append(rows.row[start:stop].view(dtype).reshape(shape))
-            found = rows.rows[:, start:stop].view(dtype)
-            strides = (found.strides[0], *self.given[-1].strides)
-            self.found.append(as_strided(found, (len(found), *shape), strides))
+            values = rows.rows[:, start:stop].view(dtype)
+            strides = (values.strides[0], *self.given[-1].strides)
+            self.found.append(as_strided(values, (len(values), *shape), strides))
 
     def run(self, what: str) -> None:
         """Gather every rank's values, verified by the last step of the log."""
@@ -168,9 +168,9 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     rows[:, 8:] = data
     rows = carried(communicator, lambda: communicator.alltoall(rows, what))
     _compare(communicator, log, rows)
-    found = np.empty_like(given)
-    _bytes(found.reshape(communicator.size, -1))[...] = rows[:, 8:]
-    return found
+    received = np.empty_like(given)
+    _bytes(received.reshape(communicator.size, -1))[...] = rows[:, 8:]
+    return received
 
 
 def bcast(communicator: Communicator, array: Array, root: int, what: str, which: int = 0) -> Array:
@@ -219,10 +219,10 @@ def total(communicator: Communicator, facts: Array, what: str) -> Array:
     mine = communicator.log.hash
     given = np.empty(len(facts) + 1, np.uint64)
     given[0], given[1:] = mine, facts
-    found: Array = carried(communicator, lambda: communicator.allreduce(given, "sum", what))
-    if int(found[0]) != mine * communicator.size & HASH_MASK:
+    sums: Array = carried(communicator, lambda: communicator.allreduce(given, "sum", what))
+    if int(sums[0]) != mine * communicator.size & HASH_MASK:
         tell(communicator, "some rank is at another step")
-    return found[1:]
+    return sums[1:]
 
 
 def _bytes(rows: Array) -> Array:
@@ -264,10 +264,10 @@ def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:
     """Handle a failed transfer: raise the divergence of the ranks if they have diverged, else the error itself."""
     if isinstance(error, DivergenceError | RankFailedError | WaitTimeoutError | DeadlockError):
         raise error
-    found = communicator.find_difference()
-    if not found:
+    difference = communicator.find_difference()
+    if not difference:
         raise error
-    raise communicator.log.part(found) from error
+    raise communicator.log.part(difference) from error
 
 
 def tell(communicator: Communicator, why: str) -> NoReturn:

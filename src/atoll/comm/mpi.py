@@ -29,7 +29,7 @@ from mpi4py import MPI
 from ..context import remote_stacks
 from ..context.divergence import StepLog, settle_all
 from ..errors import CommunicationError, WorldError
-from . import launcher, mpi_persistent
+from . import launcher
 from .communicator import (
     PLAIN,
     Array,
@@ -38,16 +38,23 @@ from .communicator import (
     Rows,
     Traffic,
     check_array,
+    check_rows,
+    combine,
+    contribution,
     describe_all,
 )
 from .deadlock import DeadlockMonitor
 from .mpi_data import Datatypes, Native, Operations, post_error, words_of
-from .mpi_objects import ObjectsByMpi
-from .mpi_requests import MpiRequest, PersistentMessage, PersistentMessages
+from .mpi_objects import SLOT, ObjectsByMpi
+from .mpi_requests import (
+    MpiRequest,
+    PersistentMessage,
+    PersistentMessages,
+    SmallReduction,
+    SmallRows,
+    has_persistent_collectives,
+)
 from .persistent import PersistentBuffer
-from .pickling import SLOT
-from .reduction import combine, contribution
-from .single import check_rows
 from .waiting import SPINS, Patience
 
 _BYTE = MPI.BYTE
@@ -67,7 +74,7 @@ class MpiCommunicator(ObjectsByMpi):
     library = MPI
     _byte = _BYTE
 
-    def __init__(self, comm: Any, own: Any, traffic: Traffic, *, made_here: bool = True) -> None:
+    def __init__(self, comm: Any, own: Any, traffic: Traffic) -> None:
         own.Set_errhandler(MPI.ERRORS_RETURN)
         self.comm = comm
         self.rank = own.rank
@@ -83,7 +90,6 @@ class MpiCommunicator(ObjectsByMpi):
         self.log = StepLog(self.rank, self.tag_limit, alone=self.size == 1)
         self.watch = DeadlockMonitor(self)
         self._mpi = own
-        self._made_here = made_here
         self._members: tuple[int, ...] | None = None
         self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
         self._small: dict[Any, Any] = {}
@@ -150,27 +156,16 @@ class MpiCommunicator(ObjectsByMpi):
     def prepared(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
     ) -> PersistentMessages:
-        made = []
-        for operation, buffers in (("receive", arriving), ("send", leaving)):
-            make = self._mpi.Recv_init if operation == "receive" else self._mpi.Send_init
-            for persistent in buffers:
-                buffer, tag = persistent.buffer, self._persistent_tag
-                handle = make((buffer, buffer.nbytes, _BYTE), persistent.peer, tag)
-                nbytes = buffer.nbytes if operation == "receive" else None
-                made.append(
-                    PersistentMessage(
-                        self,
-                        handle,
-                        operation,
-                        persistent.peer,
-                        tag,
-                        persistent.what,
-                        buffer,
-                        buffer,
-                        nbytes,
-                    )
-                )
-        return PersistentMessages(self, made)
+        messages = []
+        for operation, set_up, buffers in (
+            ("receive", self._mpi.Recv_init, arriving),
+            ("send", self._mpi.Send_init, leaving),
+        ):
+            for message in buffers:
+                memory = (message.buffer, message.buffer.nbytes, _BYTE)
+                handle = set_up(memory, message.peer, self._persistent_tag)
+                messages.append(PersistentMessage(self, handle, operation, message))
+        return PersistentMessages(self, messages)
 
     # Waiting ------------------------------------------------------------------------------
 
@@ -302,7 +297,7 @@ class MpiCommunicator(ObjectsByMpi):
         if key not in self._small:
             if len(self._small) >= _SMALL_KINDS or not _persistent:
                 return None
-            self._small[key] = mpi_persistent.SmallReduction(self._mpi, array, native)
+            self._small[key] = SmallReduction(self._mpi, array, native)
         return self._small[key]
 
     def _wait_small(self, small: Any, operation: str, what: str) -> None:
@@ -319,14 +314,12 @@ class MpiCommunicator(ObjectsByMpi):
         small.active = False
 
     def rows(self, nbytes: int) -> Rows:
-        found: Rows | None = self._small.get(nbytes)
-        if found is None:
+        rows: Rows | None = self._small.get(nbytes)
+        if rows is None:
             if len(self._small) >= _SMALL_KINDS or not _persistent or nbytes > SLOT:
                 return super().rows(nbytes)
-            found = self._small[nbytes] = mpi_persistent.SmallRows(
-                self, nbytes, self._mpi, _BYTE, self._wait_small
-            )
-        return found
+            rows = self._small[nbytes] = SmallRows(self, nbytes, self._mpi, _BYTE, self._wait_small)
+        return rows
 
     def iallgather(self, array: Array, what: str = "") -> MpiRequest:
         given = np.asarray(array, order="C")
@@ -404,19 +397,6 @@ class MpiCommunicator(ObjectsByMpi):
     def _sub(self, comm: Any) -> MpiCommunicator:
         return MpiCommunicator(comm, _duplicate(comm), self.traffic)
 
-    def duplicate(self) -> MpiCommunicator:
-        return self._sub(_duplicate(self._mpi))
-
-    def free(self) -> None:
-        self.barrier("free: every rank of the world must call it")
-        for small in self._small.values():
-            small.handle.Free()
-        self._small.clear()
-        _communicators.discard(self)
-        self._mpi.Free()
-        if self._made_here:
-            self.comm.Free()
-
     def abort(self, code: int = 1, message: str = "") -> NoReturn:
         if message:
             print(f"atoll: rank {self.rank}: {message}", file=sys.stderr)
@@ -426,7 +406,7 @@ class MpiCommunicator(ObjectsByMpi):
         os._exit(code)
 
 
-_persistent = mpi_persistent.has_persistent_collectives(MPI)
+_persistent = has_persistent_collectives(MPI)
 
 # Data ---------------------------------------------------------------------------------------
 
@@ -453,7 +433,7 @@ def _numbers_in_world(comm: Any) -> list[int]:
 
 def _duplicate(comm: Any) -> Any:
     """A duplicate, waited for with patience."""
-    made, handle = comm.Idup()
+    duplicate, handle = comm.Idup()
 
     def describe() -> str:
         others = [number for number in _numbers_in_world(comm) if number != MPI.COMM_WORLD.rank]
@@ -465,7 +445,7 @@ def _duplicate(comm: Any) -> Any:
     patience = Patience(f"rank {comm.rank} of {comm.size}", describe, None)
     while not handle.Test():
         patience.pause()
-    return made
+    return duplicate
 
 
 _adopted = MPI.Comm.Create_keyval()
@@ -477,13 +457,13 @@ def adopt(comm: Any) -> MpiCommunicator:
         raise WorldError("this rank is not in the communicator (it is COMM_NULL)")
     if not isinstance(comm, MPI.Intracomm):
         raise TypeError(f"use() takes an mpi4py intracommunicator, not {type(comm).__name__}")
-    found = comm.Get_attr(_adopted)
-    if not isinstance(found, MpiCommunicator):
-        found = MpiCommunicator(comm, _duplicate(comm), Traffic(), made_here=False)
-        comm.Set_attr(_adopted, found)
-        if comm == MPI.COMM_WORLD and found.size > 1:
-            _end_together(found)
-    return found
+    communicator = comm.Get_attr(_adopted)
+    if not isinstance(communicator, MpiCommunicator):
+        communicator = MpiCommunicator(comm, _duplicate(comm), Traffic())
+        comm.Set_attr(_adopted, communicator)
+        if comm == MPI.COMM_WORLD and communicator.size > 1:
+            _end_together(communicator)
+    return communicator
 
 
 def world_communicator() -> MpiCommunicator:
@@ -545,8 +525,8 @@ class ForkedCommunicator(MpiCommunicator):
     kind = "a fork of an MPI rank"
     isend = irecv = wait_some = test_some = iallreduce = allreduce = iallgather = _refuse
     rows = prepared = post_note = notes = wait_all = _refuse
-    ialltoall = ibcast = ibarrier = allgather_object = gather_object = _refuse
-    bcast_object = alltoall_object = split = group = duplicate = free = abort = _refuse
+    ialltoall = ibcast = ibarrier = allgather_object = _refuse
+    bcast_object = alltoall_object = split = group = abort = _refuse
 
 
 def _disarm_after_fork() -> None:

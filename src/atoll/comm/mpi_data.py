@@ -16,8 +16,7 @@ import numpy as np
 
 from ..context.caches import Recent
 from ..errors import CommunicationError
-from .communicator import PLAIN, Array
-from .reduction import UFUNCS
+from .communicator import PLAIN, UFUNCS, Array
 
 Message = tuple[Any, int, Any]
 Native = tuple[Any, Any]
@@ -84,11 +83,11 @@ class Datatypes:
             chunk = min(1 << 30, self.large)
             chunks, rest = divmod(nbytes, chunk)
             block = self._byte.Create_contiguous(chunk)
-            made = self.mpi.Datatype.Create_struct(
+            datatype = self.mpi.Datatype.Create_struct(
                 [chunks, rest], [0, chunks * chunk], [block, self._byte]
             )
             block.Free()
-            return made.Commit()
+            return datatype.Commit()
 
         return self._remembered((nbytes,), make)
 
@@ -103,13 +102,13 @@ class Datatypes:
             if run < LONG_RUN or 0 in shape:
                 return None
             if run > self.large:
-                made = self._many_bytes(run).Dup()
+                datatype = self._many_bytes(run).Dup()
             else:
-                made = self._byte.Create_contiguous(run)
+                datatype = self._byte.Create_contiguous(run)
             for n, stride in reversed(axes):
-                inner, made = made, made.Create_hvector(n, 1, stride)
+                inner, datatype = datatype, datatype.Create_hvector(n, 1, stride)
                 inner.Free()
-            return made.Commit()
+            return datatype.Commit()
 
         return self._remembered((itemsize, shape, strides), make)
 
@@ -126,7 +125,7 @@ class Operations:
         datatypes += [mpi.UINT8_T, mpi.UINT16_T, mpi.UINT32_T, mpi.UINT64_T]
         datatypes += [mpi.FLOAT, mpi.DOUBLE, mpi.LONG_DOUBLE]
         datatypes += [mpi.C_FLOAT_COMPLEX, mpi.C_DOUBLE_COMPLEX]
-        self._datatypes = {np.dtype(code): found for code, found in zip(codes, datatypes)}
+        self._datatypes = {np.dtype(code): datatype for code, datatype in zip(codes, datatypes)}
         inexact = {"sum": mpi.SUM, "prod": mpi.PROD}
         integer = inexact | {"max": mpi.MAX, "min": mpi.MIN, "band": mpi.BAND, "bor": mpi.BOR}
         boolean = dict.fromkeys(("sum", "max", "lor", "bor"), mpi.LOR)

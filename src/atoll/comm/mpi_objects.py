@@ -7,15 +7,44 @@ ones follow in a second operation. This module uses mpi4py's handles, but only `
 from __future__ import annotations
 
 import pickle
+import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .communicator import Communicator, Request
-from .pickling import SLOT, length_in, loads, packed, starts_of, unpacked
-from .single import check_rows
+from .communicator import Array, Communicator, Request, check_rows
+
+SLOT = 128
+"""The size of a slot in bytes: a small pickled object and its length fit."""
+
+
+def packed(data: bytes) -> bytes:
+    """The length of ``data``, and ``data`` itself if it fits."""
+    room = SLOT - 8
+    return len(data).to_bytes(8, sys.byteorder) + data[:room].ljust(room, b"\0")
+
+
+def length_in(slots: bytearray, start: int) -> int:
+    """The length of what begins at ``start``."""
+    return int.from_bytes(slots[start : start + 8], sys.byteorder)
+
+
+def unpacked(slots: bytearray, start: int) -> Any:
+    """The data of the slot at ``start``; ``None`` if it did not fit."""
+    length = length_in(slots, start)
+    return slots[start + 8 : start + 8 + length] if length <= SLOT - 8 else None
+
+
+def starts_of(lengths: Array) -> Array:
+    """The start of each of several consecutive ranges."""
+    return np.cumsum(lengths) - lengths
+
+
+def loads(data: Any, lengths: Array, starts: Array) -> list[Any]:
+    """The objects of consecutive pickles."""
+    return [pickle.loads(data[i : i + n]) for i, n in zip(starts.tolist(), lengths.tolist())]
 
 
 class ObjectsByMpi(Communicator):
@@ -48,9 +77,9 @@ class ObjectsByMpi(Communicator):
         slot, slots = packed(data), bytearray(SLOT * self.size)
         handle = self._mpi.Iallgather((slot, SLOT, self._byte), (slots, SLOT, self._byte))
         self._collective(handle, "allgather", what, SLOT, None, (slot, slots)).wait()
-        found = [unpacked(slots, start) for start in range(0, len(slots), SLOT)]
-        if None not in found:
-            return [pickle.loads(inline) for inline in found if inline is not None]
+        pickles = [unpacked(slots, start) for start in range(0, len(slots), SLOT)]
+        if None not in pickles:
+            return [pickle.loads(inline) for inline in pickles if inline is not None]
         lengths = np.frombuffer(slots, np.int64)[:: SLOT // 8].copy()
         starts = starts_of(lengths)
         gathered = np.empty(int(lengths.sum()), np.uint8)
@@ -60,22 +89,6 @@ class ObjectsByMpi(Communicator):
         )
         self._wait(handle, "allgather", what, (given, gathered))
         return loads(gathered, lengths, starts)
-
-    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
-        self.check_peer(root)
-        given = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
-        what = what or "gather_object"
-        length = np.array([given.size])
-        lengths = np.empty(self.size if self.rank == root else 0, np.int64)
-        at_root = self.rank == root
-        handle = self._mpi.Igather(length, lengths if at_root else None, root)
-        self._collective(handle, f"gather on rank {root}", what, 8, kept=(length, lengths)).wait()
-        starts = starts_of(lengths)
-        gathered = np.empty(int(lengths.sum()), np.uint8)
-        receive = (gathered, lengths, starts, self._byte) if at_root else None
-        handle = self._mpi.Igatherv((given, given.size, self._byte), receive, root)
-        self._wait(handle, f"gather on rank {root}", what, (given, gathered))
-        return loads(gathered, lengths, starts) if at_root else None
 
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         self.check_peer(root)

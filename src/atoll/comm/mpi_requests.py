@@ -1,6 +1,7 @@
-"""Pending MPI operations: requests, and persistent messages.
+"""Pending MPI operations: requests, persistent messages, and persistent collectives.
 
-Only ``mpi`` imports mpi4py; here it is the ``library`` of the communicator.
+Setting up an operation takes longer than a small message, so those that are repeated are set up once. Only ``mpi``
+imports mpi4py; here it is the ``library`` of the communicator.
 """
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import CommunicationError
-from .communicator import Request
+from .communicator import Array, Communicator, Request, Rows
 from .mpi_data import words_of
 from .waiting import SPINS
 
 if TYPE_CHECKING:
     from .mpi import MpiCommunicator
+    from .persistent import PersistentBuffer
 
 
 class MpiRequest(Request):
@@ -104,26 +108,17 @@ class MpiRequest(Request):
 
 
 class PersistentMessage(MpiRequest):
-    """A message that MPI keeps set up; see :class:`.mpi_persistent.Messages`."""
+    """A message that MPI keeps set up, one of :class:`PersistentMessages`, which count what arrives."""
 
     __slots__ = ("_buffer",)
 
-    def __init__(self, communicator: MpiCommunicator, handle: Any, *rest: Any) -> None:
-        super().__init__(communicator, handle, *rest)
-        self._buffer = rest[5]
+    def __init__(
+        self, communicator: MpiCommunicator, handle: Any, operation: str, message: PersistentBuffer
+    ) -> None:
+        peer, tag, buffer = message.peer, communicator.persistent_tag, message.buffer
+        super().__init__(communicator, handle, operation, peer, tag, message.what, buffer, buffer)
+        self._buffer = buffer
         self._done = True
-
-    def test(self) -> bool:
-        if self._done:
-            return True
-        try:
-            if not self._handle.Test():
-                return False
-        except self.communicator.library.Exception as error:
-            self._done = True
-            raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
-        self._done = True
-        return True
 
     def __del__(self) -> None:
         is_finalized = self.communicator.library.Is_finalized
@@ -191,3 +186,60 @@ class PersistentMessages:
         count, nbytes = self._received
         traffic.messages_received += count
         traffic.bytes_received += nbytes
+
+
+class SmallReduction:
+    """A reduction of a few elements; an operation of MPI 4, which Open MPI had earlier as an extension."""
+
+    __slots__ = ("active", "given", "handle", "result")
+
+    def __init__(self, comm: Any, array: Array, native: tuple[Any, Any]) -> None:
+        datatype, operation = native
+        count = array.size
+        self.given, self.result = np.empty(count, array.dtype), np.empty(count, array.dtype)
+        self.handle = comm.Allreduce_init(
+            (self.given, count, datatype), (self.result, count, datatype), operation
+        )
+        self.active = False
+
+
+class SmallRows(Rows):
+    """Every rank's few bytes. ``wait`` is how the communicator waits for such an operation."""
+
+    __slots__ = ("active", "handle", "wait")
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        nbytes: int,
+        comm: Any,
+        byte: Any,
+        wait: Callable[..., None],
+    ) -> None:
+        super().__init__(communicator, nbytes)
+        self.handle = comm.Allgather_init((self.row, nbytes, byte), (self.rows, nbytes, byte))
+        self.active = False
+        self.wait = wait
+
+    def gather(self, what: str) -> None:
+        if self.active:
+            # An earlier wait for it was interrupted; the other ranks complete it before this one.
+            row = self.row.copy()
+            self.wait(self, "allgather", what)
+            self.row[...] = row
+        self.handle.Start()
+        self.active = True
+        traffic = self.communicator.traffic
+        traffic.collectives += 1
+        traffic.collective_bytes += self.row.nbytes
+        self.wait(self, "allgather", what)
+
+
+def has_persistent_collectives(MPI: Any) -> bool:
+    """Whether this MPI has what MPI 4 calls persistent collectives."""
+    number = np.zeros(1)
+    try:
+        MPI.COMM_SELF.Allreduce_init(number, np.zeros(1), MPI.SUM).Free()
+    except (NotImplementedError, MPI.Exception):
+        return False
+    return True

@@ -231,12 +231,12 @@ class Scheduler:
                 lines.append(f"already {words}: rank {', '.join(gone[:64])}")
         report = "deadlock: every rank that is left waits\n  " + "\n  ".join(lines)
         contexts = sorted({context for rank in waiting for context in rank.logs})
-        found = {context: self.difference(context) for context in contexts}
-        apart = next(filter(None, found.values()), "")
+        differences = {context: self.difference(context) for context in contexts}
+        apart = next(filter(None, differences.values()), "")
         for rank in waiting:
             for context, log in rank.logs.items():
-                if found.get(context):
-                    log.parted = log.parted or found[context]
+                if differences.get(context):
+                    log.parted = log.parted or differences[context]
             self._interrupt(
                 rank,
                 DivergenceError(f"{apart}\n{report}") if apart else DeadlockError(report),
@@ -305,15 +305,15 @@ class Scheduler:
     def _collect(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
         """The positions of what is done by now; finishes what is."""
         now = self.now(rank)
-        found, fresh = [], []
+        finished, fresh = [], []
         for position, request in enumerate(requests):
             if request.done:
-                found.append(position)
+                finished.append(position)
             elif isinstance(request, SimulatedRequest) and request.complete_at <= now:
                 fresh.append(position)
         if self.random is not None and fresh:
             self.random.shuffle(fresh)
-            fresh = fresh[: self.random.randint(0 if found else 1, len(fresh))]
+            fresh = fresh[: self.random.randint(0 if finished else 1, len(fresh))]
         for position in fresh:
             request = requests[position]
             assert isinstance(request, SimulatedRequest)
@@ -322,7 +322,7 @@ class Scheduler:
                 request.value = finish()
         if fresh:
             self._last_event = time.monotonic()
-        return found + fresh
+        return finished + fresh
 
     def test_some(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
         """What is done now; others get their turn if that is nothing."""
@@ -331,10 +331,10 @@ class Scheduler:
             self._enqueue(rank, rank.clock)
             self._yield(rank)
         before = [position for position, request in enumerate(requests) if request.done]
-        found = before if self._withheld(rank) else self._collect(rank, requests)
-        if len(found) > len(before) or len(found) == len(requests):
+        finished = before if self._withheld(rank) else self._collect(rank, requests)
+        if len(finished) > len(before) or len(finished) == len(requests):
             rank.looked_in_vain = False
-            return found
+            return finished
         self._enqueue(rank, self._time_of_next_look(rank, requests))
         rank.looked_in_vain = True
         self._yield(rank)
@@ -343,7 +343,7 @@ class Scheduler:
                 f"rank {rank.number} has waited {config.wait_abort:g} s, while no rank made "
                 f"progress, for: {describe_all(requests)}"
             )
-        return found
+        return finished
 
     def _withheld(self, rank: Rank) -> bool:
         """With a seed, a probe may miss even a message that has arrived, but not always."""
@@ -369,7 +369,7 @@ class Scheduler:
         if any(request.done for request in requests):
             return self.test_some(rank, requests)
         rank.looked_in_vain = False
-        while not (found := self._collect(rank, requests)):
+        while not (finished := self._collect(rank, requests)):
             if self.now(rank) >= deadline:
                 raise WaitTimeoutError(
                     f"rank {rank.number} has waited {timeout:g} s for: {describe_all(requests)}"
@@ -384,7 +384,7 @@ class Scheduler:
                 self._yield(rank)
             finally:
                 rank.waiting = ()
-        return found
+        return finished
 
     def _check_missing(self, rank: Rank) -> None:
         """Interrupt a wait that needs a rank which is dead."""

@@ -27,10 +27,18 @@ from ..config import config
 from ..context.divergence import StepLog, settle_all
 from ..context.threads import begin_simulated_rank
 from ..errors import RankFailedError
-from .communicator import Array, Communicator, Request, Traffic, check_array
-from .reduction import combine, contribution
+from .communicator import (
+    Array,
+    Communicator,
+    Request,
+    Traffic,
+    check_array,
+    check_rows,
+    combine,
+    contribution,
+    deliver,
+)
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
-from .single import check_rows, deliver
 from .world import World
 
 Latency = float | Callable[[int, int, int], float]
@@ -242,10 +250,10 @@ class Simulation:
 
     def collective(self, context: int, number: int, name: str, size: int) -> _Collective:
         """The ``number``-th collective of a communicator, which must be ``name`` for all."""
-        found = self._collectives.get((context, number))
-        if found is None:
-            found = self._collectives[context, number] = _Collective(name, size)
-        return found
+        collective = self._collectives.get((context, number))
+        if collective is None:
+            collective = self._collectives[context, number] = _Collective(name, size)
+        return collective
 
     def forget_collective(self, context: int, number: int) -> None:
         """All ranks have arrived."""
@@ -257,10 +265,10 @@ class Simulation:
 
     def group_context(self, context: int, ranks: tuple[int, ...]) -> int:
         """The number of the group of ``ranks`` within the communicator ``context``."""
-        found = self._group_contexts.get((context, ranks))
-        if found is None:
-            found = self._group_contexts[context, ranks] = self.new_context()
-        return found
+        number = self._group_contexts.get((context, ranks))
+        if number is None:
+            number = self._group_contexts[context, ranks] = self.new_context()
+        return number
 
 
 def run(size: int, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
@@ -357,14 +365,13 @@ class SimulatedCommunicator(Communicator):
         *,
         detail: str = "",
         root: int | None = None,
-        to_root: bool = False,
         nbytes: int = 0,
         what: str = "",
     ) -> SimulatedRequest:
         """Contribute this rank's value, and complete the ranks that now have all that they need.
 
-        Without ``root`` each rank needs all others. With it, each rank needs the root, or the root all others
-        (``to_root``). ``finish`` turns the contributions into the result.
+        Without ``root`` each rank needs all others; with it, the root. ``finish`` turns the contributions into the
+        result.
         """
         request = self._request(operation, None, None, what)
         number = self._collectives
@@ -374,7 +381,7 @@ class SimulatedCommunicator(Communicator):
         name = f"{operation}({detail})" if detail else operation
         collective = self.simulation.collective(self._context, number, name, self.size)
         if collective.name != name:
-            others = [r for r, there in enumerate(collective.requests) if there is not None]
+            others = [r for r, posted in enumerate(collective.requests) if posted is not None]
             raise self.log.part(
                 f"rank {self.rank} calls {name} as collective number {number + 1} of this "
                 f"communicator, where rank {others[0]} called {collective.name}; "
@@ -383,45 +390,27 @@ class SimulatedCommunicator(Communicator):
         collective.given[self.rank] = given
         collective.times[self.rank] = self.clock
         collective.requests[self.rank] = request
-        needed: Sequence[int] = range(self.size)
-        if root is not None and not self.simulation.rendezvous:
-            if not to_root:
-                needed = (root,)
-            elif self.rank != root:
-                needed = ()
+        if self.simulation.rendezvous:
+            root = None
+        needed: Sequence[int] = range(self.size) if root is None else (root,)
         request.finish = lambda: finish(collective)
         request.missing = lambda: [
             self._members[rank] for rank in needed if collective.requests[rank] is None
         ]
-        self._complete(collective, needed, root, to_root, nbytes)
+        self._complete(collective, root, nbytes)
         if None not in collective.requests:
             self.simulation.forget_collective(self._context, number)
         return request
 
-    def _complete(
-        self,
-        collective: _Collective,
-        needed: Sequence[int],
-        root: int | None,
-        to_root: bool,
-        nbytes: int,
-    ) -> None:
+    def _complete(self, collective: _Collective, root: int | None, nbytes: int) -> None:
         """Complete the ranks that have all contributions, now that this rank has arrived."""
-        everybody = None not in collective.requests
         times, requests = collective.times, collective.requests
-        if root is None or self.simulation.rendezvous:
-            if everybody:
+        if root is None:
+            if None not in requests:
                 at = max(times) + self._collective_time(nbytes)
                 for request in requests:
                     if request is not None:
                         self._scheduler.completed(request, at)
-        elif to_root:
-            mine, target = requests[self.rank], requests[root]
-            if self.rank != root and mine is not None:
-                self._scheduler.completed(mine, times[self.rank])
-            if everybody and target is not None:
-                at = max(times) + self._collective_time(nbytes)
-                self._scheduler.completed(target, at)
         elif requests[root] is not None:
             duration = self._collective_time(nbytes)
             late = range(self.size) if self.rank == root else (self.rank,)
@@ -505,28 +494,13 @@ class SimulatedCommunicator(Communicator):
         )
         return list(request.wait())
 
-    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any] | None:
-        self.check_peer(root)
-        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        result: list[Any] | None = self._collective(
-            "gather_object",
-            given,
-            _loads_all if self.rank == root else _nothing,
-            detail=f"on rank {root}",
-            root=root,
-            to_root=True,
-            nbytes=len(given),
-            what=what,
-        ).wait()
-        return result
-
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         self.check_peer(root)
         given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
         return self._collective(
             "bcast_object",
             given,
-            lambda there: value if self.rank == root else pickle.loads(there.given[root]),
+            lambda collective: value if self.rank == root else pickle.loads(collective.given[root]),
             detail=f"from rank {root}",
             root=root,
             nbytes=len(given),
@@ -573,13 +547,6 @@ class SimulatedCommunicator(Communicator):
             part = self._groups[chosen] = self._sub(context, chosen)
             part.barrier(f"making the group of ranks {list(chosen)}")
         return self._groups[chosen]
-
-    def duplicate(self) -> SimulatedCommunicator:
-        everybody = self._collective("duplicate", self.simulation.new_context(), _given).wait()
-        return self._sub(everybody[0], range(self.size))
-
-    def free(self) -> None:
-        self.barrier("free")
 
     def abort(self, code: int = 1, message: str = "") -> NoReturn:
         why = f"rank {self.rank} called abort({code})" + (f": {message}" if message else "")

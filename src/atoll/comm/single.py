@@ -12,8 +12,17 @@ import numpy as np
 
 from ..context.divergence import StepLog
 from ..errors import CommunicationError, DeadlockError
-from .communicator import Array, Communicator, Request, Traffic, check_array, describe_all
-from .reduction import contribution
+from .communicator import (
+    Array,
+    Communicator,
+    Request,
+    Traffic,
+    check_array,
+    check_rows,
+    contribution,
+    deliver,
+    describe_all,
+)
 
 
 class SingleRequest(Request):
@@ -136,10 +145,6 @@ class SingleCommunicator(Communicator):
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
         return [value]
 
-    def gather_object(self, value: Any, root: int = 0, what: str = "") -> list[Any]:
-        self.check_peer(root)
-        return [value]
-
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         self.check_peer(root)
         return value
@@ -155,35 +160,9 @@ class SingleCommunicator(Communicator):
         self.checked_ranks(ranks)
         return self
 
-    def duplicate(self) -> SingleCommunicator:
-        return SingleCommunicator()
-
-    def free(self) -> None:
-        self._sent.clear()
-        self._wanted.clear()
-
     def abort(self, code: int = 1, message: str = "") -> NoReturn:
         if message:
             print(f"atoll: {message}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-def check_rows(rows: Any, size: int) -> None:
-    """Refuse an all-to-all whose first axis is not the ranks."""
-    if len(rows) != size:
-        raise CommunicationError(f"an all-to-all needs one row per rank: {size}, not {len(rows)}")
-
-
-def deliver(message: Array, target: Array, request: Request) -> None:
-    """Copy ``message`` into ``target`` in C order, or refuse if it does not fit."""
-    if request.refused is False and not message.size and target.size:
-        request.refused = True
-        return
-    if message.dtype != target.dtype or message.size != target.size:
-        raise CommunicationError(
-            f"{request.describe()}: the message has {message.size} elements of {message.dtype}, "
-            f"the array for it {target.size} of {target.dtype}"
-        )
-    target[...] = message.reshape(target.shape)

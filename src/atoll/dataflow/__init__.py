@@ -15,6 +15,7 @@ from .collectives import make_distributed_allgather as make_distributed_allgathe
 from .collectives import make_distributed_allreduce as make_distributed_allreduce
 from .collectives import make_distributed_alltoall as make_distributed_alltoall
 from .execute import execute_distributed_partition as execute_distributed_partition
+from .messages import number_distributed_tags as number_distributed_tags
 from .nodes import AxesT as AxesT
 from .nodes import CommTagType as CommTagType
 from .nodes import DataWrapper as DataWrapper
@@ -33,7 +34,6 @@ from .nodes import make_distributed_send as make_distributed_send
 from .nodes import make_distributed_send_ref_holder as make_distributed_send_ref_holder
 from .nodes import make_placeholder as make_placeholder
 from .nodes import staple_distributed_send as staple_distributed_send
-from .numbering import number_distributed_tags as number_distributed_tags
 from .partition import find_distributed_partition as find_distributed_partition
 from .picture import get_dot_graph as get_dot_graph
 from .picture import show as show

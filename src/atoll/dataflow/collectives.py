@@ -13,20 +13,10 @@ from collections.abc import Hashable
 from typing import Any
 
 from ..array import ndarray
+from ..comm.communicator import UFUNCS
 from ..comm.world import world_of
 from ..functions import names
 from .nodes import make_distributed_recv, snapshot, staple_distributed_send
-
-OPERATIONS = {
-    "sum": "add",
-    "prod": "multiply",
-    "max": "maximum",
-    "min": "minimum",
-    "land": "logical_and",
-    "lor": "logical_or",
-    "band": "bitwise_and",
-    "bor": "bitwise_or",
-}
 
 
 def make_distributed_allreduce(
@@ -36,9 +26,9 @@ def make_distributed_allreduce(
 
     ``op`` is one of sum, prod, max, min, land, lor, band, bor; shapes and dtypes agree.
     """
-    if op not in OPERATIONS:
-        raise ValueError(f"op: {op!r} is none of {', '.join(OPERATIONS)}")
-    combine = names[OPERATIONS[op]]
+    if op not in UFUNCS:
+        raise ValueError(f"op: {op!r} is none of {', '.join(UFUNCS)}")
+    combine = names[UFUNCS[op].__name__]
     world = world_of(mpi_communicator)
     rank, size = world.rank, world.size
     value = snapshot(data)

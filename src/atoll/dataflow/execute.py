@@ -65,9 +65,9 @@ class CallProgram:
             for name, register, _ in self.outputs:
                 registers[register] = values[name]
             return
-        found = program(**{name: registers[k].array for name, k in self.inputs})  # type: ignore[union-attr]
+        results = program(**{name: registers[k].array for name, k in self.inputs})  # type: ignore[union-attr]
         for name, register, form in self.outputs:
-            value = found[name]
+            value = results[name]
             array = value if type(value) is np.ndarray else np.asarray(value)
             if form is not None and (array.shape, array.dtype) != form:
                 raise ValueError(
@@ -119,11 +119,11 @@ class Plan:
             for name in part.all_input_names():
                 uses[name] = uses.get(name, 0) + 1
         self.user_inputs = sorted({n for part in order for n in part.user_input_names})
-        made = {name for part in order for name in part.output_names}
+        computed = {name for part in order for name in part.output_names}
         for where in self.results.values():
             if type(where) is str:
                 uses[where] = uses.get(where, 0) + 1
-                if not (where in self.user_inputs or where in self.reader or where in made):
+                if not (where in self.user_inputs or where in self.reader or where in computed):
                     self.user_inputs.append(where)
         self.register: dict[str, int] = {}
         for name in [*self.user_inputs, *[n for part in order for n in sorted(part.output_names)]]:
@@ -156,10 +156,10 @@ class Plan:
                 inputs = tuple([(n, register[n]) for n in sorted(part.all_input_names())])
                 outputs = [(n, register[n], forms.get(n)) for n in sorted(part.output_names)]
                 steps.append(CallProgram(part.pid, self.programs[part.pid], inputs, tuple(outputs)))
-            for here, there in to_itself[k]:
-                needs[self.reader[there]].add(k)
-                if there in register:
-                    steps.append(Hand(register[there], register[here]))
+            for here, target in to_itself[k]:
+                needs[self.reader[target]].add(k)
+                if target in register:
+                    steps.append(Hand(register[target], register[here]))
             # what only this part's sends need is let go with it
             alone = [name for name in part.output_names if name not in uses]
             for name in alone:
@@ -170,7 +170,7 @@ class Plan:
         return Schedule(
             self.communicator,
             parts,
-            [sorted(found) for found in needs],
+            [sorted(numbers) for numbers in needs],
             arriving=arriving,
             uses={register[name]: count for name, count in uses.items() if name in register},
             guarded=True,
@@ -199,14 +199,14 @@ class Plan:
         numbering = self._agreed(out, incoming)
         outgoing: list[list[Message]] = [[] for _ in order]
         arriving: list[Message] = []
-        for sends, found in ((True, out), (False, incoming)):
-            for peer, messages in found.items():
+        for sends, by_peer in ((True, out), (False, incoming)):
+            for peer, messages in by_peer.items():
                 groups: dict[int, list[tuple[bytes, int, str, Piece]]] = {}
-                for one, group in zip(messages, numbering[sends, peer], strict=True):
-                    groups.setdefault(group, []).append(one)
+                for entry, group in zip(messages, numbering[sends, peer], strict=True):
+                    groups.setdefault(group, []).append(entry)
                 for group, some in groups.items():
                     what = f"dataflow: {', '.join(name for _, _, name, _ in some[:3])}"
-                    message = Message(peer, self._tag(group), [one[3] for one in some], what)
+                    message = Message(peer, self._tag(group), [entry[3] for entry in some], what)
                     if sends:
                         outgoing[some[0][1]].append(message)
                     else:
@@ -243,19 +243,19 @@ class Plan:
         communicator = self.communicator
         tag = communicator.tag_limit // 2
         what = "packets of a dataflow graph"
-        found: dict[tuple[bool, int], list[int]] = {}
+        packets: dict[tuple[bool, int], list[int]] = {}
         posted = []
         for peer, arrivals in incoming.items():
-            arrivals.sort(key=lambda one: one[0])
-            found[False, peer] = [0]
+            arrivals.sort(key=lambda entry: entry[0])
+            packets[False, peer] = [0]
             if len(arrivals) > 1:
                 told = np.empty(len(arrivals), np.int32)
                 posted.append((peer, communicator.irecv(told, peer, tag, what)))
         leaving = []
         for peer, messages in out.items():
-            messages.sort(key=lambda one: one[0])
+            messages.sort(key=lambda entry: entry[0])
             groups: dict[tuple[int, int], int] = {}
-            found[True, peer] = numbers = [
+            packets[True, peer] = numbers = [
                 groups.setdefault((k, -1 if piece.is_small else place), len(groups))
                 for place, (_, k, _, piece) in enumerate(messages)
             ]
@@ -263,9 +263,9 @@ class Plan:
                 telling = np.array(numbers, np.int32)
                 leaving.append(communicator.isend(telling, peer, tag, what))
         for peer, request in posted:
-            found[False, peer] = request.wait().tolist()
+            packets[False, peer] = request.wait().tolist()
         communicator.wait_all(leaving)
-        return found
+        return packets
 
     def run(
         self, given: Mapping[str, Any], allocator: Allocator | None, agree: bool

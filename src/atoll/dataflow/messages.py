@@ -1,17 +1,30 @@
-"""The messages of a partition, as facts that two ranks can compare."""
+"""The messages of a partition, as facts that two ranks can compare, and their tags.
+
+A user's tag is any hashable object that can be pickled. Its pickle is not suitable: sets come in the order of hashes,
+which differ from process to process, and strings that are one object are written differently from strings that are two.
+So tags are decomposed by the rules of pickle (``__reduce_ex__``), and written part by part. Objects that are equal as
+keys of a dict, such as ``1`` and ``True``, get equal bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
 from hashlib import blake2b
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from ..comm.in_step import agree
+from ..comm.world import world_of
 from ..context.call_sites import site_text
+from ..errors import CommunicationTagError
+from .nodes import DistributedRecv
 from .records import DistributedGraphPart, DistributedGraphPartition
-from .tags import tag_bytes
+
+_DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +35,7 @@ class Message:
     source: int
     dest: int
     tag: bytes
-    """Equal on both ends; see :mod:`.tags`."""
+    """Equal on both ends; see :func:`tag_bytes`."""
     tag_text: str
     shape: tuple[int, ...]
     dtype: str
@@ -87,3 +100,112 @@ def ends_of(partition: DistributedGraphPartition, rank: int) -> dict[Hashable, l
         pid: [message for _, message in (*received(part, rank), *sent(part, rank))]
         for pid, part in partition.parts.items()
     }
+
+
+def tag_bytes(tag: Any) -> bytes:
+    """The bytes of a tag; :class:`~atoll.errors.CommunicationTagError` where it has none."""
+    try:
+        return _bytes(tag, 0)
+    except CommunicationTagError:
+        raise
+    except Exception as error:
+        raise CommunicationTagError(f"the tag {tag!r} cannot be pickled: {error}") from error
+
+
+def _joined(mark: bytes, parts: list[bytes]) -> bytes:
+    return mark + b"%d:" % len(parts) + b"".join(b"%d:%s" % (len(part), part) for part in parts)
+
+
+def _bytes(value: Any, depth: int) -> bytes:
+    if depth > _DEEPEST:
+        raise CommunicationTagError(f"a tag is nested more than {_DEEPEST} deep")
+    kind = type(value)
+    if value is None or value is Ellipsis or value is NotImplemented:
+        return b"o" + repr(value).encode()
+    if isinstance(value, Enum):
+        return _joined(b"e", [_name(kind), value.name.encode()])
+    if kind in (bool, int, float, complex):
+        if kind is complex and value.imag == 0:
+            value, kind = value.real, float
+        if kind is not int and kind is not complex and value == value // 1:
+            value = int(value)
+        text = str(int(value) if type(value) is bool else value)
+        return b"n" + text.encode()
+    if kind is str:
+        return b"s" + str(value).encode("utf-8", "surrogatepass")
+    if kind is bytes:
+        return b"b" + bytes(value)
+    if kind is tuple or kind is list:
+        return _joined(b"t", [_bytes(v, depth + 1) for v in value])
+    if kind is frozenset or kind is set:
+        return _joined(b"f", sorted(_bytes(v, depth + 1) for v in value))
+    if kind is dict:
+        pairs = sorted((_bytes(k, depth + 1), _bytes(v, depth + 1)) for k, v in value.items())
+        return _joined(b"d", [part for pair in pairs for part in pair])
+    if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+        return b"c" + _name(value)
+    reduced = value.__reduce_ex__(4)
+    if isinstance(reduced, str):
+        return b"g" + reduced.encode()
+    parts = [
+        _bytes(part if i < 3 else list(part or ()), depth + 1) for i, part in enumerate(reduced[:5])
+    ]
+    return _joined(b"r", [_name(kind), *parts])
+
+
+def _name(value: type | Callable[..., Any]) -> bytes:
+    """The qualified name of a class or function, as pickle requires it."""
+    name = f"{value.__module__}.{value.__qualname__}"
+    if "<" in name:
+        raise CommunicationTagError(
+            f"the tag {name} cannot be pickled, because it cannot be imported"
+        )
+    return name.encode()
+
+
+def number_distributed_tags(
+    mpi_communicator: Any, partition: DistributedGraphPartition, base_tag: int
+) -> tuple[DistributedGraphPartition, int]:
+    """The partition with integers for tags, from ``base_tag`` on, and the next one that is free.
+
+    Tags are numbered as they appear first, rank by rank and in the order of parts. Collective.
+    """
+    communicator = world_of(mpi_communicator).communicator
+    mine: dict[bytes, None] = {}
+    problem = ""
+    try:
+        for messages in ends_of(partition, communicator.rank).values():
+            mine.update((message.tag, None) for message in messages)
+    except CommunicationTagError as error:
+        problem = f"rank {communicator.rank}: {error}"
+    given = agree(communicator, (list(mine), problem), "numbering the tags of a dataflow graph")
+    for _, trouble in given:
+        if trouble:
+            raise CommunicationTagError(trouble)
+    number: dict[bytes, int] = {}
+    for tags, _ in given:
+        for tag in tags:
+            number.setdefault(tag, base_tag + len(number))
+    next_tag = base_tag + len(number)
+    if base_tag < 0 or next_tag > communicator.tag_limit:
+        raise CommunicationTagError(
+            f"{len(number)} tags from {base_tag} on do not fit: tags are 0 to {communicator.tag_limit - 1}"
+        )
+    parts = {}
+    for pid, part in partition.parts.items():
+        receives = {}
+        for name, receive in part.name_to_recv_node.items():
+            numbered = DistributedRecv(
+                receive.shape, receive.dtype, receive.src_rank, number[tag_bytes(receive.comm_tag)],
+                axes=receive.axes, tags=receive.tags, non_equality_tags=receive.non_equality_tags,
+            )  # fmt: skip
+            numbered._cell.node.site = receive._cell.node.site
+            receives[name] = numbered
+        sent = {
+            name: tuple(
+                [replace(send, comm_tag=number[tag_bytes(send.comm_tag)]) for send in sends]
+            )
+            for name, sends in part.name_to_send_nodes.items()
+        }
+        parts[pid] = replace(part, name_to_recv_node=receives, name_to_send_nodes=sent)
+    return replace(partition, parts=parts, cache={}), next_tag

@@ -127,12 +127,12 @@ class Hold:
 def rank_of(value: Any, name: str) -> int:
     """A rank as an integer; the verification of the graph checks that it exists."""
     try:
-        made = index(value)
+        rank = index(value)
     except TypeError:
         raise TypeError(f"{name}: a rank is an integer, not {type(value).__name__}") from None
-    if made < 0:
-        raise ValueError(f"{name}: {made} is no rank; ranks count from 0")
-    return made
+    if rank < 0:
+        raise ValueError(f"{name}: {rank} is no rank; ranks count from 0")
+    return rank
 
 
 def node_of(value: Any) -> Node:
@@ -156,12 +156,12 @@ class _Leaf(ndarray):
 
     @classmethod
     def _over(cls, node: Node) -> Any:
-        made = object.__new__(cls)
-        made._np = None
-        made._cell = Cell(node)
-        made._geometry = node.geometry
-        made.origin = node.params[0]
-        return made
+        array = object.__new__(cls)
+        array._np = None
+        array._cell = Cell(node)
+        array._geometry = node.geometry
+        array.origin = node.params[0]
+        return array
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return asarray(array)
@@ -231,11 +231,11 @@ class DistributedRecv(_Leaf):
     ) -> Any:
         form = dense(shape_of(shape), dtype_of(dtype))
         hash(comm_tag)
-        found = (None,) * form.ndim if axes is None else tuple(axes)
-        if len(found) != form.ndim:
-            raise ValueError(f"axes: {len(found)} are given for an array of {form.ndim} axes")
+        tagged = (None,) * form.ndim if axes is None else tuple(axes)
+        if len(tagged) != form.ndim:
+            raise ValueError(f"axes: {len(tagged)} are given for an array of {form.ndim} axes")
         source = rank_of(src_rank, "src_rank")
-        origin = Receive(source, comm_tag, found, frozenset(tags), frozenset(non_equality_tags))
+        origin = Receive(source, comm_tag, tagged, frozenset(tags), frozenset(non_equality_tags))
         return cls._over(deferred_node(form, origin))
 
     @property
@@ -280,11 +280,11 @@ class DistributedSendRefHolder(_Leaf):
         if not isinstance(send, DistributedSend):
             raise TypeError(f"send: it is a {type(send).__name__}, not a DistributedSend")
         value = node_of(passthrough_data)
-        made = cls._over(deferred_node(value.geometry, Hold(send), (value, node_of(send.data))))
-        made._passthrough = of_node(value)
-        made._tags = frozenset(tags)
-        made.non_equality_tags = frozenset(non_equality_tags)
-        return made
+        holder = cls._over(deferred_node(value.geometry, Hold(send), (value, node_of(send.data))))
+        holder._passthrough = of_node(value)
+        holder._tags = frozenset(tags)
+        holder.non_equality_tags = frozenset(non_equality_tags)
+        return holder
 
     @property
     def send(self) -> DistributedSend:
@@ -392,15 +392,15 @@ def make_distributed_recv(
 
 def sends_of(values: Sequence[Any]) -> list[DistributedSend]:
     """The sends in a list of sends and holders."""
-    found = []
+    sends = []
     for value in values:
         if isinstance(value, DistributedSend):
-            found.append(value)
+            sends.append(value)
         elif isinstance(value, DistributedSendRefHolder):
-            found.append(value.send)
+            sends.append(value.send)
         else:
             raise TypeError(f"sends: {type(value).__name__} is neither a send nor holds one")
-    return found
+    return sends
 
 
 def array_over(node: Node) -> Any:

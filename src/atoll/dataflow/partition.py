@@ -104,9 +104,9 @@ def origin_of(node: Node) -> Any:
 
 def _propagate(graph: Graph, start: Mapping[int, int]) -> dict[int, int]:
     """For each node, the union of what ``start`` gives its leaves. Equal unions are one object."""
-    found: dict[int, int] = dict(start)
+    masks: dict[int, int] = dict(start)
     known: dict[int, int] = {}
-    get, same = found.get, graph.same
+    get, same = masks.get, graph.same
     for node in graph.order:
         key = id(node)
         if key in start:
@@ -118,8 +118,8 @@ def _propagate(graph: Graph, start: Mapping[int, int]) -> dict[int, int]:
                 if other is not mask:
                     mask |= other
         if mask:
-            found[key] = known.setdefault(mask, mask)
-    return found
+            masks[key] = known.setdefault(mask, mask)
+    return masks
 
 
 def classes_of(count: int, needs: Iterable[int]) -> list[int]:
@@ -226,10 +226,10 @@ class _Partitioner:
                 return name
 
     def _group(self, wait: int) -> _Group:
-        found = self.groups.get(wait)
-        if found is None:
-            found = self.groups[wait] = _Group()
-        return found
+        group = self.groups.get(wait)
+        if group is None:
+            group = self.groups[wait] = _Group()
+        return group
 
     def partition(self) -> DistributedGraphPartition:
         graph, waits = self.graph, self.waits
@@ -313,12 +313,12 @@ class _Partitioner:
         home_of = {id(n): home for n, home in zip(self.receives, homes, strict=True)}
 
         def leaf(node: Node, name: str) -> Node:
-            found = placeholders.get(name)
-            if found is None:
-                found = Node(DEFERRED, (), node.geometry, (Input(name), 0), "", node.site)
-                found.weight = -inf
-                placeholders[name] = found
-            return found
+            placeholder = placeholders.get(name)
+            if placeholder is None:
+                placeholder = Node(DEFERRED, (), node.geometry, (Input(name), 0), "", node.site)
+                placeholder.weight = -inf
+                placeholders[name] = placeholder
+            return placeholder
 
         self.leaf = leaf
         for node in computed:
@@ -352,7 +352,7 @@ class _Partitioner:
                 changed = changed or new is not arg
                 args.append(new)
             if changed:
-                made = Node(
+                rewritten = Node(
                     node.op,
                     tuple(args),
                     node.geometry,
@@ -361,8 +361,8 @@ class _Partitioner:
                     node.site,
                     node.code,
                 )
-                made.weight = -inf
-                again[id(node)] = made
+                rewritten.weight = -inf
+                again[id(node)] = rewritten
             else:
                 again[id(node)] = node
         return again
@@ -423,7 +423,7 @@ class _Partitioner:
                 frozenset(group.used),
                 frozenset(group.outputs),
                 group.receives,
-                {name: tuple(found) for name, found in group.sends.items()},
+                {name: tuple(sends) for name, sends in group.sends.items()},
             )
         ordered = {name: outputs[name] for name in self.wanted}
         ordered.update(outputs)

@@ -45,10 +45,10 @@ class PartPicture:
 
     def lines(self) -> list[str]:
         """What stands in its box."""
-        found = list(self.operations[:_MOST_LINES])
+        lines = list(self.operations[:_MOST_LINES])
         if len(self.operations) > _MOST_LINES:
-            found.append(f"and {len(self.operations) - _MOST_LINES} more")
-        return found or ["nothing is computed"]
+            lines.append(f"and {len(self.operations) - _MOST_LINES} more")
+        return lines or ["nothing is computed"]
 
 
 def pictures(partition: DistributedGraphPartition, rank: int) -> list[PartPicture]:
@@ -58,14 +58,14 @@ def pictures(partition: DistributedGraphPartition, rank: int) -> list[PartPictur
     home = {name: number[part.pid] for part in order for name in part.output_names}
     home.update({name: number[part.pid] for part in order for name in part.name_to_recv_node})
     level: list[int] = []
-    made = []
+    drawn = []
     for k, part in enumerate(order):
         needs: dict[int, list[str]] = {number[pid]: [] for pid in part.needed_pids if pid in number}
         for name in sorted(part.partition_input_names):
             if home.get(name, k) != k:
                 needs.setdefault(home[name], []).append(name)
         level.append(max((level[n] + 1 for n in needs if n < k), default=0))
-        made.append(
+        drawn.append(
             PartPicture(
                 rank,
                 f"part {part.pid}",
@@ -78,13 +78,13 @@ def pictures(partition: DistributedGraphPartition, rank: int) -> list[PartPictur
                 tuple((m.key, f"{name}: {m.tag_text}") for name, m in sent(part, rank)),
             )
         )
-    return made
+    return drawn
 
 
 def _operations(partition: DistributedGraphPartition, names: Sequence[str]) -> tuple[str, ...]:
     """What is computed, operands first; outputs by their names."""
     named = {id(partition.name_to_output[name]._node()): name for name in names}
-    found: list[str] = []
+    operations: list[str] = []
     seen: set[int] = set()
     for name in names:
         stack: list[tuple[Node, bool]] = [(partition.name_to_output[name]._node(), False)]
@@ -94,7 +94,7 @@ def _operations(partition: DistributedGraphPartition, names: Sequence[str]) -> t
                 words = node.name if node.op.is_deferred else label(node)
                 title = f"{named[id(node)]} = {words}" if id(node) in named else words
                 place = site_text(node.site)
-                found.append(
+                operations.append(
                     f"{title}  {shape_text(node.geometry.shape)} {node.geometry.dtype}"
                     + (f"  {place}" if place else "")
                 )
@@ -104,7 +104,7 @@ def _operations(partition: DistributedGraphPartition, names: Sequence[str]) -> t
             seen.add(id(node))
             stack.append((node, True))
             stack.extend((a, False) for a in reversed(node.args) if type(a) is Node)
-    return tuple(found)
+    return tuple(operations)
 
 
 def _gathered(
@@ -153,7 +153,7 @@ def get_dot_graph(partition: DistributedGraphPartition, mpi_communicator: Any = 
             receivers.update((key, (here, text)) for key, text in part.receives)
             for key, text in part.sends:
                 receivers.setdefault(key, (f"r{key[1]}", text))
-    for key, (target, text) in sorted(receivers.items(), key=lambda one: one[0]):
+    for key, (target, text) in sorted(receivers.items(), key=lambda item: item[0]):
         origin = senders.get(key, f"r{key[0]}")
         for end, rank in ((origin, key[0]), (target, key[1])):
             if end.startswith("r"):
@@ -260,9 +260,9 @@ def _box(title: str, lines: list[str], x: float, y: float, width: float, height:
 Box = tuple[float, float, float, float]
 
 
-def _edge(one: Box, other: Box, words: str, look: str) -> str:
-    x, y = one[0] + one[2] / 2, one[1] + one[3]
-    u, v = other[0] + other[2] / 2, other[1]
+def _edge(source: Box, target: Box, words: str, look: str) -> str:
+    x, y = source[0] + source[2] / 2, source[1] + source[3]
+    u, v = target[0] + target[2] / 2, target[1]
     return (
         f'<g><title>{escape(words)}</title><path d="M{x:.1f},{y:.1f} C{x:.1f},{y + _GAP:.1f} {u:.1f},{v - _GAP:.1f} '
         f'{u:.1f},{v:.1f}" fill="none" stroke="#446"{look}/></g>'

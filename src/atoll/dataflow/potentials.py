@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .messages import Message, digest
-from .records import DistributedGraphPart, DistributedGraphPartition, topological
+from .records import DistributedGraphPart, DistributedGraphPartition, ready_order, topological
 
 _DIGITS = re.compile(r"(\d+)")
 Order = tuple[tuple[int, Any], ...]
@@ -30,16 +30,16 @@ Order = tuple[tuple[int, Any], ...]
 
 def atoms(tag: Any) -> Order:
     """The elements of a tag, in order: ``(0, number)`` and ``(1, text)``."""
-    found: list[tuple[int, Any]] = []
+    order: list[tuple[int, Any]] = []
     stack = [tag]
     while stack:
         value = stack.pop()
         if isinstance(value, Enum):
-            found.append((1, f"{type(value).__qualname__}.{value.name}"))
+            order.append((1, f"{type(value).__qualname__}.{value.name}"))
         elif isinstance(value, (int, float, np.integer)) and value == value:
-            found.append((0, value))
+            order.append((0, value))
         elif isinstance(value, str):
-            found += [
+            order += [
                 (0, int(part)) if part.isdigit() and part.isascii() else (1, part)
                 for part in _DIGITS.split(value)
                 if part
@@ -49,10 +49,10 @@ def atoms(tag: Any) -> Order:
         elif isinstance(value, (set, frozenset)):
             stack.extend(sorted(value, key=atoms, reverse=True))
         elif isinstance(value, type):
-            found.append((1, f"{value.__module__}.{value.__qualname__}"))
+            order.append((1, f"{value.__module__}.{value.__qualname__}"))
         else:
-            found.append((1, type(value).__qualname__))
-    return tuple(found)
+            order.append((1, type(value).__qualname__))
+    return tuple(order)
 
 
 def numbers(tag: Any) -> Order:
@@ -80,34 +80,26 @@ def levels(
     order: list[DistributedGraphPart], ends: Mapping[Hashable, list[Message]]
 ) -> list[tuple[Message, int]] | None:
     """The messages, each with its level, or ``None`` where they have none."""
-    sender = {m.tag: pid for pid, found in ends.items() for m in found if m.sends}
-    after: dict[Hashable, list[tuple[Hashable, int]]] = {}
-    missing: dict[Hashable, int] = {}
+    sender = {m.tag: pid for pid, messages in ends.items() for m in messages if m.sends}
+    origins: dict[Hashable, list[tuple[Hashable, int]]] = {}
     level: dict[Hashable, int] = {}
     for part in order:
-        origins = [(pid, 0) for pid in part.needed_pids]
+        origins[part.pid] = [(pid, 0) for pid in part.needed_pids]
         level[part.pid] = 0
         for tag in {m.tag for m in ends[part.pid] if not m.sends}:
             if tag in sender:
-                origins.append((sender[tag], 1))
+                origins[part.pid].append((sender[tag], 1))
             else:
                 level[part.pid] = 1
-        missing[part.pid] = len(origins)
-        for pid, step in origins:
-            after.setdefault(pid, []).append((part.pid, step))
-    ready = [pid for pid, count in missing.items() if not count]
+    ready = ready_order({pid: [other for other, _ in pairs] for pid, pairs in origins.items()})
     for pid in ready:
-        for other, step in after.get(pid, ()):
-            level[other] = max(level[other], level[pid] + step)
-            missing[other] -= 1
-            if not missing[other]:
-                ready.append(other)
+        level[pid] = max([level[pid], *[level[other] + step for other, step in origins[pid]]])
     if len(ready) < len(order):
         return None
     return [
         (m, level[pid] if m.sends else level[sender[m.tag]] if m.tag in sender else 0)
-        for pid, found in ends.items()
-        for m in found
+        for pid, messages in ends.items()
+        for m in messages
     ]
 
 
@@ -120,17 +112,17 @@ def facts(
     """
     order = topological(partition.parts)
     assert order is not None
-    found = np.zeros(5, np.uint64)
-    found[0] = not grows(order, numbers)
-    found[1] = not grows(order, atoms)
+    sums = np.zeros(5, np.uint64)
+    sums[0] = not grows(order, numbers)
+    sums[1] = not grows(order, atoms)
     known = levels(order, ends)
     if known is None:
-        found[2] = 1
+        sums[2] = 1
     elif known:
         digests = np.stack([digest((m.source, m.dest, level), m.tag) for m, level in known])
         leaves = np.array([m.sends for m, _ in known])
-        found[3:] = digests[leaves].sum(axis=0) - digests[~leaves].sum(axis=0)  # modulo 2**64
-    return found
+        sums[3:] = digests[leaves].sum(axis=0) - digests[~leaves].sum(axis=0)  # modulo 2**64
+    return sums
 
 
 def prove(total: np.ndarray[Any, Any]) -> bool:

@@ -7,15 +7,22 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from .. import policy
+from ..backend.flags import report
+from ..context import statistics
+from ..context.caches import Memo
+from ..execute.parts import State
+from ..execute.program import Program as EngineProgram
 from ..graph.node import Node, Value, in_order
+from ..lazy import unplanned
 from ..lazy.deferred import Call
-from .bound import Bound
+from ..lazy.evaluate import bound_program
 from .nodes import Data, Input, Receive
 from .partition import origin_of
 from .records import DistributedGraphPart, DistributedGraphPartition
@@ -23,6 +30,69 @@ from .records import DistributedGraphPart, DistributedGraphPartition
 Array = np.ndarray[Any, Any]
 Program = Callable[..., Mapping[str, Any]]
 _NOTHING = np.empty(0)
+
+
+class Bound:
+    """The values of some nodes as a function of arrays that are passed at each call.
+
+    ``inputs`` are leaves without values. The program is that of the trace between them and the roots; no node takes its
+    value, so the same trace can be computed repeatedly. The arguments are never written to. The strides of an array are
+    part of the program's key.
+    """
+
+    __slots__ = ("inputs", "programs", "roots")
+
+    def __init__(self, roots: Sequence[Node], inputs: Sequence[Node]) -> None:
+        self.roots = list(dict.fromkeys(roots))
+        self.inputs = list(inputs)
+        self.programs: Memo[Any, tuple[EngineProgram, list[Any], list[int], list[Any]]] = Memo(
+            "fits"
+        )
+
+    def run(self, given: Sequence[Value]) -> list[Value]:
+        """The value of each root."""
+        form = tuple([value.array.strides for value in given])
+        fitted = self.programs.get(form)
+        if fitted is None:
+            fitted = statistics.attempted(lambda: self._make(given))
+            if fitted is None:
+                return self._unplanned(given)
+            self.programs[form] = fitted
+        program, sources, places, scalars = fitted
+        values: list[Value | None] = [
+            given[source] if type(source) is int else source for source in sources
+        ]
+        results, flags = program.run(State(values, scalars))
+        for bits, step in flags:
+            report(bits, step)
+        return [results[place] for place in places]
+
+    def _unplanned(self, given: Sequence[Value]) -> list[Value]:
+        """The value of each root, operation by operation, where there is no program."""
+        with self._given(given):
+            return unplanned.values(self.roots, *unplanned.in_order(self.roots))
+
+    @contextmanager
+    def _given(self, given: Sequence[Value]) -> Iterator[None]:
+        """The inputs have values for a while."""
+        for node, value in zip(self.inputs, given, strict=True):
+            node.value = Value(value.array, value.address, pinned=True)
+        try:
+            yield
+        finally:
+            for node in self.inputs:
+                node.value = None
+
+    def _make(
+        self, given: Sequence[Value]
+    ) -> tuple[EngineProgram, list[Any], list[int], list[Any]]:
+        """The program for inputs with these strides, and the sources of its leaves."""
+        number = {id(node): k for k, node in enumerate(self.inputs)}
+        with self._given(given):
+            program, trace = bound_program(self.roots)
+        sources = [number.get(id(leaf), leaf.value) for leaf in trace.leaves]
+        position = {id(trace.order[kept]): place for place, kept in enumerate(program.kept)}
+        return program, sources, [position[id(root)] for root in self.roots], trace.scalars
 
 
 class _Stage:
@@ -158,14 +228,14 @@ class PartProgram:
                 known = self._call_results[id(call)] = []
                 by_level.setdefault(level[id(node)], []).append((call, list(node.args)))
             known.append((output, id(node)))
-        made: list[tuple[int, int, _Stage]] = []
+        ordered: list[tuple[int, int, _Stage]] = []
         for stage, nodes in enumerate(cuts):
-            one = _Stage(list(wanted[stage].values()), list(sources[stage].values()), [])
-            made.append((level[id(nodes[0])], 1, one))
+            fused = _Stage(list(wanted[stage].values()), list(sources[stage].values()), [])
+            ordered.append((level[id(nodes[0])], 1, fused))
         for depth, calls in by_level.items():
-            made.append((depth, 0, _Stage([], [], calls)))
-        made.sort(key=lambda found: found[:2])
-        return [stage for _, _, stage in made]
+            ordered.append((depth, 0, _Stage([], [], calls)))
+        ordered.sort(key=lambda entry: entry[:2])
+        return [stage for _, _, stage in ordered]
 
     def _leaf(self, node: Node, origin: Any) -> None:
         name: str | None
@@ -214,8 +284,8 @@ class PartProgram:
             given = {
                 name: Value(np.asarray(inputs[name])) for name in self._inputs if name in inputs
             }
-            made = self.short.run(self.pid, given)
-            return {name: value.array for name, value in made.items()}
+            outputs = self.short.run(self.pid, given)
+            return {name: value.array for name, value in outputs.items()}
         values: dict[int, Array] = dict(self._data)
         for name, nodes in self._inputs.items():
             try:
@@ -228,9 +298,9 @@ class PartProgram:
         assert self._stages is not None
         for stage in self._stages:
             for call, args in stage.calls:
-                found = call.run([self._value(values, a) for a in args])
+                called = call.run([self._value(values, a) for a in args])
                 for output, key in self._call_results[id(call)]:
-                    values[key] = found[output]
+                    values[key] = called[output]
             if stage.bound is not None:
                 results = stage.bound.run([Value(values[key]) for key in stage.sources])
                 values.update({k: v.array for k, v in zip(stage.results, results, strict=True)})
@@ -261,9 +331,9 @@ def generate_code_for_partition(partition: DistributedGraphPartition) -> dict[Ha
 
     The engine compiles at the first call, when the strides of the inputs are known.
     """
-    made: dict[Hashable, Program] = {}
+    programs: dict[Hashable, Program] = {}
     for pid, part in partition.parts.items():
         program = PartProgram(part, partition.name_to_output)
         program.prepare()
-        made[pid] = program
-    return made
+        programs[pid] = program
+    return programs

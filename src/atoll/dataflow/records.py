@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -114,17 +114,21 @@ def topological(
     parts: Mapping[Hashable, DistributedGraphPart],
 ) -> list[DistributedGraphPart] | None:
     """The parts in an order where the needed ones come first; ``None`` if they need each other."""
-    missing = {pid: len(part.needed_pids) for pid, part in parts.items()}
-    users: dict[Hashable, list[Hashable]] = {}
-    for pid, part in parts.items():
-        for needed in part.needed_pids:
-            users.setdefault(needed, []).append(pid)
-    ready = [pid for pid, count in missing.items() if count == 0]
-    order = []
-    for pid in ready:
-        order.append(parts[pid])
-        for user in users.get(pid, ()):
-            missing[user] -= 1
-            if missing[user] == 0:
-                ready.append(user)
+    order = [parts[pid] for pid in ready_order({p: part.needed_pids for p, part in parts.items()})]
     return order if len(order) == len(parts) else None
+
+
+def ready_order(needs: Mapping[Any, Collection[Any]]) -> list[Any]:
+    """The keys in an order where those that a key needs come before it; without those that wait in a cycle."""
+    missing = {key: len(needed) for key, needed in needs.items()}
+    users: dict[Any, list[Any]] = {}
+    for key, needed in needs.items():
+        for other in needed:
+            users.setdefault(other, []).append(key)
+    order = [key for key, count in missing.items() if not count]
+    for key in order:
+        for user in users.get(key, ()):
+            missing[user] -= 1
+            if not missing[user]:
+                order.append(user)
+    return order

@@ -48,7 +48,12 @@ def _parameter(value: Any) -> Any:
         return ("geometry", _geometry(value))
     if isinstance(value, Loop):
         outputs = loops_of(value.ufunc, (*value.inputs,))
-        return ("loop", value.ufunc, value.inputs, [one.name for one in outputs].index(value.name))
+        return (
+            "loop",
+            value.ufunc,
+            value.inputs,
+            [loop.name for loop in outputs].index(value.name),
+        )
     if isinstance(value, Input):
         return ("input", value.key, value.tags)
     if isinstance(value, Data):
@@ -120,22 +125,22 @@ class Rows:
 
 def nodes_again(rows: list[Row]) -> list[Node]:
     """The nodes of rows."""
-    made: list[Node] = []
+    nodes: list[Node] = []
     calls: dict[int, Any] = {}
     for op, args, form, params, name, shared in rows:
         geometry = _geometry_again(form)
         if op.is_leaf:
-            made.append(source(params[0], geometry))
+            nodes.append(source(params[0], geometry))
             continue
-        operands = tuple([made[a] if type(a) is int else a[0] for a in args])
+        operands = tuple([nodes[a] if type(a) is int else a[0] for a in args])
         again = [_parameter_again(p) for p in params]
         if shared >= 0:
             again[0] = calls.setdefault(shared, again[0])
         node = Node(op, operands, geometry, tuple(again), name)
         if op.is_deferred:
             node.weight = -inf
-        made.append(node)
-    return made
+        nodes.append(node)
+    return nodes
 
 
 def describe(outputs: Mapping[str, Any]) -> Any:
@@ -183,7 +188,7 @@ def unpacked(content: Any) -> Any:
     """The fields of the parts, the outputs and their names."""
     rows, parts, outputs, names = content
     nodes = nodes_again(rows)
-    made = {}
+    parts_again = {}
     for pid, (*fields, received, sent) in parts.items():
         receives = {name: DistributedRecv._over(nodes[number]) for name, number in received.items()}
         sends = {
@@ -195,6 +200,6 @@ def unpacked(content: Any) -> Any:
             )
             for name, these in sent.items()
         }
-        made[pid] = (*fields, receives, sends)
+        parts_again[pid] = (*fields, receives, sends)
     arrays = {name: array_over(nodes[number]) for name, number in outputs.items()}
-    return made, arrays, names
+    return parts_again, arrays, names

@@ -34,11 +34,10 @@ from ..errors import (
 from ..graph.node import Node
 from ..ops.fingerprint import of_text
 from . import potentials
-from .messages import Message, ends_of, received, sent
+from .messages import Message, ends_of, received, sent, tag_bytes
 from .nodes import Input, Receive
 from .partition import origin_of
-from .records import DistributedGraphPartition, topological
-from .tags import tag_bytes
+from .records import DistributedGraphPartition, ready_order, topological
 
 _MOST_NAMED = 4
 VERIFYING = "verifying a dataflow graph"
@@ -93,7 +92,7 @@ def _verify(
         if fault is not None:
             raise fault
         ends = ends_of(partition, rank)
-        messages = [message for found in ends.values() for message in found]
+        messages = [message for part_ends in ends.values() for message in part_ends]
         _check_here(messages, rank, size)
         if topological(partition.parts) is None or _unknown_parts(partition):
             raise PartitionInducedCycleError(
@@ -151,10 +150,10 @@ def raise_first(communicator: Communicator, fault: Exception | None) -> None:
         pickle.loads(given or pickle.dumps(None))
     except Exception:  # a class of the program that cannot be pickled
         given = pickle.dumps((RankFailedError, f"{type(fault).__name__}: {fault}"))
-    found = communicator.allgather_object(given, "a fault in a dataflow graph")
-    for rank, one in enumerate(found):
-        if one is not None:
-            kind, text = pickle.loads(one)
+    faults = communicator.allgather_object(given, "a fault in a dataflow graph")
+    for rank, pickled in enumerate(faults):
+        if pickled is not None:
+            kind, text = pickle.loads(pickled)
             raise _made(kind, rank, text) from (fault if rank == communicator.rank else None)
 
 
@@ -167,9 +166,9 @@ def _made(kind: type[Exception], rank: int, text: str) -> Exception:
 
 
 def _listed(messages: Iterable[Message]) -> str:
-    found = sorted(map(str, messages))
-    rest = len(found) - _MOST_NAMED
-    return "; ".join(found[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
+    lines = sorted(map(str, messages))
+    rest = len(lines) - _MOST_NAMED
+    return "; ".join(lines[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def _raise_mismatch(by_rank: list[list[Message]]) -> None:
@@ -183,9 +182,9 @@ def _raise_mismatch(by_rank: list[list[Message]]) -> None:
     if unreceived:
         raise MissingRecvError(f"no rank receives what is sent: {_listed(unreceived)}")
     for key in sorted(sends):
-        one, other = sends[key], receives[key]
-        if (one.shape, one.dtype) != (other.shape, other.dtype):
-            raise MessageMismatchError(f"the two ends of a message disagree: {one}, but {other}")
+        send, receive = sends[key], receives[key]
+        if (send.shape, send.dtype) != (receive.shape, receive.dtype):
+            raise MessageMismatchError(f"the two ends of a message disagree: {send}, but {receive}")
     raise DistributedPartitionVerificationError("the messages of the ranks do not fit together")
 
 
@@ -216,7 +215,7 @@ def _check_cycles(communicator: Communicator, partition: DistributedGraphPartiti
     if not _stuck(truly):
         raise PartitionInducedCycleError(f"parts wait for each other in a circle: {_circle(stuck)}")
     ends = ends_of(partition, communicator.rank)
-    texts = {m.key: str(m) for found in ends.values() for m in found if m.sends}
+    texts = {m.key: str(m) for messages in ends.values() for m in messages if m.sends}
     everybody: dict[Key, str] = {}
     for some in communicator.allgather_object(texts, "the messages of a dataflow graph"):
         everybody.update(some)
@@ -270,66 +269,57 @@ def _true_units(partition: DistributedGraphPartition, rank: int) -> list[Unit]:
 
 
 def _leaves(root: Node) -> list[Any]:
-    found, seen, stack = [], {id(root)}, [root]
+    origins, seen, stack = [], {id(root)}, [root]
     while stack:
         node = stack.pop()
         origin = origin_of(node)
         if isinstance(origin, (Input, Receive)):
-            found.append(origin)
+            origins.append(origin)
         for arg in node.args:
             if type(arg) is Node and id(arg) not in seen:
                 seen.add(id(arg))
                 stack.append(arg)
-    return found
+    return origins
 
 
 def _stuck(by_rank: list[list[Unit]]) -> dict[Key, list[Key]]:
     """Let everything happen that can; for each message that never leaves, those it waits for."""
-    missing: dict[tuple[int, int], int] = {}
-    readers: dict[Any, list[tuple[int, int]]] = {}
-    for rank, units in enumerate(by_rank):
-        for k, (receives, _, needs) in enumerate(units):
-            here = (rank, k)
-            wanted = [*set(receives), *[(rank, n) for n in set(needs)]]
-            missing[here] = len(wanted)
-            for one in wanted:
-                readers.setdefault(one, []).append(here)
-    ready = [here for here, count in missing.items() if not count]
-    for here in ready:
-        rank, k = here
-        for event in [here, *by_rank[rank][k][1]]:
-            for reader in readers.get(event, ()):
-                missing[reader] -= 1
-                if not missing[reader]:
-                    ready.append(reader)
-    done = set(ready)
-    if len(done) == len(missing):
-        return {}
-    return _waits_for(by_rank, done)
-
-
-def _waits_for(by_rank: list[list[Unit]], done: set[tuple[int, int]]) -> dict[Key, list[Key]]:
     sender = {
         key: (rank, k)
         for rank, units in enumerate(by_rank)
-        for k, u in enumerate(units)
-        for key in u[1]
+        for k, (_, sends, _) in enumerate(units)
+        for key in sends
     }
+    needs = {
+        (rank, k): [
+            *[sender.get(key, key) for key in set(receives)],
+            *[(rank, n) for n in set(own)],
+        ]
+        for rank, units in enumerate(by_rank)
+        for k, (receives, _, own) in enumerate(units)
+    }
+    done = set(ready_order(needs))
+    return {} if len(done) == len(needs) else _waits_for(by_rank, sender, done)
+
+
+def _waits_for(
+    by_rank: list[list[Unit]], sender: dict[Key, tuple[int, int]], done: set[tuple[int, int]]
+) -> dict[Key, list[Key]]:
     waits: dict[Key, list[Key]] = {}
     for rank, units in enumerate(by_rank):
         for k, (_, sends, _) in enumerate(units):
             if not sends or (rank, k) in done:
                 continue
-            found, seen, stack = [], {k}, [k]
+            keys, seen, stack = [], {k}, [k]
             while stack:
                 here = stack.pop()
-                found += [key for key in units[here][0] if sender.get(key) not in done]
+                keys += [key for key in units[here][0] if sender.get(key) not in done]
                 for other in units[here][2]:
                     if other not in seen and (rank, other) not in done:
                         seen.add(other)
                         stack.append(other)
             for key in sends:
-                waits[key] = sorted(found)
+                waits[key] = sorted(keys)
     return waits
 
 

@@ -86,33 +86,33 @@ class _Explained(BaseException):
 
 
 def _explain_call(function: Callable[[], Any]) -> Explanation:
-    found = _without_program("a call that looks at nothing", "small")
+    explanation = _without_program("a call that looks at nothing", "small")
 
     def stop(wanted: list[Node]) -> None:
-        nonlocal found
+        nonlocal explanation
         geometry = wanted[0].geometry
         with turn.lock:
-            found = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
+            explanation = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
         dropped(wanted)
         raise _Explained
 
     with suppress(_Explained), shown_to(stop):
         function()
-    return found
+    return explanation
 
 
 def _explain_pending(nodes: list[Node], what: str) -> Explanation:
     roots = together(nodes)
     roots = [*roots, *stored_too(roots)]
-    found = look_up(roots)
-    if found.program is not None:
-        reader = Reader(_readable(found.program), found.scalars)
+    plan = look_up(roots)
+    if plan.program is not None:
+        reader = Reader(_readable(plan.program), plan.scalars)
         return reader.explanation(what, "pending", "known")
     # planning folds over the original shape of what was flattened, and notes it in the nodes
-    before = [(n, n.args, n.params) for n in found.order]
+    before = [(n, n.args, n.params) for n in plan.order]
     try:
-        program = make_program(found, roots, Planned)
+        program = make_program(plan, roots, Planned)
     finally:
         for n, args, params in before:
             n.args, n.params = args, params
-    return Reader(program, found.scalars).explanation(what, "pending", "new")
+    return Reader(program, plan.scalars).explanation(what, "pending", "new")

@@ -139,7 +139,7 @@ class Group:
     @property
     def by_numpy(self) -> bool:
         """Whether NumPy computes it."""
-        return any(one.style.startswith("NumPy") for one in self.stored)
+        return any(statement.style.startswith("NumPy") for statement in self.stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +170,17 @@ class Explanation:
     @property
     def stored(self) -> tuple[Stored, ...]:
         """The stored values of all groups, in order."""
-        return tuple([one for group in self.groups for one in group.stored])
+        return tuple([statement for group in self.groups for statement in group.stored])
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of all groups, in order."""
-        return tuple([one for group in self.groups for one in group.messages])
+        return tuple([message for group in self.groups for message in group.messages])
 
     @property
     def collectives(self) -> tuple[Collective, ...]:
         """The collective operations of all groups, in order."""
-        return tuple([one for group in self.groups for one in group.collectives])
+        return tuple([collective for group in self.groups for collective in group.collectives])
 
     @property
     def overlapped(self) -> float:

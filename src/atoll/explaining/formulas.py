@@ -42,7 +42,7 @@ class Region:
 
 def digits(distance: int, geometry: Geometry) -> list[int] | None:
     """A distance in bytes as one index per axis, or ``None`` where it is none."""
-    found = [0] * geometry.ndim
+    digits_by_axis = [0] * geometry.ndim
     order = sorted(
         (k for k in range(geometry.ndim) if geometry.shape[k] > 1),
         key=lambda k: -abs(geometry.strides[k]),
@@ -51,10 +51,10 @@ def digits(distance: int, geometry: Geometry) -> list[int] | None:
         stride = geometry.strides[k]
         if stride <= 0:
             return None
-        found[k], distance = divmod(distance, stride)
-        if not 0 <= found[k] < geometry.shape[k]:
+        digits_by_axis[k], distance = divmod(distance, stride)
+        if not 0 <= digits_by_axis[k] < geometry.shape[k]:
             return None
-    return found if distance == 0 else None
+    return digits_by_axis if distance == 0 else None
 
 
 def region_of(
@@ -107,15 +107,15 @@ def sets_text(region: Sequence[IndexSet], shape: Sequence[int]) -> str:
 
 def operations_of(spec: KernelSpec) -> tuple[str, ...]:
     """What the body computes, loads and stores aside."""
-    found = []
+    operations = []
     for instruction in spec.body:
         if instruction.op == "call":
-            found.append(instruction.name)
+            operations.append(instruction.name)
         elif instruction.op == "cast":
-            found.append(f"astype {_dtype(instruction.dtype)}")
+            operations.append(f"astype {_dtype(instruction.dtype)}")
         elif instruction.op not in ("load", "store", "scalar", "const", "index"):
-            found.append(instruction.op)
-    return tuple(found)
+            operations.append(instruction.op)
+    return tuple(operations)
 
 
 def code_of(

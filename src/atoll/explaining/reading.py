@@ -98,8 +98,8 @@ class Reader:
             tuple([self._group(k, note) for k, note in enumerate(description.groups)]),
             tuple(
                 [
-                    f"{one.name} ({site_text(one.site)})" if one.site else one.name
-                    for one in description.left
+                    f"{reason.name} ({site_text(reason.site)})" if reason.site else reason.name
+                    for reason in description.left
                 ]
             ),
             self._peak(),
@@ -130,7 +130,7 @@ class Reader:
             number,
             note.domain,
             "" if note.layout is None else repr(note.layout),
-            tuple([self._stored(one) for one in note.statements]),
+            tuple([self._stored(statement) for statement in note.statements]),
             note.apart,
             tuple(events.memories),
             tuple(events.messages),
@@ -192,7 +192,7 @@ class Reader:
         return self._memory(register, f"new, to hold {self.names[note.source]}{part}")
 
     def _messages(self, step: StartExchange) -> list[Message]:
-        found = []
+        messages = []
         for incoming in step.incoming:
             note = self.registers[incoming.register]
             size = prod(incoming.shape) * note.dtype.itemsize
@@ -201,41 +201,45 @@ class Reader:
             if all(part.is_contiguous for part in note.region):
                 corner = [part.lowest if len(part) else 0 for part in note.region]
                 region = _key_region(incoming.key, corner, base.shape, region)
-            found.append(Message(False, incoming.peer, self.names[note.source], region, size))
+            messages.append(Message(False, incoming.peer, self.names[note.source], region, size))
         for outgoing in step.outgoing:
             note = self.registers[outgoing.register]
             size = prod(outgoing.shape) * note.dtype.itemsize
             region = " of this rank's share"
             if note.layout is not None and note.layout.is_block:
                 region = _key_region(outgoing.key, note.corner, note.shape, region)
-            found.append(Message(True, outgoing.peer, self.names[outgoing.register], region, size))
+            messages.append(
+                Message(True, outgoing.peer, self.names[outgoing.register], region, size)
+            )
         totals: dict[tuple[bool, int], int] = {}
-        for one in found:
-            totals[one.sends, one.peer] = totals.get((one.sends, one.peer), 0) + one.nbytes
+        for message in messages:
+            totals[message.sends, message.peer] = (
+                totals.get((message.sends, message.peer), 0) + message.nbytes
+            )
         first = {way: next(self._travels) for way in totals}
         return [
             replace(
-                one,
-                travels=first[one.sends, one.peer]
-                if totals[one.sends, one.peer] <= policy.limits.joined
+                message,
+                travels=first[message.sends, message.peer]
+                if totals[message.sends, message.peer] <= policy.limits.joined
                 else next(self._travels),
             )
-            for one in found
+            for message in messages
         ]
 
     def _parts(self, step: FoldAcross) -> list[Message]:
         """The messages that bring parts of a fold to the owners of the result."""
         name, item = self.names[step.register], self.registers[step.register].dtype.itemsize
-        found = [
+        parts = [
             Message(False, source, name, ", its part", prod(shape) * item, next(self._travels))
             for _, shape, sources in step.plan.joins
             for source in sources
         ]
-        found += [
+        parts += [
             Message(True, peer, name, ", this rank's part", prod(shape) * item, next(self._travels))
             for peer, _, shape in step.plan.sends
         ]
-        return [one for one in found if one.peer != step.communicator.rank]
+        return [part for part in parts if part.peer != step.communicator.rank]
 
     def _together(self, step: RunCollective) -> Collective:
         name, sent = self.names[step.register], step.call.traffic()
@@ -280,9 +284,9 @@ class Reader:
         nbytes = 0
         for kinds in ("r", "w"):
             boxes = [
-                one
-                for one, operand in zip(regions, spec.operands, strict=True)
-                if kinds in operand.access and one[1].bounds
+                region
+                for region, operand in zip(regions, spec.operands, strict=True)
+                if kinds in operand.access and region[1].bounds
             ]
             nbytes += touched(boxes, lambda register: self.registers[register].dtype.itemsize)
         return Launch(
@@ -291,7 +295,7 @@ class Reader:
             accesses,
             operations_of(spec),
             tuple([reduction.op for reduction in spec.reductions]),
-            code_of(launch, [str(one) for one in accesses], targets, results, self.scalars),
+            code_of(launch, [str(access) for access in accesses], targets, results, self.scalars),
             launch.chunks,
             backend.current().threads(launch),
             nbytes,

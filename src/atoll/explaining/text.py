@@ -67,7 +67,7 @@ def summary(explanation: Explanation) -> list[str]:
         f"{_count(explanation.operations, 'operation')} recorded: {len(stored)} stored, "
         f"{max(explanation.operations - len(stored), 0)} computed where they are read{plan}"
     ]
-    numpy = sum(one.style.startswith("NumPy") for one in stored)
+    numpy = sum(statement.style.startswith("NumPy") for statement in stored)
     work = [_count(len(launches), "launch")]
     missing = sum(not launch.compiled for launch in launches)
     if launches:
@@ -112,7 +112,7 @@ def _table(memories: Sequence[Memory]) -> list[str]:
 
 
 def _group(group: Group) -> list[str]:
-    together = any(one.style == "all ranks together" for one in group.stored)
+    together = any(statement.style == "all ranks together" for statement in group.stored)
     if group.by_numpy or together:
         how = "by all ranks together" if together else "by NumPy"
         lines = [f"group {group.number}: {how}"]
@@ -122,14 +122,14 @@ def _group(group: Group) -> list[str]:
         lines[0] += f", this rank's share of {group.layout}"
     for number, why in group.apart:
         lines.append(f"  not joined to group {number}: {why}")
-    for one in group.stored:
-        where = f"  ({one.where})" if one.where else ""
-        lines.append(f"  {one.name} = {one.operation}{where}")
-        lines.append(f"      stored because {one.reason}")
-        if one.style.startswith("NumPy") and one.remark:
-            lines.append(f"      by NumPy because {one.remark}")
-        elif one.remark and not together:
-            lines.append(f"      assigned {one.remark}")
+    for statement in group.stored:
+        where = f"  ({statement.where})" if statement.where else ""
+        lines.append(f"  {statement.name} = {statement.operation}{where}")
+        lines.append(f"      stored because {statement.reason}")
+        if statement.style.startswith("NumPy") and statement.remark:
+            lines.append(f"      by NumPy because {statement.remark}")
+        elif statement.remark and not together:
+            lines.append(f"      assigned {statement.remark}")
     lines += [f"  memory: {line}" for line in _table(group.memories)] if group.memories else []
     for message in group.messages:
         way = "send" if message.sends else "receive"
@@ -149,16 +149,16 @@ def _group(group: Group) -> list[str]:
     return lines
 
 
-def _collective(one: Collective) -> str:
-    line = f"  across ranks: {one.operation} of {one.name}, "
-    if not one.exact:
-        return f"{line}at most {size(one.nbytes)} of this rank's; values decide what goes to which ranks"
-    if one.partners is None:
-        return f"{line}{size(one.nbytes)} each"
-    if not one.partners:
+def _collective(collective: Collective) -> str:
+    line = f"  across ranks: {collective.operation} of {collective.name}, "
+    if not collective.exact:
+        return f"{line}at most {size(collective.nbytes)} of this rank's; values decide what goes to which ranks"
+    if collective.partners is None:
+        return f"{line}{size(collective.nbytes)} each"
+    if not collective.partners:
         return f"{line}no messages"
-    peers = ", ".join(map(str, one.partners))
-    return f"{line}{size(one.nbytes)} to {'rank' if len(one.partners) == 1 else 'ranks'} {peers}"
+    peers = ", ".join(map(str, collective.partners))
+    return f"{line}{size(collective.nbytes)} to {'rank' if len(collective.partners) == 1 else 'ranks'} {peers}"
 
 
 def _loops(launch: Launch) -> str:
@@ -212,7 +212,9 @@ def html(explanation: Explanation) -> str:
         parts.append("<pre>" + escape("\n".join(_table(explanation.data))) + "</pre>")
     for group in explanation.groups:
         first, *rest = _group(group)
-        stored = ", ".join(f"{one.name} = {one.operation}" for one in group.stored)
+        stored = ", ".join(
+            f"{statement.name} = {statement.operation}" for statement in group.stored
+        )
         parts.append(
             f"<details><summary>{escape(first)}: {escape(stored)}</summary>"
             f"<pre>{escape(chr(10).join(rest))}</pre></details>"
