@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -67,7 +68,7 @@ class Reader:
         self.description: Description = program.description
         self.registers = self.description.registers
         self.names = self._names()
-        self._travels = count()
+        self._travels = count(1)
         """Numbers for messages."""
 
     def _names(self) -> list[str]:
@@ -125,7 +126,7 @@ class Reader:
     def _group(self, number: int, note: GroupNote) -> Group:
         events = _Events()
         for step in note.steps:
-            self._step(step, note, events)
+            self._step(step, events)
         return Group(
             number,
             note.domain,
@@ -148,48 +149,50 @@ class Reader:
             note.remark,
         )
 
-    def _step(self, step: Step, group: GroupNote, events: _Events) -> None:
-        names = self.names
-        if isinstance(step, Allocate):
-            events.memories.append(self._memory(step.register, "new"))
-        elif isinstance(step, Copy):
-            events.memories.append(self._memory(step.register, f"copy of {names[step.source]}"))
-        elif isinstance(step, Share):
-            how = f"in place of {names[step.source]}"
+    def _step(self, step: Step, events: _Events) -> None:
+        events.memories.extend([self._memory(*taken) for taken in self._allocated(step)])
+        if isinstance(step, Share):
+            how = f"in place of {self.names[step.source]}"
             events.written_as[step.source] = step.register
             events.memories.append(self._memory(step.register, how))
-        elif isinstance(step, ByNumpy | CountLocally):
-            if step.geometry.ndim:
-                events.memories.append(self._memory(step.register, "new, by NumPy"))
         elif isinstance(step, RunCollective):
-            if step.is_new:
-                events.memories.append(self._memory(step.register, "new, by all ranks together"))
             events.collectives.append(self._together(step))
         elif isinstance(step, StartExchange):
             events.under_way = True
-            for register, _ in step.allocate:
-                events.memories.append(self._patch(register))
             events.messages.extend(self._messages(step))
         elif isinstance(step, FinishExchange):
             events.under_way = False
         elif isinstance(step, FoldAcross):
-            events.memories.append(self._memory(step.register, "new, joined from all ranks' parts"))
             events.messages.extend(self._parts(step))
             events.collectives.append(self._collective(step))
         elif isinstance(step, AcrossRanks):
             events.collectives.extend([self._collective(join) for join in step.joins])
-        else:
-            launch = getattr(step, "launch", None)
-            if launch is not None:
-                events.launches.append(self._launch(launch, events))
+        elif (launch := getattr(step, "launch", None)) is not None:
+            events.launches.append(self._launch(launch, events))
 
-    def _patch(self, register: int) -> Memory:
+    def _allocated(self, step: Step) -> list[tuple[int, str]]:
+        """The registers that get new buffers in a step, and where the memory comes from."""
+        if isinstance(step, Allocate):
+            return [(step.register, "new")]
+        if isinstance(step, Copy):
+            return [(step.register, f"copy of {self.names[step.source]}")]
+        if isinstance(step, StartExchange):
+            return [(register, self._filled(register)) for register, _ in step.allocate]
+        if isinstance(step, FoldAcross):
+            return [(step.register, "new, joined from all ranks' parts")]
+        if isinstance(step, RunCollective) and step.is_new:
+            return [(step.register, "new, by all ranks together")]
+        if isinstance(step, ByNumpy | CountLocally) and step.geometry.ndim:
+            return [(step.register, "new, by NumPy")]
+        return []
+
+    def _filled(self, register: int) -> str:
+        """Where the memory of a ghost region comes from, and what it holds."""
         note = self.registers[register]
         if note.source < 0:
-            return self._memory(register, "new")
-        base = self.registers[note.source]
-        part = sets_text(note.region, base.shape)
-        return self._memory(register, f"new, to hold {self.names[note.source]}{part}")
+            return "new"
+        part = sets_text(note.region, self.registers[note.source].shape)
+        return f"new, to hold {self.names[note.source]}{part}"
 
     def _messages(self, step: StartExchange) -> list[Message]:
         messages = []
@@ -211,20 +214,17 @@ class Reader:
             messages.append(
                 Message(True, outgoing.peer, self.names[outgoing.register], region, size)
             )
-        totals: dict[tuple[bool, int], int] = {}
+        totals: Counter[tuple[bool, int]] = Counter()
         for message in messages:
-            totals[message.sends, message.peer] = (
-                totals.get((message.sends, message.peer), 0) + message.nbytes
-            )
-        first = {way: next(self._travels) for way in totals}
+            totals[message.sends, message.peer] += message.nbytes
+        packets = {
+            way: next(self._travels)
+            for way, total in totals.items()
+            if total <= policy.limits.joined
+        }
         return [
-            replace(
-                message,
-                travels=first[message.sends, message.peer]
-                if totals[message.sends, message.peer] <= policy.limits.joined
-                else next(self._travels),
-            )
-            for message in messages
+            replace(m, travels=packets.get((m.sends, m.peer)) or next(self._travels))
+            for m in messages
         ]
 
     def _parts(self, step: FoldAcross) -> list[Message]:
@@ -318,18 +318,9 @@ class Reader:
             peak = max(peak, now)
 
         for step in self.program.steps:
-            if isinstance(step, Allocate | Copy):
-                take(step.register)
-            elif isinstance(step, RunCollective):
-                if step.is_new:
-                    take(step.register)
-            elif isinstance(step, ByNumpy | CountLocally | FoldAcross):
-                if step.geometry.ndim:
-                    take(step.register)
-            elif isinstance(step, StartExchange):
-                for register, _ in step.allocate:
-                    take(register)
-            elif isinstance(step, Share) and step.source in holders:
+            for register, _ in self._allocated(step):
+                take(register)
+            if isinstance(step, Share) and step.source in holders:
                 buffer = holders[step.register] = holders[step.source]
                 buffers[buffer] = (buffers[buffer][0], buffers[buffer][1] + 1)
             elif isinstance(step, Release):
