@@ -109,3 +109,47 @@ def test_limits_stand_nowhere_else():
 def test_numbers_at_the_top_of_a_module_are_seen():
     text = "A = 1 << 3\nB: int = 64\nC, D = 3, 1.5\nE = 'x'\nF = frozenset()\nG = (1, 'a')\n"
     assert list(numbers(text)) == ["A", "B", "C", "D"]
+
+
+def test_each_limit_is_read():
+    text = "".join([path.read_text() for path in (ROOT / "src").rglob("*.py")])
+    unread = [name for name in sentences() if not re.search(rf'limits\.{name}\b|\("{name}"', text)]
+    assert unread == []
+
+
+def test_the_measurements_run():
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--smoke"], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert "kernel_operations = 200" in done.stdout
+
+
+def test_limits_are_replaced_together_and_restored():
+    before = policy.limits
+    with pytest.raises(TypeError), policy.limited(no_limit=1):
+        pass
+    with policy.limited(pending=5) as inside:
+        assert policy.limits is inside
+        assert inside.pending == 5
+    assert policy.limits is before
+
+
+def test_caches_are_bounded_and_counted():
+    calls = []
+    with policy.limited(memo=4, plans=3):
+        memo, recent = Memo(), Recent("plans", "plans_dropped")
+        twice = remembered(lambda n: calls.append(n) or 2 * n)
+        before = atoll.stats()
+        for n in range(10):
+            memo[n] = recent[n] = n
+            assert memo.only(n, -1) == n
+            assert twice(n) == twice(n) == 2 * n
+            assert memo.get(n) == recent.get(n) == n
+            assert len(memo) <= 4
+            assert len(recent) <= 3
+        after = atoll.stats()
+    assert calls == list(range(10))
+    assert list(recent) == [7, 8, 9]
+    assert after.plans_dropped - before.plans_dropped == 7
+    assert after.caches_full - before.caches_full == 4
