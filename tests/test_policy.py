@@ -2,10 +2,16 @@
 
 import ast
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
+import atoll
 from atoll import policy
+from atoll.context.caches import Memo, Recent, remembered
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "benchmarks" / "limits.py"

@@ -20,7 +20,7 @@ from atoll.backend.llvm.kernel import Layout
 from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction
 from atoll.config import config
 from atoll.context import statistics
-from tests.backend.harness import Block, Loop
+from tests.backend.harness import Block, Loop, run_block
 
 
 def laplace(*extra):
@@ -80,7 +80,11 @@ def test_memory_of_kernels(monkeypatch):
         alive = {id(shelf()) for shelf in shelves if shelf() is not None}
         assert shelves[0]() is not None
         assert len(alive) <= 20 // 4 + 2
-        kept.call((0, 0), 1, [0] * 6, [[0, 0]] * 6, [0.0] * 3)
+        block, sums = Block(kept.layout), np.ones(1)
+        block.words[kept.layout.chunk] = 1
+        block.words[kept.layout.partials] = sums.ctypes.data
+        run_block(kept.address, block.address, 1, 1)
+        assert sums == 0
 
 
 def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
