@@ -69,6 +69,9 @@ def test_a_reduction_that_kernels_have_no_code_for(added, size):
     for axis in (0, 1):
         made = numpy.asarray(np.lcm.reduce(a, axis=axis))
         numpy.testing.assert_array_equal(made, numpy.lcm.reduce(plain, axis=axis))
+    for axes in (None, (0, 1)):
+        with pytest.raises(ValueError, match="not reorderable"):
+            np.lcm.reduce(a, axis=axes)
 
 
 @pytest.mark.simulated(3)

@@ -47,7 +47,7 @@ PARTINGS = {
     "takes its block": on_one(lambda a: a.local),
     "exports": on_one(lambda a: a.__distarray__()),
     "exports partitions": on_one(lambda a: a.__partitioned__),
-    "redistributes": on_one(lambda a: a.redistribute(np.Layout(a.shape, "nb"))),
+    "redistributes": on_one(lambda a: str(a.redistribute(np.Layout(a.shape, "nb")))),
     "picks": on_one(lambda a: str(a[[3, 60, 1]])),
     "sorts": on_one(lambda a: str(np.sort(a, axis=0))),
 }

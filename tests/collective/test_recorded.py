@@ -45,6 +45,15 @@ PROGRAMS = {
     "take": (lambda m, line, grid: m.take(grid, PLACES % 17, axis=1)),
     "take of the flat array": (lambda m, line, grid: m.take(grid, m.array(PLACES))),
     "take, wrapped": (lambda m, line, grid: m.take(line, m.array(PLACES) * 5, mode="wrap")),
+    "searchsorted": (lambda m, line, grid: m.searchsorted(m.sort(line), grid)),
+    "searchsorted of bins": (
+        lambda m, line, grid: m.searchsorted(m.array(LINE[:1]), grid, "right")
+    ),
+    "interp": (lambda m, line, grid: m.interp(grid, m.sort(line), line, right=7.0)),
+    "interp in a table": (lambda m, line, grid: m.interp(grid, m.arange(9.0) - 4, line[:9])),
+    "reduceat": (lambda m, line, grid: m.add.reduceat(line, PLACES[PLACES >= 0])),
+    "reduceat of columns": (lambda m, line, grid: m.maximum.reduceat(grid, [3, 0, 5, 5], axis=1)),
+    "another layout": (lambda m, line, grid: relaid(m, grid) * 2),
     "take along an axis": (lambda m, line, grid: m.take_along_axis(grid, ROWS, axis=0)),
 }
 WRITES = {
@@ -66,6 +75,12 @@ WRITES = {
     "add.at": (lambda m, a, line: m.add.at(a, (m.array(PLACES % 13), PLACES % 17), line[:85])),
     "maximum.at rows": (lambda m, a, line: m.maximum.at(a, m.array(PLACES % 13), line[:17])),
 }
+
+
+def relaid(m, a):
+    return a if m is numpy else a.redistribute(np.Layout(a.shape, "nc", size=np.world.size))
+
+
 PLACES = numpy.random.default_rng(9).integers(-91, 91, 85)
 """Some twice, some negative."""
 ROWS = numpy.random.default_rng(10).integers(-13, 13, (6, 17))

@@ -61,6 +61,7 @@ from .products import few_products, multiplied, product_layout
 from .scans import accumulated, in_blocks_along, whole_along
 from .searching import places_in
 from .section import Section
+from .segments import folded_segments
 from .sorting import in_order, ordered, starts
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "few_products",
     "fold_plan",
     "folded",
+    "folded_segments",
     "in_blocks_along",
     "in_order",
     "multiplied",

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import policy
 from ..layout import Cyclic, Layout
-from .elements import fetch
+from .elements import everywhere, fetch
 from .moving import redistributed
 from .section import Section
 
@@ -42,12 +42,6 @@ def _panels(section: Section) -> Iterator[tuple[int, int]]:
         yield start, min(start + width, rows)
 
 
-def everywhere(section: Section, rows: slice, columns: slice) -> Array:
-    """A part of a matrix, on every rank. Collective."""
-    part = section.sliced((rows, columns))
-    return redistributed(part, Layout.replicated(part.shape, part.communicator.size)).block
-
-
 def lu(matrix: Section) -> tuple[Array, int, bool]:
     """Factor a square matrix of dealt rows in place: the order of its rows, its sign, whether singular.
 
@@ -58,7 +52,7 @@ def lu(matrix: Section) -> tuple[Array, int, bool]:
     order = np.arange(matrix.shape[0])
     sign, singular = 1, False
     for start, stop in _panels(matrix):
-        panel = everywhere(matrix, slice(start, None), slice(start, stop)).copy()
+        panel = everywhere(matrix.sliced((slice(start, None), slice(start, stop)))).block.copy()
         moved, swaps, zero = _lu_panel(panel)
         sign = -sign if swaps % 2 else sign
         singular |= zero
@@ -72,7 +66,7 @@ def lu(matrix: Section) -> tuple[Array, int, bool]:
         block[below, start:stop] = panel[mine[below] - start]
         if stop == matrix.shape[0]:
             break
-        top = everywhere(matrix, slice(start, stop), slice(stop, None))
+        top = everywhere(matrix.sliced((slice(start, stop), slice(stop, None)))).block
         width = stop - start
         lower = np.tril(panel[:width], -1) + np.eye(width, dtype=panel.dtype)
         top = np.linalg.solve(lower, top)
@@ -108,13 +102,17 @@ def solved(factors: Section, order: Array, right: Section) -> Section:
     made = right.with_block(block)
     panels = list(_panels(factors))
     for start, stop in panels:
-        corner = everywhere(factors, slice(start, stop), slice(start, stop))
+        corner = everywhere(factors.sliced((slice(start, stop), slice(start, stop)))).block
         lower = np.tril(corner, -1) + np.eye(stop - start, dtype=corner.dtype)
-        done = np.linalg.solve(lower, everywhere(made, slice(start, stop), slice(None)))
+        done = np.linalg.solve(
+            lower, everywhere(made.sliced((slice(start, stop), slice(None)))).block
+        )
         _substituted(factors, block, mine, (start, stop), done, mine >= stop)
     for start, stop in reversed(panels):
-        corner = np.triu(everywhere(factors, slice(start, stop), slice(start, stop)))
-        done = np.linalg.solve(corner, everywhere(made, slice(start, stop), slice(None)))
+        corner = np.triu(everywhere(factors.sliced((slice(start, stop), slice(start, stop)))).block)
+        done = np.linalg.solve(
+            corner, everywhere(made.sliced((slice(start, stop), slice(None)))).block
+        )
         _substituted(factors, block, mine, (start, stop), done, mine < start)
     return made
 
@@ -143,7 +141,7 @@ def cholesky(matrix: Section) -> None:
     block = matrix.block
     mine = matrix.region[0].array()
     for start, stop in _panels(matrix):
-        corner = everywhere(matrix, slice(start, stop), slice(start, stop))
+        corner = everywhere(matrix.sliced((slice(start, stop), slice(start, stop)))).block
         lower = np.linalg.cholesky(corner)  # an error is one on all ranks
         held = (mine >= start) & (mine < stop)
         block[held, start:stop] = lower[mine[held] - start]
@@ -151,5 +149,5 @@ def cholesky(matrix: Section) -> None:
         rest = mine >= stop
         block[rest, start:stop] = np.linalg.solve(lower.conj(), block[rest, start:stop].T).T
         if stop < matrix.shape[0]:
-            left = everywhere(matrix, slice(stop, None), slice(start, stop))
+            left = everywhere(matrix.sliced((slice(stop, None), slice(start, stop)))).block
             block[rest, stop:] -= block[rest, start:stop] @ left.conj().T

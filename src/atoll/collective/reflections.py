@@ -26,7 +26,7 @@ from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, bcast
 from ..layout import Cyclic, Layout
-from .factors import everywhere
+from .elements import everywhere
 from .messages import exchange
 from .moving import even_rows, redistributed
 from .section import Section, empty
@@ -84,7 +84,7 @@ def tall_factors(matrix: Section) -> tuple[Section, Array]:
     rows, columns = matrix.shape
     if not is_one_panel((rows, columns), matrix.communicator.size):
         panels = factored(matrix)
-        r = everywhere(upper_rows(matrix, columns), slice(None), slice(None))
+        r = everywhere(upper_rows(matrix, columns)).block
         return orthogonal(matrix, panels, columns), r
     q, r = _by_a_tree(matrix.block, _counts(matrix, 0), matrix.communicator)
     signs, _, _ = _signs_of(matrix.with_block(q), r)
@@ -232,7 +232,7 @@ def _signs_of(q: Section, r: Array) -> tuple[Array, Array, Array]:
     A column that is one of the identity's already, or has nothing below it, gets no reflection: zero in U. Collective.
     """
     columns = q.shape[1]
-    top = everywhere(q, slice(0, columns), slice(None))
+    top = everywhere(q.sliced((slice(0, columns), slice(None)))).block
     kept = _kept(q, top)
     signs, work = np.ones(columns, r.real.dtype), top.copy()
     for k in range(columns):

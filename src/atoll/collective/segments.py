@@ -6,25 +6,34 @@ ranks, which is that of the elements.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..layout import Layout
 from .messages import uneven
-from .moving import by_parts, even_rows, line_start
+from .moving import by_parts, even_rows, line_start, reshaped
+from .operation import Form, collective, result_layout
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
 
 
-def folded_segments(
-    rows: Section, starts: Array, stops: Array, ufunc: np.ufunc, dtype: np.dtype[Any]
-) -> Section:
-    """``ufunc`` folded over the rows from each start to its stop; in even blocks. Collective.
+def _segments_form(operand: Form, starts: Form, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Form:
+    return Form(dtype, result_layout((*starts.shape, *operand.shape[1:]), operand.layout.processes))
 
-    ``rows`` has two axes and lies in blocks of rows; every rank has all starts and stops, and
-    no stretch is empty.
-    """
+
+@collective("reduceat", _segments_form)
+def folded_segments(
+    operand: Section, at: Section, ufunc: np.ufunc, dtype: np.dtype[Any], *, target: Layout
+) -> Section:
+    """``ufunc`` folded over the rows from each start to the next; every rank has all starts."""
+    starts, length = at.block.astype(np.int64), operand.shape[0]
+    stops = np.append(starts[1:], length)
+    stops = np.where(stops > starts, stops, starts + 1)
+    shape = length, prod(operand.shape[1:])
+    rows = reshaped(operand, even_rows(shape, target.processes))
     rank, communicator, block = rows.rank, rows.communicator, rows.block
     low = line_start(rows.layout, rank) // max(rows.shape[1], 1)
     first = np.clip(starts - low, 0, len(block))
@@ -54,9 +63,9 @@ def folded_segments(
     begin = line_start(made.layout, rank) // max(rows.shape[1], 1)
     there = np.zeros(len(made.block), np.bool_)
     for peer in sorted(places):
-        at, found = places[peer] - begin, values[peer]
-        again = there[at]
-        made.block[at[~again]] = found[~again]
-        made.block[at[again]] = ufunc(made.block[at[again]], found[again])
-        there[at] = True
-    return made
+        owned, folded = places[peer] - begin, values[peer]
+        again = there[owned]
+        made.block[owned[~again]] = folded[~again]
+        made.block[owned[again]] = ufunc(made.block[owned[again]], folded[again])
+        there[owned] = True
+    return reshaped(made, target)

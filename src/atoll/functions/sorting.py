@@ -13,10 +13,7 @@ from ..collective import (
     accumulated,
     compressed,
     even_line,
-    fetch,
     ordered,
-    places_in,
-    redistributed,
     reshaped,
     starts,
     store,
@@ -26,9 +23,9 @@ from ..comm.world import World
 from ..layout import Layout
 from ..lazy import ordering, shaping
 from ..lazy.creation import asarray
-from ..lazy.sections import line_of, section_of, small_or_there
-from ..lazy.spread import place_of, world_of
-from .blocks import arrays_of, by_blocks, call, world_among
+from ..lazy.sections import line_of, record, small_or_there
+from ..lazy.spread import world_of
+from .blocks import arrays_of, call
 from .public import collective
 
 Array = np.ndarray[Any, Any]
@@ -56,8 +53,8 @@ def argsort(
 
 @collective(np.searchsorted, np.ndarray.searchsorted)
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    arrays, world = arrays_of(a, v), world_among(a, v, sorter)
-    if arrays is None or world is None or side not in ("left", "right"):
+    arrays = arrays_of(a, v)
+    if arrays is None or side not in ("left", "right"):
         return NotImplemented
     sequence, values = arrays
     if sequence.ndim != 1 or not sequence.size:
@@ -66,23 +63,9 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         sequence = call("take", sequence, sorter)
     kind = np.result_type(sequence.dtype, values.dtype)
     sequence, values = sequence.astype(kind), values.astype(kind)
-    if place_of(sequence) is None:
-        line = sequence._array()
-        if not values.ndim and place_of(values) is None:
-            return np.searchsorted(line, np.asarray(values), side)
-        return by_blocks(lambda block: np.searchsorted(line, block, side), [values], world)
-    section = _shared(values, world)
-    sought = np.ascontiguousarray(section.block).reshape(-1)
-    found = places_in(line_of(sequence, world), sought, side).reshape(section.block.shape)
-    return small_or_there(section.with_block(found), world) if values.ndim else found[()]
-
-
-def _shared(values: Any, world: World) -> Section:
-    """What each rank looks up: its own elements, or its part of what all have."""
-    section = section_of(values, world)
-    if section.layout.is_replicated and values.ndim:
-        return redistributed(section, Layout.default(values.shape, world.size))
-    return section
+    if world_of([sequence, values]) is None:
+        return NotImplemented
+    return record("searchsorted", (sequence, values), side)
 
 
 @collective(np.digitize)
@@ -105,55 +88,17 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Any:
-    arrays, world = arrays_of(x, xp, fp), world_among(x, xp, fp)
-    if arrays is None or world is None or period is not None:
+    arrays = arrays_of(x, xp, fp)
+    if arrays is None or period is not None:
         return NotImplemented
     x, xp, fp = arrays
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size or xp.dtype.kind == "c":
         return NotImplemented
-    if place_of(xp) is None and place_of(fp) is None:
-        at, of = xp._array(), fp._array()
-        return by_blocks(lambda block: np.interp(block, at, of, left, right), [x], world)
-    kind = np.complex128 if fp.dtype.kind == "c" else np.float64
-    at, of = line_of(xp.astype(np.float64), world), line_of(fp.astype(kind), world)
-    section = _shared(x.astype(np.float64), world)
-    made = np.empty(section.block.shape, kind)
-    into, sought = made.reshape(-1), np.ascontiguousarray(section.block).reshape(-1)
-    ends = fetch(at, (np.array([0, xp.size - 1]),)), fetch(of, (np.array([0, xp.size - 1]),))
-    bounds = np.linspace(0, sought.size, policy.limits.lookups + 1).astype(np.int64).tolist()
-    for start, stop in pairwise(bounds):
-        into[start:stop] = _between(at, of, sought[start:stop])
-    low, high = ends[0]
-    sought = sought.reshape(-1)
-    into[sought < low] = ends[1][0] if left is None else left
-    into[sought > high] = ends[1][1] if right is None else right
-    into[np.isnan(sought)] = np.nan
-    return small_or_there(section.with_block(made), world) if x.ndim else made[()]
-
-
-def _between(at: Section, of: Section, sought: Array) -> Array:
-    """The lines between neighbours, at places that need not lie between any. Collective."""
-    last = at.layout.size - 1
-    first = np.clip(places_in(at, sought, "right") - 1, 0, max(last - 1, 0))
-    second = np.minimum(first + 1, last)
-    x0, x1 = fetch(at, (first,)), fetch(at, (second,))
-    y0, y1 = fetch(of, (first,)), fetch(of, (second,))
-    if y0.dtype.kind != "c":
-        return _on_lines(sought, x0, x1, y0, y1)
-    made = np.empty(sought.shape, y0.dtype)
-    made.real = _on_lines(sought, x0, x1, y0.real, y1.real)
-    made.imag = _on_lines(sought, x0, x1, y0.imag, y1.imag)
-    return made
-
-
-def _on_lines(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
-    """The lines between two points each, at a place: the points themselves where it is one, and from the
-    other end where infinite numbers leave nothing from the first."""
-    slope = (y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0)
-    made = slope * (x - x0) + y0
-    made = np.where(np.isnan(made), slope * (x - x1) + y1, made)
-    made = np.where(np.isnan(made) & (y0 == y1) & ~np.isnan(x), y0, made)
-    return np.where(x == x1, y1, np.where(x == x0, y0, made))
+    kind = np.dtype(np.complex128 if fp.dtype.kind == "c" else np.float64)
+    if world_of([x, xp, fp]) is None:
+        return NotImplemented
+    given = x.astype(np.float64), xp.astype(np.float64), fp.astype(kind)
+    return record("interp", given, left, right)
 
 
 @collective(np.lexsort)

@@ -126,10 +126,7 @@ class Distributed(Handle):
         if self._place() is not None:
             chosen(layout, world)
             moved = record("redistribute", (self,), layout)
-            if not isinstance(moved, Handle):  # without axes: a NumPy scalar, computed already
-                return asarray(moved)
-            moved._cell.settle()
-            return moved
+            return moved if isinstance(moved, Handle) else asarray(moved)
         block = np.array(self._array()[region_key(layout.region(world.rank))])
         padded = block
         if layout.is_padded:

@@ -170,7 +170,9 @@ def reduce(
     if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
         return NotImplemented
     axes = axes_of(axis, geometry.ndim)
-    if not axes or not (keepdims is NOTHING or type(keepdims) is bool or type(keepdims) is int):
+    if not axes or (len(axes) > 1 and not FOLDS[ufunc].takes_axes):
+        return NotImplemented
+    if not (keepdims is NOTHING or type(keepdims) is bool or type(keepdims) is int):
         return NotImplemented
     result_dtype = _result_dtype(ufunc, geometry.dtype, dtype)
     if result_dtype is None or not is_native(result_dtype):

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, even_rows, reshaped
-from ..collective.segments import folded_segments
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import asarray
-from .fancy_indexing import put
-from .sections import section_of, small_or_there
+from .fancy_indexing import operands, put
+from .sections import record
 from .spread import in_step, place_of, world_of
 from .views import Handle
 
@@ -57,15 +55,9 @@ def reduceat(
     if not is_native(kind):
         return NotImplemented
     in_step(world, f"{ufunc.__name__}.reduceat", handle, indices, axis)
-    starts = places.astype(np.int64)
-    stops = np.append(starts[1:], length)
-    stops = np.where(stops > starts, stops, starts + 1)
-    moved = shaping.transpose(handle, (axis, *[k for k in range(handle.ndim) if k != axis]))
-    others = moved.shape[1:]
-    rows = reshaped(
-        section_of(moved, world), even_rows((length, int(np.prod(others, dtype=int))), world.size)
-    )
-    found: Section = folded_segments(rows, starts, stops, ufunc, kind)
-    made = shaping.reshape(small_or_there(found, world), (starts.size, *others))
+    first = (axis, *[k for k in range(handle.ndim) if k != axis])
     order = (*range(1, axis + 1), 0, *range(axis + 1, handle.ndim))
-    return shaping.in_order(shaping.transpose(made, order), None)
+    starts = operands([places], places.shape)
+    moved = shaping.transpose(handle, first)
+    made = record("reduceat", (moved, *starts), ufunc, kind, order=order)
+    return shaping.transpose(made, order)

@@ -81,7 +81,7 @@ class Fold(_Folding):
     ``identity`` gives what changes nothing, for a dtype, where NumPy's ufunc has no number that does it for all.
     """
 
-    __slots__ = ("_identity", "is_arithmetic", "is_exact", "is_truth", "ufunc")
+    __slots__ = ("_identity", "is_arithmetic", "is_exact", "is_truth", "takes_axes", "ufunc")
 
     def __init__(
         self,
@@ -101,6 +101,13 @@ class Fold(_Folding):
         """Complex numbers are folded, too, and in any dtype that is asked for."""
         self.is_exact = is_exact
         """The order cannot be seen in the result."""
+        try:
+            ufunc.reduce(np.ones((1, 1), np.int8), (0, 1))
+        except ValueError:
+            self.takes_axes = False
+        else:
+            self.takes_axes = True
+        """Whether NumPy folds over several axes at once: it refuses where it holds the order of elements to matter."""
         FOLDS[ufunc] = self
 
     def identity(self, dtype: np.dtype[Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...collective import Section, even_rows, redistributed
-from ...collective.factors import everywhere
+from ...collective.elements import everywhere
 from ...collective.reflections import (
     factored,
     in_rows,
@@ -112,7 +112,7 @@ def _thin(tall: Any, world: World, *, full: bool = False) -> tuple[Section, Arra
         u, values, right = np.linalg.svd(r)
         return q.with_block(q.block @ u), values, right
     panels = factored(matrix)
-    r = everywhere(upper_rows(matrix, columns), slice(None), slice(None))
+    r = everywhere(upper_rows(matrix, columns)).block
     basis = orthogonal(matrix, panels, rows)
     u, values, right = np.linalg.svd(r)
     basis.block[:, :columns] = basis.block[:, :columns] @ u
