@@ -33,6 +33,7 @@ ORDER = [
     "plan",
     "collective",
     "execute",
+    "exchange",
     "backend",
     "ops",
     "graph",

@@ -25,9 +25,10 @@ STAGES = [
     "plan.build.describe_group",
     "plan.lower.cut_into_slabs",
     "plan.build.readers_of",
-    "plan.exchange.pieces_of",
-    "plan.exchange.plan_exchange",
+    "exchange.ghosts.needed",
+    "exchange.ghosts.moves",
     "plan.build.plan_exchange",
+    "exchange.gathering.moves",
     "plan.numpy_steps.function_of",
     "lazy.evaluate.without_gain",
     "plan.templates.Family.bound",
@@ -36,7 +37,7 @@ STAGES = [
     "lazy.pending.find_cut",
     "lazy.pending.live_at",
 ]
-ON_RANKS = {"plan.build.readers_of", "plan.exchange.pieces_of", "plan.exchange.plan_exchange", "plan.build.plan_exchange"}  # fmt: skip
+ON_RANKS = {"plan.build.readers_of", "exchange.ghosts.needed", "exchange.ghosts.moves", "plan.build.plan_exchange", "exchange.gathering.moves"}  # fmt: skip
 
 ALONE = {"plan.numpy_steps.function_of"}
 
@@ -104,7 +105,7 @@ def test_values_stay_right_whatever_stage_fails(stage, size, monkeypatch):
 @pytest.mark.ranks(3)
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize(
-    "stage", ["plan.build.make_groups", "plan.build.launches_of", "plan.exchange.pieces_of"]
+    "stage", ["plan.build.make_groups", "plan.build.launches_of", "exchange.ghosts.needed"]
 )
 def test_ranks_agree_where_one_alone_has_no_plan(stage, monkeypatch):
     broken(stage, monkeypatch, rank=1)

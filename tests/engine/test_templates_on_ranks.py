@@ -36,13 +36,13 @@ def pieces(program):
     """What a program sends, receives, copies and allocates for it."""
     return [
         (
-            plain(one.incoming),
-            plain(one.outgoing),
-            plain(one.inside),
-            [(k, form.shape) for k, form in one.allocate],
+            plain(step.exchange.receives),
+            plain(step.exchange.sends),
+            plain(step.exchange.copies),
+            [(k, form.shape) for k, form in step.exchange.allocate],
         )
-        for one in program.steps
-        if type(one) is StartExchange
+        for step in program.steps
+        if type(step) is StartExchange
     ]
 
 

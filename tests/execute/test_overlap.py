@@ -99,9 +99,9 @@ def test_one_message_slower_than_the_others_delays_only_who_needs_it(computing_t
 def test_waiting_before_computing_would_be_noticed(computing_takes_time, monkeypatch):
     start = StartExchange.run
 
-    def start_and_wait(exchange, state):
-        start(exchange, state)
-        exchange.finish(state)
+    def start_and_wait(step, state):
+        start(step, state)
+        step.exchange.finish(state.registers)
 
     monkeypatch.setattr(StartExchange, "run", start_and_wait)
     with config(small=0):

@@ -9,7 +9,7 @@ import atoll
 from atoll.comm.simulated import Simulation, run
 from atoll.config import config
 from atoll.errors import PartitionInducedCycleError, WaitTimeoutError
-from atoll.execute.messages import Message, Piece
+from atoll.exchange.messages import Message, Piece
 from atoll.execute.parts import Part, Schedule, State
 from atoll.graph.node import Value
 

@@ -33,12 +33,12 @@ TRAPS = [
     ),
     Mutation(
         "trap 2b: a message sent from an array's memory is waited for",
-        (("StartExchange._take", "range(len(requests))", "range(len(arriving))"),),
+        (("Exchange._take", "completed(self.communicator, self._requests)", "completed(self.communicator, self._requests[: len(arriving)])"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
         "trap 2c: a register lives until its messages are sent",
-        (("StartExchange.uses", "{ANY.register for ANY in self.outgoing}", "set()"), ("StartExchange.uses", "{ANY.source for ANY in self.inside}", "set()"),),
+        (("Exchange.uses", "{ANY.register for ANY in self.sends}", "set()"), ("Exchange.uses", "{ANY.source for ANY in self.copies}", "set()"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(
@@ -93,7 +93,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 7c: a reshape takes elements in C order",
-        (("_between_lines", "section.block.reshape(-1)", "section.block.T.reshape(-1)"),),
+        (("reshaped", "Section(section.block.reshape(-1), _line(have), communicator)", "Section(section.block.T.reshape(-1), _line(have), communicator)"),),
         (f"{KNOWN}::test_reshapes_ranges_backwards_and_parts_of_complex_numbers",),
     ),
     Mutation(

@@ -11,8 +11,8 @@ from atoll import Cyclic, Layout, Unstructured
 from atoll.comm.dry_run import dry_run_world
 from atoll.config import config
 from atoll.errors import CommunicationError
-from atoll.plan import build, readers
-from atoll.plan import counted as plan_counted
+from atoll.exchange import ghosts, readers
+from atoll.plan import build
 
 SHAPE = (24, 18)
 PROGRAMS = {
@@ -82,7 +82,7 @@ def test_what_is_sent_is_what_is_received(program, size):
 def counted(monkeypatch, rank, size, maps):
     """For which ranks the boxes of one step of a stencil are worked out, and its messages."""
     asked, regions = [], []
-    original, under = build.bodies_of, plan_counted.region_under
+    original, under = build.bodies_of, ghosts.region_under
 
     def counting(group, registers, available, reusable, who):
         asked.append(who)
@@ -97,7 +97,7 @@ def counted(monkeypatch, rank, size, maps):
         u[0] = 1.0
         atoll.sync()
         monkeypatch.setattr(build, "bodies_of", counting)
-        monkeypatch.setattr(plan_counted, "region_under", noting)
+        monkeypatch.setattr(ghosts, "region_under", noting)
         if maps == "bn":
             u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
         else:
@@ -163,7 +163,7 @@ def test_a_neighbour_gets_one_message_from_an_array(letters, neighbours):
         assert len(peers) == len(set(peers)) == neighbours
 
 
-def test_edges_that_meet_are_one_patch_each():
+def test_edges_that_meet_are_one_ghost_region_each():
     shape = (60, 60)
     with config(small=0), dry_run_world(1, 3):
         u = atoll.zeros(shape, layout=Layout(shape, "bn", size=3))

@@ -37,6 +37,7 @@ ranks have been told. A function whose size depends on values (how many elements
 tells it to all ranks first.
 """
 
+from ..exchange.messages import exchange
 from .elements import (
     compressed,
     everywhere,
@@ -47,7 +48,7 @@ from .elements import (
     store,
 )
 from .folds import FoldPlan, by_ufunc, extreme_places, fold_plan, folded
-from .messages import agree, exchange, prefix, uneven
+from .messages import agree, prefix, uneven
 from .moving import (
     by_parts,
     even_line,

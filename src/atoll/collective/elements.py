@@ -17,8 +17,9 @@ import numpy as np
 from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather
+from ..exchange.messages import exchange
 from ..layout import Layout
-from .messages import exchange, uneven
+from .messages import uneven
 from .moving import (
     by_parts,
     even_line,

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..comm.communicator import Communicator
+from ..exchange.messages import exchange
 from ..layout import EMPTY, Axis, IndexSet, Layout
 from ..layout.index_set import listed
-from .messages import exchange
 from .operation import Form, collective, result_layout
 from .section import Section
 

@@ -9,23 +9,9 @@ import numpy as np
 
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, alltoall
-from ..context import statistics
+from ..exchange.messages import exchange
 
 Array = np.ndarray[Any, Any]
-
-
-def exchange(
-    communicator: Communicator,
-    outgoing: Mapping[int, Array],
-    incoming: Mapping[int, Array],
-    what: str,
-) -> None:
-    """Send an array to some ranks while those of others arrive; sizes are known on both sides."""
-    communicator.log.check(what)
-    if outgoing:
-        statistics.add("messages", len(outgoing))
-        statistics.add("bytes_moved", sum(piece.nbytes for piece in outgoing.values()))
-    communicator.exchange(outgoing, incoming, communicator.log.tag, what)
 
 
 def uneven(

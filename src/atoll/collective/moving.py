@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..exchange.messages import Piece, exchange
+from ..exchange.schedule import Copy, Exchange
+from ..graph.node import Value
 from ..layout import BlockAxis, Layout, Region, transfer
 from ..layout.axes import Axis, balanced_bounds
-from .messages import exchange
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
@@ -44,8 +46,12 @@ def even_rows(shape: tuple[int, ...], size: int) -> Layout:
 
 def uneven_line(counts: Array) -> Layout:
     """One axis in blocks of the given lengths, in the order of the ranks."""
-    bounds = (0, *np.cumsum(counts).tolist())
-    return Layout.of([BlockAxis(bounds[-1], bounds)], len(counts), np.arange(len(counts)))
+    return _line(np.concatenate([[0], np.cumsum(counts)]))
+
+
+def _line(bounds: Array) -> Layout:
+    ends = tuple(map(int, bounds))
+    return Layout.of([BlockAxis(ends[-1], ends)], len(ends) - 1, np.arange(len(ends) - 1))
 
 
 def redistributed(section: Section, layout: Layout) -> Section:
@@ -53,25 +59,24 @@ def redistributed(section: Section, layout: Layout) -> Section:
     layout = layout.unpadded() if layout.is_padded else layout
     if layout == section.layout:
         return section
-    rank, communicator = section.rank, section.communicator
-    plan = transfer(section.layout.unpadded(), layout, rank)
-    made = empty(layout, section.dtype, communicator)
-    direct: dict[int, Array] = {}
-    late = []
-    for record in plan.receives:
-        key = record.target_key
-        part = made.block[(*key, ...)] if all(type(k) is slice for k in key) else None
-        if part is None or not part.flags.c_contiguous:
-            part = np.empty(record.shape, section.dtype)
-            late.append((key, part))
-        direct[record.peer] = part
-    outgoing = {r.peer: np.ascontiguousarray(section.block[r.source_key]) for r in plan.sends}
-    for record in plan.local:
-        made.block[record.target_key] = section.block[record.source_key]
-    exchange(communicator, outgoing, direct, "a redistribution")
-    for key, part in late:
-        made.block[key] = part
-    return made
+    result = empty(layout, section.dtype, section.communicator)
+    _move(section, layout, result.block)
+    return result
+
+
+def _move(section: Section, layout: Layout, into: Array) -> None:
+    """Fill this rank's block of the same array in another layout."""
+    plan, dtype = transfer(section.layout.unpadded(), layout, section.rank), section.dtype
+    exchange = Exchange(
+        section.communicator,
+        (),
+        [Piece(1, r.shape, dtype, r.target_key, peer=r.peer) for r in plan.receives],
+        [Piece(0, r.shape, dtype, r.source_key, peer=r.peer) for r in plan.sends],
+        [Copy(0, r.source_key, 1, r.target_key) for r in plan.local],
+        lasting=False,
+        what="a redistribution",
+    )
+    exchange.run([Value(section.block), Value(into)])
 
 
 def reshaped(section: Section, target: Layout) -> Section:
@@ -91,8 +96,8 @@ def reshaped(section: Section, target: Layout) -> Section:
         into[...] = section.block.reshape(-1)[flat_indices(target.region(rank), target.shape)]
         return made
     have, want = line_bounds(source), line_bounds(target)
-    if have is not None and want is not None:
-        _between_lines(section, have, want, into)
+    if have is not None and want is not None:  # a redistribution of the flattened array
+        _move(Section(section.block.reshape(-1), _line(have), communicator), _line(want), into)
         return made
     outgoing: dict[int, Array] = {}
     incoming: dict[int, Array] = {}
@@ -211,25 +216,3 @@ def line_start(layout: Layout, rank: int) -> int:
     """The first flat index of a rank's interval, where the layout is a line."""
     bounds = line_bounds(layout)
     return 0 if bounds is None else int(bounds[rank])
-
-
-def _between_lines(section: Section, have: Array, want: Array, into: Array) -> None:
-    rank = section.rank
-    values = section.block.reshape(-1)
-    outgoing = dict(_cut(int(have[rank]), int(have[rank + 1]), want, values))
-    incoming = dict(_cut(int(want[rank]), int(want[rank + 1]), have, into))
-    if rank in incoming:
-        incoming.pop(rank)[...] = outgoing.pop(rank)
-    exchange(section.communicator, outgoing, incoming, "a reshape")
-
-
-def _cut(low: int, high: int, bounds: Array, values: Array) -> Iterator[tuple[int, Array]]:
-    """An interval, cut where the intervals of other ranks begin."""
-    if low >= high:
-        return
-    first = int(np.searchsorted(bounds, low, side="right")) - 1
-    last = int(np.searchsorted(bounds, high, side="left"))
-    for peer in range(max(first, 0), last):
-        start, stop = max(low, int(bounds[peer])), min(high, int(bounds[peer + 1]))
-        if start < stop:
-            yield peer, values[start - low : stop - low]

@@ -31,9 +31,9 @@ import numpy as np
 
 from ..comm.in_step import allgather
 from ..context.caches import remembered
+from ..exchange.messages import exchange
 from ..layout import BlockAxis, Layout
 from .elements import everywhere, to_all
-from .messages import exchange
 from .moving import even_line, redistributed
 from .operation import Form, collective, result_layout
 from .section import Section, empty

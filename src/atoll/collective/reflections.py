@@ -25,9 +25,9 @@ import numpy as np
 from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, bcast
+from ..exchange.messages import exchange
 from ..layout import Cyclic, Layout
 from .elements import everywhere
-from .messages import exchange
 from .moving import even_rows, redistributed
 from .section import Section, empty
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from .. import policy
 from ..comm.in_step import allgather
+from ..exchange.messages import exchange
 from ..layout import Layout
 from .elements import fetch
-from .messages import exchange, uneven
+from .messages import uneven
 from .moving import by_parts, even_line, line_start, redistributed, reshaped
 from .operation import Form, collective, small_or
 from .section import Section

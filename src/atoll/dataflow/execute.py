@@ -23,7 +23,7 @@ from ..errors import (
     PartitionInducedCycleError,
     RankFailedError,
 )
-from ..execute.messages import Allocator, Message, Piece
+from ..exchange.messages import Allocator, Message, Piece
 from ..execute.parts import Failure, Part, Schedule, State
 from ..graph.node import Value
 from ..lazy.views import Handle

@@ -1,9 +1,7 @@
 """Steps that communicate: ghost regions, reductions over ranks, and each rank's own share.
 
-An *exchange* fills ghost regions. It begins with one step, which posts all receives and sends, and is over with
-another; between the two stand the steps that need none of its ghost regions, and run while the messages are on
-their way. Most exchanges use *persistent buffers*, kept with the program: then both steps are a few
-calls, and a ghost region that comes in one piece is read in the memory where it arrives.
+An exchange (:mod:`..exchange.schedule`) begins with one step and is finished by another; between the two stand the
+steps that need none of its ghost regions, and run while the messages are on their way.
 
 Full folds end in one small message to all: the partial results of several reductions, whichever loops
 they come from, are gathered together (:class:`AcrossRanks`).
@@ -12,286 +10,52 @@ they come from, are gathered together (:class:`AcrossRanks`).
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .. import backend, policy
-from ..comm.communicator import Communicator, Request
-from ..comm.in_step import Gathering, refused
-from ..context import statistics
-from ..context.divergence import MESSAGE_BITS
-from ..errors import CommunicationError
+from .. import backend
+from ..comm.communicator import Communicator
+from ..comm.in_step import Gathering
+from ..exchange.messages import Array
+from ..exchange.schedule import Exchange
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed
-from .messages import Array, Message, PersistentExchange, Piece
 from .parts import State
 
-Key = tuple[Any, ...]
 
-MESSAGES = 1 << MESSAGE_BITS
-"""How many ghost regions of one step have tags of their own; others match in the order of posting."""
+class _OfExchange:
+    """A step of an exchange."""
 
+    __slots__ = ("exchange",)
 
-WHAT = "a halo or a piece of an array"
-
-
-class Incoming(NamedTuple):
-    """A piece of a ghost region that another rank sends."""
-
-    register: int
-    key: Key
-    shape: tuple[int, ...]
-    peer: int
-    tag: int
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
 
 
-class Outgoing(NamedTuple):
-    """A piece of this rank's share that another rank needs."""
+class StartExchange(_OfExchange):
+    """Begin to fill ghost regions. The messages are under way from here to :class:`FinishExchange`."""
 
-    register: int
-    key: Key
-    shape: tuple[int, ...]
-    peer: int
-    tag: int
-
-
-class Inside(NamedTuple):
-    """A piece of a ghost region that this rank owns."""
-
-    source: int
-    source_key: Key
-    register: int
-    key: Key
-
-
-class StartExchange:
-    """Post the messages that fill ghost regions. They are under way from here to :class:`FinishExchange`.
-
-    Where the program is run again (``lasting``), a ghost region may lie in a persistent buffer.
-    """
-
-    __slots__ = (
-        "allocate",
-        "arriving",
-        "communicator",
-        "cuts",
-        "fresh",
-        "gathered",
-        "incoming",
-        "inside",
-        "late",
-        "leaving",
-        "outgoing",
-        "persistent",
-        "requests",
-        "sends",
-    )
-
-    def __init__(
-        self,
-        communicator: Communicator,
-        allocate: list[tuple[int, Geometry]],
-        incoming: list[Incoming],
-        outgoing: list[Outgoing],
-        inside: list[Inside],
-        cuts: Mapping[int, Key],
-        dtypes: Mapping[int, np.dtype[Any]],
-        *,
-        lasting: bool,
-    ) -> None:
-        self.communicator = communicator
-        self.requests: list[Request] = []
-        """The requests under way, other than those of persistent buffers."""
-        self.allocate = allocate
-        self.incoming = incoming
-        self.outgoing = outgoing
-        self.inside = inside
-        self.cuts = cuts
-        """For arrays with communication padding, what cuts it off."""
-        self.arriving, coming = _messages(
-            [
-                (one, Piece(one.register, one.shape, dtypes[one.register], one.key))
-                for one in incoming
-            ]
-        )
-        """The large messages."""
-        self.leaving, going = _messages(
-            [
-                (
-                    one,
-                    Piece(
-                        one.register,
-                        one.shape,
-                        dtypes[one.register],
-                        one.key,
-                        self.cuts.get(one.register),
-                    ),
-                )
-                for one in outgoing
-            ]
-        )
-        self.persistent = PersistentExchange(coming, going) if coming or going else None
-        """The small ones."""
-        self.late: list[Array | None] = []
-        """For each message under way to here, what is to be put in place when it has arrived."""
-        self.gathered = 0
-        """The bytes of a whole array, where this brings one together."""
-        self.sends = len(self.leaving) + len(going)
-        self.fresh = allocate
-        """The ghost regions that need memory of their own."""
-        if lasting and self.persistent is not None:
-            direct = self.persistent.direct = self._direct(coming)
-            self.fresh = [one for one in allocate if one[0] not in direct]
-
-    def _direct(self, coming: Sequence[Message]) -> frozenset[int]:
-        """The ghost regions that arrive in one piece, in a persistent buffer, and may be read there."""
-        within = {one.register for one in self.inside}
-        pieces: dict[int, int] = {}
-        for one in self.incoming:
-            pieces[one.register] = pieces.get(one.register, 0) + 1
-        forms = dict(self.allocate)
-        return frozenset(
-            [
-                piece.register
-                for message in coming
-                for piece in message.pieces
-                if pieces[piece.register] == 1
-                and piece.register not in within
-                and forms[piece.register].shape == piece.shape
-                and forms[piece.register].c_contiguous
-                and all(type(part) is slice and part.step in (None, 1) for part in piece.key or ())
-            ]
-        )
-
-    def uses(self) -> set[int]:
-        """The registers that must live until the exchange is over."""
-        return (
-            {register for register, _ in self.allocate}
-            | {one.register for one in self.outgoing}
-            | {one.source for one in self.inside}
-        )
+    __slots__ = ()
 
     def run(self, state: State) -> None:
-        """Allocate, and post."""
-        registers = state.registers
-        for register, geometry in self.fresh:
-            registers[register] = backend.current().allocate(geometry)
-        if self.gathered:
-            statistics.add("gathered", self.gathered)
-        buffers, moved = self.persistent, 0
-        try:
-            if buffers is not None:
-                buffers.begin(self.communicator, registers)
-                moved = buffers.nbytes
-            if self.arriving or self.leaving:
-                moved += self._post(registers)
-        except CommunicationError as error:
-            refused(self.communicator, error)
-        state.messages += self.sends
-        state.moved += moved
-
-    def _post(self, registers: list[Value | None]) -> int:
-        """Post the large messages; how many bytes leave."""
-        communicator = self.communicator
-        self.requests = requests = []
-        late: list[Array | None] = []
-        self.late = late
-        moved = 0
-        for message in self.arriving:
-            memory, there = message.memory(registers, None)
-            tag = communicator.log.tag + message.tag
-            requests.append(communicator.irecv(memory, message.peer, tag, message.what))
-            late.append(None if there else memory)
-        for message in self.leaving:
-            array = message.outgoing(registers)
-            tag = communicator.log.tag + message.tag
-            requests.append(communicator.isend(array, message.peer, tag, message.what))
-            moved += array.nbytes
-        return moved
-
-    def finish(self, state: State) -> None:
-        """Wait until all have come and gone, and put what arrives in place."""
-        try:
-            if self.persistent is not None:
-                self.persistent.end(state.registers)
-            if self.requests:
-                self._take(state.registers)
-        except CommunicationError as error:
-            refused(self.communicator, error)
-
-    def _take(self, registers: list[Value | None]) -> None:
-        """Put the large messages in place as they arrive."""
-        requests, arriving = self.requests, self.arriving
-        waiting = list(range(len(requests)))
-        while waiting:
-            done = self.communicator.wait_some([requests[k] for k in waiting])
-            for k in [waiting[place] for place in done]:
-                if k < len(arriving):
-                    memory = self.late[k]
-                    if memory is not None:
-                        arriving[k].arrived(memory, registers)
-            gone = set(done)
-            waiting = [k for place, k in enumerate(waiting) if place not in gone]
-        self.requests, self.late = [], []
+        """Allocate, post, and copy what this rank owns."""
+        self.exchange.begin(state.registers)
+        state.messages += self.exchange.sent
+        state.moved += self.exchange.nbytes
 
 
-def _messages(
-    moving: Sequence[tuple[Incoming | Outgoing, Piece]],
-) -> tuple[list[Message], list[Message]]:
-    """One message for all pieces of a neighbour, unless they are large: those, and the small ones.
-
-    Both ends agree on it.
-    """
-    peers: dict[int, list[tuple[Incoming | Outgoing, Piece]]] = {}
-    for one, piece in moving:
-        peers.setdefault(one.peer, []).append((one, piece))
-    large: list[Message] = []
-    small: list[Message] = []
-    for peer, some in peers.items():
-        nbytes = sum([piece.nbytes for _, piece in some])
-        if nbytes <= policy.limits.joined:
-            pieces = [piece for _, piece in some]
-            message = Message(peer, some[0][0].tag % MESSAGES, pieces, WHAT)
-            (small if nbytes <= policy.limits.parcel else large).append(message)
-        else:
-            large += [Message(peer, one.tag % MESSAGES, (piece,), WHAT) for one, piece in some]
-    return large, small
-
-
-class CopyInside:
-    """Copy those pieces of ghost regions that this rank owns, while the others travel."""
-
-    __slots__ = ("start",)
-
-    def __init__(self, start: StartExchange) -> None:
-        self.start = start
-
-    def run(self, state: State) -> None:
-        """Copy."""
-        cuts = self.start.cuts
-        for within in self.start.inside:
-            share = _array(state, within.source)
-            cut = cuts.get(within.source)
-            if cut is not None:
-                share = share[cut]
-            _array(state, within.register)[within.key] = share[within.source_key]
-
-
-class FinishExchange:
+class FinishExchange(_OfExchange):
     """What comes after it needs the messages of an exchange, or writes where they came from."""
 
-    __slots__ = ("start",)
-
-    def __init__(self, start: StartExchange) -> None:
-        self.start = start
+    __slots__ = ()
 
     def run(self, state: State) -> None:
         """Wait."""
-        self.start.finish(state)
+        self.exchange.finish(state.registers)
 
 
 class Fold:

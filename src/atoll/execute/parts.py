@@ -30,8 +30,8 @@ from .. import policy
 from ..comm.communicator import Communicator, Request
 from ..context import statistics
 from ..errors import PartitionInducedCycleError
+from ..exchange.messages import Allocator, Array, Message
 from ..graph.node import Value
-from .messages import Allocator, Array, Message
 
 
 class State:

@@ -177,7 +177,7 @@ class Reader:
         if isinstance(step, Copy):
             return [(step.register, f"copy of {self.names[step.source]}")]
         if isinstance(step, StartExchange):
-            return [(register, self._filled(register)) for register, _ in step.allocate]
+            return [(register, self._filled(register)) for register, _ in step.exchange.allocate]
         if isinstance(step, FoldAcross):
             return [(step.register, "new, joined from all ranks' parts")]
         if isinstance(step, RunCollective) and step.is_new:
@@ -196,21 +196,23 @@ class Reader:
 
     def _messages(self, step: StartExchange) -> list[Message]:
         messages = []
-        for incoming in step.incoming:
+        for incoming in step.exchange.receives:
             note = self.registers[incoming.register]
             size = prod(incoming.shape) * note.dtype.itemsize
             base = self.registers[note.source]
             region = f" in {self.names[incoming.register]}"
             if all(part.is_contiguous for part in note.region):
                 corner = [part.lowest if len(part) else 0 for part in note.region]
-                region = _key_region(incoming.key, corner, base.shape, region)
+                region = _key_region(incoming.key or (), corner, base.shape, region)
             messages.append(Message(False, incoming.peer, self.names[note.source], region, size))
-        for outgoing in step.outgoing:
+        for outgoing in step.exchange.sends:
             note = self.registers[outgoing.register]
             size = prod(outgoing.shape) * note.dtype.itemsize
             region = " of this rank's share"
             if note.layout is not None and note.layout.is_block:
-                region = _key_region(outgoing.key, note.corner, note.shape, region)
+                halo = note.layout.halo(self.description.rank)
+                corner = [low - before for low, (before, _) in zip(note.corner, halo, strict=True)]
+                region = _key_region(outgoing.key or (), corner, note.shape, region)
             messages.append(
                 Message(True, outgoing.peer, self.names[outgoing.register], region, size)
             )

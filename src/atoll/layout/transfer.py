@@ -25,6 +25,7 @@ from ..errors import LayoutError
 from .axes import Axis
 from .index_set import IndexSet, Range, listed
 from .layout import Layout, Region
+from .symbolic_layout import Interval, extent
 
 
 class Record(NamedTuple):
@@ -64,7 +65,7 @@ class Record(NamedTuple):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the message."""
-        return tuple(map(len, self.region))
+        return tuple(map(extent, self.region))
 
     @property
     def size(self) -> int:
@@ -72,8 +73,12 @@ class Record(NamedTuple):
         return prod(self.shape)
 
 
-def _places(held: Region, region: Region) -> Region:
-    return tuple(one.positions(part) for one, part in zip(held, region))
+def _places(held: Region, region: Sequence[Any]) -> Region:
+    places: list[Any] = [
+        part.within(owned) if type(part) is Interval else owned.positions(part)
+        for owned, part in zip(held, region)
+    ]
+    return tuple(places)
 
 
 def region_key(positions: Sequence[IndexSet]) -> tuple[Any, ...]:
@@ -98,19 +103,22 @@ class Transfer:
         return not self.sends and not self.receives
 
 
-def needed(layout: Layout, region: Region, rank: int) -> tuple[Record, ...]:
+def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
     """The peers that own the pieces of a region that ``rank`` needs, its own pieces included.
 
-    The region has one index set per axis. ``target`` of a record counts positions in it.
+    The region has one index set per axis, or for a layout in blocks an interval. ``target`` of a record counts
+    positions in it.
     """
     place = layout.coordinates(rank)
     mine = None if place is None else set(layout.ranks_at(place))
-    pieces = []
+    pieces: list[Any] = []
     for number, (axis, wanted) in enumerate(zip(layout.axes, region, strict=True)):
         if axis.overlaps and place is not None:
             pieces.append(_preferring(axis, place[number], wanted))
         else:
-            pieces.append(list(axis.owners_of(wanted)))
+            pieces.append(
+                list(wanted.by_owner(axis) if type(wanted) is Interval else axis.owners_of(wanted))
+            )
     records = []
     if layout.copies == 1 and len(pieces) == 1 and layout.is_row_major:
         # The common case without the general loop: the coordinate is the rank.
@@ -204,6 +212,11 @@ class HaloRecord(NamedTuple):
     region: Region
     source: Region
     target: Region
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the message."""
+        return tuple(map(len, self.region))
 
     @property
     def source_key(self) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from ..comm.world import World, current_world
 from ..context import statistics
 from ..context.caches import remembered
 from ..context.divergence import asking_for
-from ..execute.halo import exchange_halos
+from ..exchange.halo import exchange_halos
 from ..graph.geometry import dense
 from ..graph.node import source
 from ..layout import Layout

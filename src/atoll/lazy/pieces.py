@@ -15,10 +15,10 @@ import numpy as np
 from ..comm.world import current_world
 from ..config import config
 from ..context.call_sites import user_site
+from ..exchange.shares import box_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..ops.elementwise import FAST_SCALARS
-from ..plan.shares import intervals_of
 from .making import present
 from .tiles import Tiles, whole
 from .tiles import present as tile_of
@@ -86,7 +86,7 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
     node = cell.node
     world = node.place.world
     world.communicator.log.step(hash((_NAMED, *region.integers)) & _MASK, "an assignment")
-    box = intervals_of(node.place, world.rank)
+    box = box_of_rank(node.place, world.rank)
     assert box is not None
     _write(memory.array, box, region, taken, wide)
     memory.count = -1
@@ -152,7 +152,7 @@ def put_picked(cell: Cell, key: Any, value: Any) -> bool:
     memory.count = -1
     tiles: Tiles = memory.tiles
     tiles.held = [(box, array) for box, array in tiles.held if array is everything]
-    box: Any = intervals_of(node.place, world.rank)
+    box: Any = box_of_rank(node.place, world.rank)
     items = key if type(key) is tuple else (key,)
     masked = any(type(item) is np.ndarray and item.dtype.kind == "b" for item in items)
     if masked or len(items) < cell.geometry.ndim or slice in map(type, items):

@@ -20,10 +20,10 @@ import numpy as np
 from .. import policy
 from ..comm.world import current_world
 from ..config import config
+from ..exchange.gathering import gathered_box
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
 from ..ops.elementwise import is_native
-from ..plan.exchange import gathered_box
 from .views import Cell
 
 Array = np.ndarray[Any, Any]

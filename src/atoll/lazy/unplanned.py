@@ -27,11 +27,11 @@ import numpy as np
 from .. import backend
 from ..collective.operation import Call
 from ..comm.in_step import all_have_plans
+from ..exchange.gathering import joined_blocks, whole_value
 from ..execute.program import Program
 from ..graph.geometry import dense
 from ..graph.node import Node, Value
 from ..ops.fingerprint import outlined
-from ..plan.exchange import joined_blocks, whole_value
 
 
 def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:

@@ -23,10 +23,10 @@ from .. import policy
 from ..comm.world import current_world
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
+from ..exchange.gathering import gather
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, source, view_of
 from ..graph.op import SOURCE
-from ..plan.exchange import gather
 from .evaluate import evaluate
 from .pending import cut, own_cells, reference, too_heavy, weigh_again
 from .recording import read, update

@@ -20,17 +20,18 @@ import numpy as np
 
 from .. import policy
 from ..backend.spec import Instruction, Reduction
+from ..exchange.ghosts import GhostRegion
+from ..exchange.readers import region_under, shape_under
+from ..exchange.shares import Box, box_of_rank, counts_locally, first_of, local_step
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation
-from ..layout import IndexSet, Range
+from ..layout import IndexSet, Range, Region
+from ..layout.symbolic import Number
+from ..layout.symbolic_layout import extent, interval
 from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place
 from ..ops.table import code_of
-from .scattered import counts_locally, first_of, hop, region_under, shape_under
-from .shares import Intervals, intervals_of, local_geometry
-from .symbolic import Number, dense_shape
-
-Box = tuple[tuple[int, int], ...]
+from .shapes import dense_shape
 
 
 class SplitBoxError(Exception):
@@ -86,7 +87,7 @@ class Registers:
         corner = (0,) * geometry.ndim
         before = 0
         if place is not None:
-            owned = intervals_of(place, self.rank)
+            owned = box_of_rank(place, self.rank)
             if owned is not None:
                 corner = tuple([low for low, _ in owned])
             geometry = local_geometry(node, self.rank)
@@ -113,76 +114,65 @@ class Registers:
             del table[count:]
 
 
-@dataclass(slots=True)
-class Patch:
-    """A region of a node, brought together on this rank in a register of its own.
-
-    Loops over boxes need boxes; others need sets of indices.
-    """
-
-    register: int
-    node: Node
-    sets: tuple[IndexSet, ...] = ()
-    box: Intervals | None = None
-    outer: AxisMap | None = None
-    """Of a loop over local indices: the map under which it is read."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extents of the region."""
-        if self.box is None:
-            return tuple(map(len, self.sets))
-        return tuple([high - low for low, high in self.box])
-
-    @property
-    def region(self) -> tuple[IndexSet, ...]:
-        """The indices along each axis."""
-        if self.box is None:
-            return self.sets
-        return tuple([Range(low, high) for low, high in self.box])
+def local_geometry(node: Node, rank: int) -> Geometry:
+    """How this rank's share of a placed node lies in memory, communication padding included."""
+    if node.value is not None and node.value.array is not None:
+        return node.value.geometry
+    place: Place = node.place
+    layout = place.layout
+    shape = layout.padded_shape(rank) if place.padded else layout.local_shape(rank)
+    local: Geometry = dense_shape(shape, node.geometry.dtype)
+    return local
 
 
 @dataclass(slots=True)
 class Needs:
     """The ghost regions that the boxes of a group ask for, in order, each once. They are found by comparing: where numbers
-    are unknown, equal ones need not have equal hashes, and ranks must list the same ghost regions."""
+    are symbolic, equal ones need not have equal hashes, and ranks must list the same ghost regions."""
 
     registers: Registers
-    patches: list[Patch] = field(default_factory=list)
-    scattered: bool = False
+    ghosts: list[GhostRegion] = field(default_factory=list)
+    local: bool = False
     """Whether loops count local indices: then the ghost regions of all ranks have the same maps."""
     absent: bool = False
     """Whether the rank has no loops, and so no ghost regions; the maps are listed for the others."""
 
-    def patch(self, node: Node, region: tuple[IndexSet, ...], geometry: Geometry) -> Patch:
-        """The ghost region of a region; ``geometry`` says how it lies in memory."""
-        return self._once(Patch(-1, node, region), geometry)
+    def whole(self, node: Node) -> GhostRegion:
+        """All of a node, as its geometry says."""
+        region = tuple([Range(0, n) for n in node.geometry.shape])
+        return self._once(node, region, node.geometry)
 
     def under(
         self, node: Node, outer: AxisMap, shape: tuple[Number, ...], sets: Sequence[IndexSet] | None
-    ) -> Patch:
-        """The ghost region of what loops over local indices read under a map; ``sets`` are those of the domain."""
+    ) -> GhostRegion:
+        """What loops over local indices read under a map; ``sets`` are the indices of the domain."""
         region = () if sets is None else region_under(outer, sets)
-        return self._once(
-            Patch(-1, node, region, outer=outer), dense_shape(shape, node.geometry.dtype)
-        )
+        return self._once(node, region, dense_shape(shape, node.geometry.dtype), outer)
 
-    def boxed(self, node: Node, box: Intervals) -> Patch:
-        """The ghost region of a box."""
-        patch = Patch(-1, node, box=box)
-        return self._once(patch, dense_shape(patch.shape, node.geometry.dtype))
+    def boxed(self, node: Node, box: Box) -> GhostRegion:
+        """A box of a node."""
+        region: Any = tuple([interval(low, high) for low, high in box])
+        geometry = dense_shape(tuple(map(extent, region)), node.geometry.dtype)
+        return self._once(node, region, geometry, boxed=True)
 
-    def _once(self, patch: Patch, geometry: Geometry) -> Patch:
-        for known in self.patches:
-            if (
-                known.node is patch.node
-                and (known.box, known.outer) == (patch.box, patch.outer)
-                and (patch.outer is not None or known.sets == patch.sets)
+    def _once(
+        self,
+        node: Node,
+        region: Region,
+        geometry: Geometry,
+        outer: AxisMap | None = None,
+        boxed: bool = False,
+    ) -> GhostRegion:
+        source = self.registers.of[id(node)]
+        for ghost in self.ghosts:
+            if (ghost.source, ghost.boxed, ghost.outer) == (source, boxed, outer) and (
+                outer is not None or ghost.region == region
             ):
-                return known
-        patch.register = self.registers.extra(geometry)
-        self.patches.append(patch)
-        return patch
+                return ghost
+        register, dtype = self.registers.extra(geometry), node.geometry.dtype
+        ghost = GhostRegion(register, source, node.place, dtype, region, outer, boxed)
+        self.ghosts.append(ghost)
+        return ghost
 
 
 class Body:
@@ -301,7 +291,7 @@ class Body:
             start = first_of(home, self.place, k, first, axis, step, self.rank)
             offset = offset + start * stride
             if steps:
-                strides[axis] = hop(home.layout.axes[k], step) * stride
+                strides[axis] = local_step(home.layout.axes[k], step) * stride
         return offset, tuple(strides)
 
     def _at_hand(self, node: Node) -> int | None:
@@ -319,7 +309,7 @@ class Body:
             offset, strides = self.strided(node.geometry.strides, outer)
             return self.load(register, offset, strides, dtype)
         wanted = self.reached(outer)
-        owned = intervals_of(place, self.rank)
+        owned = box_of_rank(place, self.rank)
         if owned is not None and all(
             a <= low and high <= b for (low, high), (a, b) in zip(wanted, owned, strict=True)
         ):
@@ -327,14 +317,14 @@ class Body:
             return self.load(register, offset, strides, dtype)
         if owned is not None:
             self._cut(outer, wanted, owned)
-        patch = self.needs.boxed(node, wanted)
-        lies = self.registers.geometry[patch.register].strides
+        ghost = self.needs.boxed(node, wanted)
+        lies = self.registers.geometry[ghost.register].strides
         offset, strides = self.strided(lies, outer, [low for low, _ in wanted])
-        number = self.load(patch.register, offset, strides, dtype)
+        number = self.load(ghost.register, offset, strides, dtype)
         self.memories[int(self.instructions[number].args[0].real)].outer = outer
         return number
 
-    def reached(self, outer: AxisMap) -> Intervals:
+    def reached(self, outer: AxisMap) -> Box:
         """The least and the greatest index of each axis that the box leads to."""
         found = []
         for start, steps in outer:
@@ -347,7 +337,7 @@ class Body:
             found.append((first, last + 1))
         return tuple(found)
 
-    def _cut(self, outer: AxisMap, wanted: Intervals, owned: Intervals) -> None:
+    def _cut(self, outer: AxisMap, wanted: Box, owned: Box) -> None:
         """Cut the box where what it reads begins or ends to be this rank's own."""
         if any(high <= a or low >= b for (low, high), (a, b) in zip(wanted, owned, strict=True)):
             return
@@ -381,8 +371,8 @@ class Body:
         if any(len(steps) > 1 for _, steps in outer):
             raise AssertionError(f"{node!r} is read along two axes at once")
         shape = shape_under(outer, self.counts)
-        patch = self.needs.under(node, outer, shape, self.sets)
-        lies = self.registers.geometry[patch.register].strides
+        ghost = self.needs.under(node, outer, shape, self.sets)
+        lies = self.registers.geometry[ghost.register].strides
         offset = 0
         along = [0] * len(self.box)
         for (_, steps), stride, count in zip(outer, lies, shape, strict=True):
@@ -391,7 +381,7 @@ class Body:
                 along[axis] += -stride if step < 0 else stride
                 if step < 0:
                     offset += (count - 1) * stride
-        return self.load(patch.register, offset, tuple(along), dtype)
+        return self.load(ghost.register, offset, tuple(along), dtype)
 
     def value(self, node: Node, outer: AxisMap) -> int:
         """The number of the instruction that has the node's element under the map ``outer``."""
@@ -513,10 +503,9 @@ class Body:
             return self.value(base, inner)
         if register is None or self.counts is not None:
             raise AssertionError(f"{base!r} should have been stored: {view!r} is no axis map")
-        whole = tuple([Range(0, n) for n in base.geometry.shape])
-        patch = self.needs.patch(base, whole, base.geometry)
+        ghost = self.needs.whole(base)
         offset, strides = self.strided(view.strides, outer)
-        return self.load(patch.register, view.offset + offset, strides, view.dtype)
+        return self.load(ghost.register, view.offset + offset, strides, view.dtype)
 
     def _is_share(self, node: Node, outer: AxisMap) -> bool:
         """Whether loops over local indices find what they read through a view in this rank's own block."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..collective import fold_plan
 from ..collective.steps import FoldAcross
-from ..execute.exchange import (
-    AcrossRanks,
-    CopyInside,
-    FinishExchange,
-    Fold,
-    Position,
-    StartExchange,
-)
+from ..exchange.ghosts import GhostRegion, Ghosts, exchange_under_maps, plan_exchange
+from ..exchange.schedule import Exchange
+from ..exchange.shares import box_of_rank
+from ..execute.exchange import AcrossRanks, Fold, Position
 from ..execute.parts import Step
 from ..execute.program import Allocate, Combine, CombinePositions, Copy, Program, Share
 from ..graph.geometry import Geometry
@@ -25,19 +21,16 @@ from ..graph.words import label
 from ..layout import Layout
 from ..ops.folds import reduced_shape
 from ..ops.placement import Place
-from .body import Needs, Patch
-from .coalesce import Begin, Exchange, read_elsewhere
-from .counted import Reading, counted_exchange
+from .body import Needs
+from .coalesce import Begin, OpenExchange, read_elsewhere
 from .description import Description, GroupNote, describe_group, describe_registers
-from .exchange import cuts_of, plan_exchange
 from .groups import Group, make_groups
 from .launches import Launch
 from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
 from .readers import readers_of
-from .shares import intervals_of
+from .shapes import dense_shape
 from .statements import Trace, make_statements
-from .symbolic import dense_shape
 
 
 def _site_of(node: Node) -> Site | None:
@@ -90,17 +83,17 @@ class Planner(StepsByNumpy):
     def __init__(self, trace: Trace, leaves: list[Node], make: LaunchMaker) -> None:
         super().__init__(trace, leaves)
         self.make = make
-        self.start_exchange = getattr(make, "start_exchange", StartExchange)
+        self.make_exchange = getattr(make, "exchange", Exchange)
         self.fold_across = getattr(make, "fold_across", fold_across)
-        self.counted_exchange = getattr(make, "counted_exchange", counted_exchange)
+        self.exchange_under_maps = getattr(make, "exchange_under_maps", exchange_under_maps)
         self.available: set[int] = set()
         self.groups: list[Group] = []
         self.made: list[list[Step]] = []
         """The steps of each group."""
         self.joins: dict[int, Fold | Position] = {}
         """What ranks have folded, each its share, and have yet to join; by node."""
-        self.exchanges: list[Exchange] = []
-        """Those that groups may join; see ``joining``."""
+        self.exchanges: list[OpenExchange] = []
+        """Those that groups may join; see ``coalesce``."""
 
     def plan(self, fusion: bool, describe: bool = True) -> Program:
         """The finished program. It keeps what was wanted, and what it stores and others still see."""
@@ -156,7 +149,7 @@ class Planner(StepsByNumpy):
     ) -> Description:
         left = [n for n in self.trace.order if id(n) in alive and id(n) not in stored]
         return Description(
-            describe_registers(self.registers, len(self.leaves), alive, self.patches),
+            describe_registers(self.registers, len(self.leaves), alive, self.ghosts),
             tuple(notes),
             operations,
             tuple([Operation(label(n), n.site) for n in left]),
@@ -231,8 +224,8 @@ class Planner(StepsByNumpy):
                 site = _site_of(statement.node)
                 allocate = Allocate(register, registers.geometry[register], initial, site)
                 self._add(allocate, {register})
-        patched = {patch.register for patch in needs.patches}
-        early = [body for body in bodies if not any(m.register in patched for m in body.memories)]
+        ghosts = {ghost.register for ghost in needs.ghosts}
+        early = [body for body in bodies if not any(m.register in ghosts for m in body.memories)]
         late = [body for body in bodies if body not in early]
         launches = [
             launch for body in early for launch in launches_of(body, group, registers, scratch)
@@ -303,7 +296,7 @@ class Planner(StepsByNumpy):
                 continue
             shape = reduced_shape(layout.local_shape(registers.rank), axes, keepdims)
             number = registers.extra(dense_shape(shape, node.geometry.dtype))
-            owned = intervals_of(group.place, registers.rank)
+            owned = box_of_rank(group.place, registers.rank)
             if owned is not None:
                 low = [0 if k in axes else a for k, (a, _) in enumerate(owned)]
                 registers.corner[number] = tuple(
@@ -369,109 +362,77 @@ class Planner(StepsByNumpy):
         """
         if self.world is None:
             return None
-        registers, patches, world = self.registers, needs.patches, self.world
-        self._note(patches)
-        if needs.scattered:
-            return self._counted_exchange(needs, group)
+        registers, ghosts, world = self.registers, needs.ghosts, self.world
+        self.ghosts.update({ghost.register: ghost for ghost in ghosts})
+        if needs.local:
+            if not ghosts:
+                return None
+            assert group.place is not None
+            mine = [] if needs.absent else [ghost.register for ghost in ghosts]
+            exchange = self.exchange_under_maps(
+                ghosts,
+                group.place,
+                world.communicator,
+                [(register, registers.geometry[register]) for register in mine],
+            )
+            return self._begin(exchange, {*mine, *[ghost.source for ghost in ghosts]})
 
-        def of_rank(rank: int) -> list[Patch]:
+        def of_rank(rank: int) -> list[GhostRegion]:
             if rank == registers.rank:
-                return patches
+                return ghosts
             count = len(registers.geometry)
-            found = bodies_of(group, registers, self.available, reusable, rank)[1].patches
+            theirs = bodies_of(group, registers, self.available, reusable, rank)[1].ghosts
             registers.forget(count)
-            return found
+            return theirs
 
         readers = readers_of(group, registers, self.available, world.rank, world.size)
         elsewhere = read_elsewhere(group, registers, self.available)
         if elsewhere:
-            found: dict[int, Sequence[Patch]] = {
+            by_rank: dict[int, Sequence[GhostRegion]] = {
                 rank: of_rank(rank) for rank in sorted({world.rank, *readers})
             }
-            stored = [n for n, one in enumerate(groups[:place]) if one.stores(elsewhere)]
-            for exchange in reversed(self.exchanges):
-                if exchange.group > max(stored, default=-1):
-                    exchange.patches.append(found)
+            stored = [n for n, other in enumerate(groups[:place]) if other.stores(elsewhere)]
+            for shared in reversed(self.exchanges):
+                if shared.group > max(stored, default=-1):
+                    shared.ghosts.append(by_rank)
                     return None
-            exchange = Exchange(place)
-            exchange.patches.append(found)
-            self.exchanges.append(exchange)
-            self._add(exchange.begin, set())
-            return exchange.end, set()
-        start = plan_exchange(
-            lambda rank: enumerate(of_rank(rank)),
-            registers,
-            world,
-            readers,
-            make=self.start_exchange,
-        )
-        if start is None:
-            return None
-        self._begin(start)
-        return FinishExchange(start), start.uses()
+            shared = OpenExchange(place, ghosts=[by_rank])
+            self.exchanges.append(shared)
+            self._add(shared.begin, set())
+            return shared.end, set()
+        planned = self._planned(lambda rank: enumerate(of_rank(rank)), readers)
+        return None if planned is None else self._begin(planned, planned.uses())
+
+    def _planned(self, ghosts_of: Ghosts, readers: Iterable[int]) -> Exchange | None:
+        assert self.world is not None
+        communicator, geometries = self.world.communicator, self.registers.geometry
+        return plan_exchange(ghosts_of, readers, communicator, geometries, self.make_exchange)
 
     def _make_exchanges(self) -> None:
         """Put the steps of the exchanges that groups share where they begin and end."""
-        made: dict[int, list[tuple[Step, set[int]]]] = {}
-        for exchange in self.exchanges:
-            assert self.world is not None
-            ranks = {rank for patches in exchange.patches for rank in patches}
-            start = plan_exchange(
-                exchange.patches_of, self.registers, self.world, ranks, make=self.start_exchange
-            )
-            begin: list[tuple[Step, set[int]]] = []
-            end: list[tuple[Step, set[int]]] = []
-            if start is not None:
-                uses = start.uses()
-                begin = [(start, uses)] + [(CopyInside(start), uses)] * bool(start.inside)
-                end = [(FinishExchange(start), uses)]
-            made[id(exchange.begin)], made[id(exchange.end)] = begin, end
+        placed: dict[int, list[tuple[Step, set[int]]]] = {}
+        for shared in self.exchanges:
+            ranks = {rank for ghosts in shared.ghosts for rank in ghosts}
+            exchange = self._planned(shared.ghosts_of, ranks)
+            before = len(self.steps)
+            end = [] if exchange is None else [self._begin(exchange, exchange.uses())]
+            placed[id(shared.begin)], placed[id(shared.end)] = self.steps[before:], end
+            del self.steps[before:]
         self.steps = [
-            one
+            new
             for step, uses in self.steps
-            for one in (made[id(step)] if isinstance(step, Begin) else [(step, uses)])
+            for new in (placed[id(step)] if isinstance(step, Begin) else [(step, uses)])
         ]
         self.made = [
             [
-                one
+                new
                 for step in steps
-                for one in (
-                    [new for new, _ in made[id(step)]] if isinstance(step, Begin) else [step]
+                for new in (
+                    [step for step, _ in placed[id(step)]] if isinstance(step, Begin) else [step]
                 )
             ]
             for steps in self.made
         ]
-
-    def _counted_exchange(self, needs: Needs, group: Group) -> tuple[Step, set[int]] | None:
-        """The same for loops over local indices; what steps there are is the same for every part of the domain."""
-        registers, patches, world = self.registers, needs.patches, self.world
-        if not patches:
-            return None
-        assert world is not None
-        assert group.place is not None
-        sources = {registers.of[id(patch.node)] for patch in patches}
-        readings = [
-            Reading(
-                patch.register, registers.of[id(patch.node)], patch.node.place, patch.outer or ()
-            )
-            for patch in patches
-        ]
-        mine = [] if needs.absent else [patch.register for patch in patches]
-        begin = self.counted_exchange(
-            readings,
-            group.place,
-            world.communicator,
-            [(register, registers.geometry[register]) for register in mine],
-            cuts_of(registers, world.rank, sources),
-            {
-                register: registers.geometry[register].dtype
-                for register in (*sources, *[patch.register for patch in patches])
-            },
-        )
-        uses = sources | {*mine}
-        self._add(begin, uses)
-        self._add(CopyInside(begin), uses)
-        return FinishExchange(begin), uses
 
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
         """For each result, a leaf that dies in this group and lies in memory as the result does."""

@@ -1,27 +1,91 @@
-"""Coalesces the exchanges of several groups into one message for each neighbour.
+"""Coalesces ghost regions, and the exchanges of several groups, into one message for each neighbour.
+
+Boxes ask for ghost regions one by one, and a box that is cut again has asked in vain. What no body reads is dropped; then
+ghost regions of one node are joined as long as the box around two of them holds no more elements than both together: a row
+that was asked for in three pieces, corners and middle, is a row again.
 
 The groups of a program run one after the other, and each may need ghost regions. Where the ghost regions of a later group
 show nothing that the groups in between store, they can as well be filled together with those of an earlier group, in the same
-messages. Whether they can follows from what the groups' loops read, under which maps, and from layouts, and never from
-a rank's own share of them; so all ranks join the same exchanges, those with nothing to send or receive among them.
-
-A joined exchange begins where that of the first group does, and ends there, too: before the boxes of that group
+messages. A joined exchange begins and ends where that of the first group does: it ends before the boxes of that group
 that read ghost regions, or else after its last one. So nothing that is sent is written over meanwhile: what a later group
 reads is there until then, and what the first one reads is written by no group before that exchange has ended.
-
 Ghost regions that hold about as much as a rank's share (of a transposed array, say) are not brought earlier than they are needed.
+
+All of it follows from boxes, from what the groups' loops read, under which maps, and from layouts, and never from a rank's own
+share of them; so all ranks join the same regions and the same exchanges, those with nothing to send or receive among them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
+from ..exchange.ghosts import GhostRegion
+from ..exchange.shares import Box
 from ..execute.parts import State
+from ..layout.symbolic_layout import interval
 from ..ops.maps import identity
-from .body import Patch, Registers
+from .body import Body, Needs, Registers
 from .groups import Group
 from .readers import reads_of
+from .shapes import dense_shape
+
+
+def coalesce_ghosts(bodies: Sequence[Body], needs: Needs) -> None:
+    """Drop ghost regions that no body reads, and join others; the bodies read the joined ones."""
+    read = {memory.register for body in bodies for memory in body.memories}
+    ghosts = [ghost for ghost in needs.ghosts if ghost.register in read]
+    kept = [ghost for ghost in ghosts if not ghost.boxed]
+    joined: dict[int, GhostRegion] = {}
+    by_source: dict[int, list[GhostRegion]] = {}
+    for ghost in ghosts:
+        if ghost.boxed:
+            by_source.setdefault(ghost.source, []).append(ghost)
+    geometries = needs.registers.geometry
+    for together in by_source.values():
+        for box, members in _joined(together):
+            first = members[0]
+            if len(members) > 1:
+                first.region = tuple([interval(low, high) for low, high in box])  # type: ignore[misc]
+                geometries[first.register] = dense_shape(first.shape, first.dtype)
+                joined.update((member.register, first) for member in members)
+            kept.append(first)
+    for body in bodies if joined else ():
+        for memory in body.memories:
+            part = joined.get(memory.register)
+            if part is not None and memory.outer is not None:
+                corner = [low for low, _ in part.box]
+                memory.register = part.register
+                strides = geometries[part.register].strides
+                memory.offset, memory.strides = body.strided(strides, memory.outer, corner)
+    order = {ghost.register: k for k, ghost in enumerate(ghosts)}
+    needs.ghosts[:] = sorted(kept, key=lambda ghost: order[ghost.register])
+
+
+def _joined(ghosts: list[GhostRegion]) -> list[tuple[Box, list[GhostRegion]]]:
+    """Boxes around ghost regions of one node, each with the ghost regions in it."""
+    boxes: list[tuple[Box, list[GhostRegion]]] = []
+    for ghost in ghosts:
+        box, members = ghost.box, [ghost]
+        again = True
+        while again:
+            again = False
+            for k, (other, inside) in enumerate(boxes):
+                around = tuple(
+                    [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(box, other, strict=True)]
+                )
+                if _volume(around) <= _volume(box) + _volume(other):
+                    box, members = around, inside + members
+                    del boxes[k]
+                    again = True
+                    break
+        boxes.append((box, members))
+    return boxes
+
+
+def _volume(box: Box) -> int:
+    return prod([high - low for low, high in box])
 
 
 class Begin:
@@ -41,19 +105,19 @@ class End(Begin):
 
 
 @dataclass(slots=True, eq=False)
-class Exchange:
-    """An exchange that is still open to others."""
+class OpenExchange:
+    """An exchange that other groups may join."""
 
     group: int
     """The number of the group before which it begins."""
     begin: Begin = field(default_factory=Begin)
     end: End = field(default_factory=End)
-    patches: list[dict[int, Sequence[Patch]]] = field(default_factory=list)
+    ghosts: list[dict[int, Sequence[GhostRegion]]] = field(default_factory=list)
     """For each group that takes part, the ghost regions of this rank and of those that may read what it owns."""
 
-    def patches_of(self, rank: int) -> list[tuple[int, Patch]]:
+    def ghosts_of(self, rank: int) -> list[tuple[int, GhostRegion]]:
         """The ghost regions of a rank, each with its number in its group."""
-        return [pair for group in self.patches for pair in enumerate(group.get(rank, ()))]
+        return [pair for group in self.ghosts for pair in enumerate(group.get(rank, ()))]
 
 
 def read_elsewhere(group: Group, registers: Registers, available: set[int]) -> list[int] | None:
@@ -64,7 +128,7 @@ def read_elsewhere(group: Group, registers: Registers, available: set[int]) -> l
     place = group.place
     if place is None or not place.layout.is_block:
         return None
-    found = []
+    nodes = []
     for node, outer in reads_of(group, registers, available):
         home = node.place
         if home is None:
@@ -80,5 +144,5 @@ def read_elsewhere(group: Group, registers: Registers, available: set[int]) -> l
         for axis, (_, steps) in enumerate(outer):
             if len(steps) > 1 or any(step != 1 or at != axis for at, step in steps):
                 return None
-        found.append(id(node))
-    return found
+        nodes.append(id(node))
+    return nodes

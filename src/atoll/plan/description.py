@@ -5,16 +5,18 @@ The planner writes it down once, while the nodes are still there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..exchange.ghosts import GhostRegion
 from ..execute.parts import Step
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Layout
-from .body import Patch, Registers
+from .body import Registers
 from .groups import Group
 
 
@@ -82,7 +84,7 @@ def describe_registers(
     registers: Registers,
     leaves: int,
     alive: frozenset[int],
-    patches: dict[int, tuple[int, Patch]],
+    ghosts: Mapping[int, GhostRegion],
 ) -> tuple[RegisterNote, ...]:
     """A note for each register."""
     notes = []
@@ -90,7 +92,7 @@ def describe_registers(
         local = registers.geometry[number]
         corner, padding = registers.corner[number], registers.padding[number]
         if node is None:
-            source, patch = patches.get(number, (-1, None))
+            ghost = ghosts.get(number)
             notes.append(
                 RegisterNote(
                     "patch",
@@ -100,8 +102,8 @@ def describe_registers(
                     corner,
                     padding,
                     None,
-                    source=source,
-                    region=() if patch is None else patch.region,
+                    source=-1 if ghost is None else ghost.source,
+                    region=() if ghost is None else ghost.region,
                 )
             )
             continue

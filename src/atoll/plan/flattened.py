@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import policy
 from ..graph.node import Node
-from .symbolic import dense_shape
+from .shapes import dense_shape
 
 
 def unshaped(

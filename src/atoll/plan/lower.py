@@ -17,20 +17,19 @@ import numpy as np
 
 from .. import policy
 from ..backend.spec import Instruction, KernelSpec, Operand, Reduction, rounds
+from ..exchange.shares import Box, box_of_rank, region_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node
+from ..layout.symbolic import function, greatest, least
 from ..ops.maps import identity, through_view
 from ..ops.table import code_of
-from .body import Body, Box, Memory, Needs, Registers, SplitBoxError
+from .body import Body, Memory, Needs, Registers, SplitBoxError
+from .coalesce import coalesce_ghosts
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
 from .orders import Order, axis_to_cut, parted
-from .patches import join_patches
-from .scattered import counts_of, seated, sets_of
-from .shares import intervals_of
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
-from .symbolic import function, greatest, least
 
 
 def bodies_of(
@@ -46,7 +45,7 @@ def bodies_of(
     elif place.layout.coordinates(rank) is None:  # one number, which another rank has
         return [], needs
     else:
-        owned = intervals_of(place, rank)
+        owned = box_of_rank(place, rank)
         assert owned is not None
         whole = owned
     done: list[Body] = []
@@ -64,7 +63,7 @@ def bodies_of(
                 pending.append((*box[: split.axis], part, *box[split.axis + 1 :]))
             continue
         done.append(body)
-    join_patches(done, needs)
+    coalesce_ghosts(done, needs)
     return done, needs
 
 
@@ -82,12 +81,14 @@ def _body_of_counts(
     """The one body of loops over local indices. A rank without a share has none, but needs the same ghost regions' maps."""
     place = group.place
     assert place is not None
-    counts, sets = counts_of(place, rank), sets_of(place, rank)
-    needs = Needs(registers, scattered=True, absent=not seated(place, rank) or 0 in counts)
+    counts: Any = place.layout.local_shape(rank)
+    sets = region_of_rank(place, rank)
+    absent = place.layout.coordinates(rank) is None or 0 in counts
+    needs = Needs(registers, local=True, absent=absent)
     box: Box = tuple([(0, count) for count in counts])
     body = Body(registers, box, available, needs, rank, place, counts, sets)
     _emit(group, body, registers, reusable)
-    join_patches([body], needs)
+    coalesce_ghosts([body], needs)
     return [] if needs.absent else [body], needs
 
 

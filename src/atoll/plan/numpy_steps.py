@@ -12,19 +12,17 @@ from ..collective.steps import (
     RunCollective,
     is_readable,
 )
-from ..execute.exchange import AssignedPart, AssignLocally, FinishExchange, Localise
+from ..exchange.ghosts import GhostRegion
+from ..exchange.readers import who_reads
+from ..execute.exchange import AssignedPart, AssignLocally, Localise
 from ..execute.program import ByNumpy, Copy, Share
 from ..graph.geometry import dense
 from ..graph.node import Node
-from ..layout import Range
+from ..layout.symbolic_layout import interval
 from ..ops.maps import broadcast_map, identity
-from ..ops.placement import Place, goes_across
-from .body import Patch
-from .exchange import plan_exchange
-from .readers import who_reads_share
-from .shares import intervals_of
+from ..ops.placement import goes_across
+from .shapes import dense_shape
 from .steps import Steps
-from .symbolic import dense_shape
 
 
 def function_of(node: Node) -> Callable[..., Any]:
@@ -71,25 +69,19 @@ class StepsByNumpy(Steps):
         registers = self.registers
         layout = node.place.layout
 
-        def patch_of(arg: Node, rank: int, register: int) -> Patch:
+        def ghost_of(arg: Node, rank: int, register: int) -> GhostRegion:
             lead = node.geometry.ndim - arg.geometry.ndim
-            shape = arg.geometry.shape
-            owned = intervals_of(node.place, rank)
-            if owned is not None:
-                box = [
-                    ((0, 1 if low < high else 0) if n == 1 else (low, high))
-                    for n, (low, high) in zip(shape, owned[lead:], strict=True)
-                ]
-                return Patch(register, arg, box=tuple(box))
             held = layout.region(rank)[lead:]
-            sets = [
-                (Range(0, 1 if len(part) else 0) if n == 1 else part)
-                for n, part in zip(shape, held, strict=True)
-            ]
-            return Patch(register, arg, tuple(sets))
+            region: Any = tuple(
+                [
+                    part if n != 1 else interval(0, 1 if part else 0)
+                    for n, part in zip(arg.geometry.shape, held, strict=True)
+                ]
+            )
+            return self._ghost(arg, register, region)
 
         arguments: list[tuple[bool, int]] = []
-        patches: dict[int, Patch] = {}
+        ghosts: dict[int, tuple[Node, int]] = {}
         uses = {registers.of[id(node)]}
         for place, arg in enumerate(node.args):
             if type(arg) is not Node:
@@ -101,32 +93,23 @@ class StepsByNumpy(Steps):
                     arguments.append((True, register))
                     uses.add(register)
                     continue
-            if id(arg) not in patches:
-                patch = patch_of(arg, registers.rank, len(registers.geometry))
-                registers.extra(dense_shape(patch.shape, arg.geometry.dtype))
-                patches[id(arg)] = patch
-            arguments.append((True, patches[id(arg)].register))
+            if id(arg) not in ghosts:
+                shape = ghost_of(arg, registers.rank, -1).shape
+                register = registers.extra(dense_shape(shape, arg.geometry.dtype))
+                ghosts[id(arg)] = arg, register
+            arguments.append((True, ghosts[id(arg)][1]))
 
-        def of_rank(rank: int) -> Iterable[tuple[int, Patch]]:
-            found = [patch_of(patch.node, rank, patch.register) for patch in patches.values()]
-            return enumerate(found)
+        def ghosts_of(rank: int) -> Iterable[tuple[int, GhostRegion]]:
+            return enumerate([ghost_of(arg, rank, register) for arg, register in ghosts.values()])
 
-        self._note(list(patches.values()))
         readers: set[int] = set()
-        for patch in patches.values():
-            home: Place | None = patch.node.place
-            if home is None:
-                continue
-            shape = node.geometry.shape
-            outer = broadcast_map(patch.node, len(shape), shape, identity(shape))
-            readers |= who_reads_share(home, registers.rank, outer, layout)
-        start = None
-        if patches:
-            start = plan_exchange(of_rank, registers, self.world, readers, make=self.start_exchange)
-        if start is not None:
-            self._begin(start)
-            self._add(FinishExchange(start), start.uses())
-            uses |= {patch.register for patch in patches.values()}
+        shape = node.geometry.shape
+        for arg, _ in ghosts.values():
+            if arg.place is not None:
+                outer = broadcast_map(arg, len(shape), shape, identity(shape))
+                readers |= who_reads(arg.place.layout.region(registers.rank), outer, layout)
+        if ghosts and self._filled(ghosts_of, readers, self.make_exchange) is not None:
+            uses |= {register for _, register in ghosts.values()}
         register = registers.of[id(node)]
         number = self.number.get(id(node), -1)
         step = ByNumpy(register, function, tuple(arguments), registers.geometry[register], number)
@@ -184,18 +167,13 @@ class StepsByNumpy(Steps):
         assert self.world is not None
         registers, shape = self.registers, value.geometry.shape
         region = part.wanted(shape)
-        form = dense(tuple(map(len, region)), value.geometry.dtype)
-        mine = Patch(registers.extra(form), value, region)
-        self._note([mine])
+        register = registers.extra(dense(tuple(map(len, region)), value.geometry.dtype))
 
-        def of_rank(rank: int) -> list[tuple[int, Patch]]:
-            if rank == registers.rank:
-                return [(0, mine)]
-            theirs = AssignedPart(node.place, node.params[0], rank).wanted(shape)
-            return [(0, Patch(mine.register, value, theirs))]
+        def ghosts_of(rank: int) -> list[tuple[int, GhostRegion]]:
+            theirs = (
+                part if rank == registers.rank else AssignedPart(node.place, node.params[0], rank)
+            )
+            return [(0, self._ghost(value, register, theirs.wanted(shape)))]
 
-        start = plan_exchange(of_rank, registers, self.world, range(self.world.size))
-        assert start is not None
-        self._begin(start)
-        self._add(FinishExchange(start), start.uses())
-        return mine.register
+        self._filled(ghosts_of, range(self.world.size))
+        return register

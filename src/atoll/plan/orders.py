@@ -16,8 +16,8 @@ from dataclasses import replace
 from .. import policy
 from ..backend.spec import Reduction, arguments, rounds, whole
 from ..graph.geometry import Geometry
+from ..layout.symbolic import Number
 from .body import Body
-from .symbolic import Number
 
 Order = tuple[int, ...]
 Want = tuple[Order, tuple[int, ...]]

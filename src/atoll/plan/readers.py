@@ -1,30 +1,18 @@
-"""Which ranks read what a rank owns, computed from the maps of the reads.
-
-A loop reads a node under an *axis map*, index ``start + step * i`` along each axis. Turned
-round, the map says which loop indices ``i`` lead to what this rank owns, and the layout of the
-loop says who runs them. Only those ranks' ghost regions have to be worked out, however many ranks
-there are: two neighbours, for a shift by one.
-
-What is found may be too many, never too few. An axis that no inverse is cheap for (two loop
-indices that are added up, a stride over scattered indices) excludes no rank.
-"""
+"""Which nodes the loops of a group read, under which axis maps, and which ranks may read what a rank owns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
-from typing import Any
 
+from ..exchange.readers import ends_of, who_reads
 from ..graph.node import Node
-from ..layout import IndexSet, Layout, Range, Region
+from ..layout import Region
 from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place
 from .body import Registers
 from .groups import Group
-from .shares import Intervals, bounds_of, intervals_of, owners_of
-from .symbolic import greatest, least
 
-Found = tuple[Node, AxisMap | None]
+Read = tuple[Node, AxisMap | None]
 """A node in memory, and the map under which it is read; ``None`` where all of it is."""
 
 
@@ -50,107 +38,27 @@ def readers_of(
             if _reaches(home.layout.region(rank), outer, group.domain):
                 return set(range(size))
             continue
-        ranks |= who_reads_share(home, rank, outer, place.layout)
+        ranks |= who_reads(home.layout.region(rank), outer, place.layout)
     return ranks
-
-
-def who_reads_share(home: Place, rank: int, outer: AxisMap, layout: Layout) -> set[int]:
-    """The ranks of a loop's layout that reach what ``rank`` owns at ``home`` by an axis map."""
-    if home.layout.is_block and layout.is_block:
-        mine = intervals_of(home, rank)
-        assert mine is not None
-        return _who_reads_box(mine, outer, layout)
-    return who_reads(home.layout.region(rank), outer, layout)
-
-
-def _who_reads_box(mine: Intervals, outer: AxisMap, layout: Any) -> set[int]:
-    """:func:`who_reads`, where shares are boxes."""
-    coordinates: list[set[int] | None] = [None] * layout.ndim
-    ends = bounds_of(layout)
-    for (low, high), (start, steps) in zip(mine, outer, strict=True):
-        if not low < high or (not steps and not low <= start < high):
-            return set()
-        if len(steps) != 1:
-            continue
-        axis, step = steps[0]
-        # loops over boxes bring together all that lies between the first index and the last
-        least_index, most_index = low - abs(step) + 1 - start, high + abs(step) - 2 - start
-        if step < 0:
-            least_index, most_index = -most_index, -least_index
-        first = greatest(-(-least_index // abs(step)), 0)
-        last = least(most_index // abs(step) + 1, layout.shape[axis])
-        found = {coordinate for coordinate, _ in owners_of(ends[axis], (first, last))}
-        known = coordinates[axis]
-        coordinates[axis] = found if known is None else known & found
-    return _ranks_in(coordinates, layout)
-
-
-def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
-    """The ranks of a loop's layout that reach ``mine`` by an axis map."""
-    coordinates: list[set[int] | None] = [None] * layout.ndim
-    boxes = layout.is_block
-    for held, (start, steps) in zip(mine, outer, strict=True):
-        if not len(held) or (not steps and start not in held):
-            return set()
-        if len(steps) != 1:
-            continue
-        axis, step = steps[0]
-        leading = _leading(held, start, step, layout.shape[axis], boxes)
-        if leading is None:
-            continue
-        found = {coordinate for coordinate, _ in layout.axes[axis].holders_of(leading)}
-        known = coordinates[axis]
-        coordinates[axis] = found if known is None else known & found
-    return _ranks_in(coordinates, layout)
-
-
-def _ranks_in(coordinates: list[set[int] | None], layout: Layout) -> set[int]:
-    """The ranks with these coordinates; ``None`` is any."""
-    choices: list[Iterable[int]] = [
-        range(count) if found is None else sorted(found)
-        for found, count in zip(coordinates, layout.grid, strict=True)
-    ]
-    return {rank for cell in product(*choices) for rank in layout.ranks_at(cell)}
-
-
-def _leading(held: IndexSet, start: int, step: int, extent: int, boxes: bool) -> IndexSet | None:
-    """The loop indices that lead into ``held``; ``None`` where that is not cheap to say.
-
-    Loops over boxes bring together all that lies between the first index and the last, so
-    for them a stride that steps over ``held`` counts as well.
-    """
-    if held.is_contiguous:
-        low, high = held.lowest, held.highest
-        if boxes:
-            low, high = low - abs(step) + 1, high + abs(step) - 1
-        ends = (low - start, high - start)
-        if step < 0:
-            ends = (-ends[1], -ends[0])
-        first = -(-ends[0] // abs(step))
-        last = ends[1] // abs(step)
-        return Range(max(first, 0), max(min(last + 1, extent), max(first, 0)))
-    if step not in (1, -1):
-        return None
-    moved = held.scaled(step, -start * step)
-    return moved.intersection(Range(0, extent))
 
 
 def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
     """Whether a loop over the whole domain can reach ``mine``."""
     for held, (start, steps) in zip(mine, outer, strict=True):
-        if not len(held):
+        if not held:
             return False
         ends = [sorted((0, step * (domain[axis] - 1))) for axis, step in steps]
         low = start + sum(first for first, _ in ends)
         high = start + sum(last for _, last in ends)
-        if high < held.lowest or low > held.highest:
+        begin, end = ends_of(held)
+        if high < begin or low >= end:
             return False
     return True
 
 
-def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Found]:
+def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Read]:
     """What the loops of a group read from memory, on whichever rank, each with its map."""
-    found: list[Found] = []
+    reads: list[Read] = []
     stack: list[tuple[Node, AxisMap]] = []
     seen: set[tuple[int, AxisMap]] = set()
 
@@ -164,14 +72,14 @@ def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Fo
         if node.op.is_view:
             inner = through_view(node.params[0], outer)
             if inner is None:
-                found.append((node.args[0], None))
+                reads.append((node.args[0], None))
             else:
                 stack.append((node.args[0], inner))
         elif node.op.is_update:
             region = node.params[0]
             box = box_of(region)
             if box is None:
-                found.extend((arg, None) for arg in node.args if type(arg) is Node)
+                reads.extend((arg, None) for arg in node.args if type(arg) is Node)
                 return
             stack.append((node.args[0], outer))
             operands(node, (1,), region.shape, inside_region(region, box, outer))
@@ -196,7 +104,7 @@ def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Fo
             seen.add(key)
             at_hand = inner.value is not None or id(inner) in available
             if at_hand and id(inner) in registers.of:
-                found.append((inner, outer))
+                reads.append((inner, outer))
             else:
                 below(inner, outer)
-    return found
+    return reads

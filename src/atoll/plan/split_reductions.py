@@ -21,11 +21,12 @@ import numpy as np
 
 from .. import policy
 from ..backend.spec import Instruction, KernelSpec, Operand, Reduction
+from ..layout.symbolic import Number, function
 from ..ops.folds import fold_named
 from ..ops.table import code_of
 from .body import Body, Memory, Registers
 from .launches import Launch, Loop
-from .symbolic import Number, dense_shape, function
+from .shapes import dense_shape
 
 
 def slab_count(rows: int, results: int, work: int) -> int:

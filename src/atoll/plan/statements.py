@@ -15,6 +15,7 @@ from math import prod
 from typing import Any
 
 from .. import policy
+from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..ops.elementwise import is_native, parts_of
@@ -24,7 +25,6 @@ from . import reasons
 from .flattened import unshape_reductions
 from .hazards import reads_safely
 from .reasons import Chosen
-from .scattered import counts_locally
 
 
 @dataclass(slots=True)

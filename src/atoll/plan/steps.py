@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from ..execute.exchange import CopyInside, FinishExchange, StartExchange
+from ..exchange.ghosts import GhostRegion, Ghosts, plan_exchange
+from ..exchange.schedule import Exchange
+from ..execute.exchange import FinishExchange, StartExchange
 from ..execute.parts import Step
-from ..execute.program import Allocate, Release
+from ..execute.program import Release
 from ..graph.node import Node
-from ..layout import Range
-from .body import Patch, Registers
-from .exchange import plan_exchange
+from ..layout import Range, Region
+from .body import Registers
 from .launches import Launch
 from .statements import Trace
 
@@ -30,44 +32,52 @@ class Steps:
         )
         for leaf in leaves:
             self.registers.add(leaf)
-        self.start_exchange: Any = StartExchange
-        """Makes the steps that begin exchanges."""
+        self.make_exchange: Any = Exchange
+        """Makes exchanges."""
         self.steps: list[tuple[Step, set[int]]] = []
         self.launches: list[list[Launch]] = []
-        self.patches: dict[int, tuple[int, Patch]] = {}
-        """For the register of each ghost region, the register that it shows a region of."""
+        self.ghosts: dict[int, GhostRegion] = {}
+        """The ghost regions of this rank, by their registers."""
 
     def _add(self, step: Step, uses: set[int]) -> None:
         self.steps.append((step, uses))
 
-    def _begin(self, start: StartExchange) -> None:
-        """Begin an exchange."""
-        self._add(start, start.uses())
-        if start.inside:
-            self._add(CopyInside(start), start.uses())
+    def _begin(self, exchange: Exchange, uses: set[int]) -> tuple[Step, set[int]]:
+        """Begin an exchange of these registers; the step that finishes it."""
+        self._add(StartExchange(exchange), uses)
+        return FinishExchange(exchange), uses
 
-    def _note(self, patches: list[Patch]) -> None:
-        for patch in patches:
-            self.patches[patch.register] = (self.registers.of[id(patch.node)], patch)
+    def _filled(
+        self, ghosts_of: Ghosts, readers: Iterable[int], make: Any = Exchange
+    ) -> Exchange | None:
+        """Fill ghost regions at once; the exchange, if this rank has one."""
+        assert self.world is not None
+        registers = self.registers
+        own = [ghost for _, ghost in ghosts_of(registers.rank)]
+        self.ghosts.update({ghost.register: ghost for ghost in own})
+        exchange = plan_exchange(
+            ghosts_of, readers, self.world.communicator, registers.geometry, make
+        )
+        if exchange is not None:
+            self._add(*self._begin(exchange, exchange.uses()))
+        return exchange
 
     def _gathered(self, node: Node) -> int:
         """A register with the whole of a placed node, on every rank."""
         if node.place is None:
             return self.registers.of[id(node)]
         assert self.world is not None
-        registers = self.registers
         whole = tuple([Range(0, n) for n in node.geometry.shape])
-        patch = Patch(registers.extra(node.geometry), node, whole)
-        self._note([patch])
-        everyone = range(self.world.size)
-        start = plan_exchange(lambda rank: [(0, patch)], registers, self.world, everyone)
-        if start is None:
-            self._add(Allocate(patch.register, node.geometry), {patch.register})
-        else:
-            start.gathered = node.geometry.shadow.nbytes
-            self._begin(start)
-            self._add(FinishExchange(start), start.uses())
-        return patch.register
+        ghost = self._ghost(node, self.registers.extra(node.geometry), whole)
+        exchange = self._filled(lambda rank: [(0, ghost)], range(self.world.size))
+        if exchange is not None:
+            exchange.gathered = node.geometry.shadow.nbytes
+        return ghost.register
+
+    def _ghost(self, node: Node, register: int, region: Region) -> GhostRegion:
+        """A ghost region of a node."""
+        source, dtype = self.registers.of[id(node)], node.geometry.dtype
+        return GhostRegion(register, source, node.place, dtype, region)
 
     def _with_releases(self, outputs: tuple[int, ...]) -> list[Step]:
         last: dict[int, int] = {}

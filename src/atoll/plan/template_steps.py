@@ -3,27 +3,27 @@
 A template's program has *loose* steps in the places of those that depend on what moves. They do not run. For each of them
 :class:`LooseSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.
 
-An exchange of loops over boxes is calculated like their extents. One of loops over local indices
-(see ``counted``) is made anew, from the places of the trace and the maps of its reads: who sends what to whom
+An exchange of loops over boxes is calculated like their extents. One of loops over local indices is made anew, from the places of the trace and the maps of its reads: who sends what to whom
 there may be different at every step, a pivot's owner above all, without the template being another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..collective.operation import Call
 from ..collective.steps import RunCollective
 from ..comm.communicator import Communicator
+from ..exchange.ghosts import GhostRegion, exchange_under_maps
+from ..exchange.messages import Piece
+from ..exchange.schedule import Copy as Inside
+from ..exchange.schedule import Exchange
+from ..exchange.shares import SymbolicPlace
 from ..execute.exchange import (
     AcrossRanks,
-    CopyInside,
     FinishExchange,
-    Incoming,
-    Inside,
-    Outgoing,
     Position,
     StartExchange,
 )
@@ -31,41 +31,48 @@ from ..execute.parts import State, Step
 from ..execute.program import Allocate, ByNumpy, Combine, Copy, Release, Share
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
+from ..layout.symbolic import Number, Unknown, text_of
+from ..layout.symbolic_layout import NoTemplateError
 from .build import fold_across
-from .counted import Reading, counted_exchange
 from .launches import Launch
 from .numpy_steps import function_of
-from .shares import LoosePlace, NotMovingError
-from .symbolic import Number, Shape, Unknown, text_of
+from .shapes import Shape
 from .template_traces import Sample
 
 
-class LooseExchange:
-    """Stands where the step that begins an exchange will be."""
+class SymbolicExchange:
+    """Stands for an exchange whose pieces have symbolic bounds."""
 
-    __slots__ = ("allocate", "communicator", "cuts", "dtypes", "incoming", "inside", "outgoing")
+    __slots__ = ("allocate", "communicator", "copies", "receives", "sends")
 
     def __init__(
         self,
         communicator: Communicator,
-        allocate: list[tuple[int, Any]],
-        incoming: list[Incoming],
-        outgoing: list[Outgoing],
-        inside: list[Inside],
-        cuts: Any,
-        dtypes: Any,
-        *,
-        lasting: bool,
+        allocate: Sequence[tuple[int, Any]],
+        receives: Sequence[Piece],
+        sends: Sequence[Piece],
+        copies: Sequence[Inside],
     ) -> None:
-        self.communicator = communicator
-        self.allocate, self.cuts, self.dtypes = allocate, cuts, dtypes
-        self.incoming, self.outgoing, self.inside = incoming, outgoing, inside
+        self.communicator, self.allocate = communicator, allocate
+        self.receives, self.sends, self.copies = receives, sends, copies
 
-    uses = StartExchange.uses
+    uses = Exchange.uses
 
-    def run(self, state: State) -> None:
-        """A template does not run."""
-        raise AssertionError("a template cannot run")
+
+class SymbolicExchangeUnderMaps:
+    """Stands for the exchange of loops that count local indices."""
+
+    __slots__ = ("allocate", "communicator", "ghosts", "place")
+
+    def __init__(
+        self,
+        ghosts: Sequence[GhostRegion],
+        place: Any,
+        communicator: Communicator,
+        allocate: list[tuple[int, Any]],
+    ) -> None:
+        self.ghosts, self.place, self.communicator = ghosts, place, communicator
+        self.allocate = allocate
 
 
 class LooseFold:
@@ -92,34 +99,12 @@ class LooseFold:
         raise AssertionError("a template cannot run")
 
 
-class LooseCounted:
-    """Stands where the step will be that begins an exchange for loops over local indices."""
-
-    __slots__ = ("allocate", "communicator", "cuts", "dtypes", "place", "readings")
-
-    def __init__(
-        self,
-        readings: Sequence[Reading],
-        place: Any,
-        communicator: Communicator,
-        allocate: list[tuple[int, Any]],
-        cuts: Any,
-        dtypes: Any,
-    ) -> None:
-        self.readings, self.place, self.communicator = readings, place, communicator
-        self.allocate, self.cuts, self.dtypes = allocate, cuts, dtypes
-
-    def run(self, state: State) -> None:
-        """A template does not run."""
-        raise AssertionError("a template cannot run")
-
-
 class LooseLaunch:
     """Stands where the step of a launch will be."""
 
     __slots__ = ("launch", "parts")
-    start_exchange = LooseExchange
-    counted_exchange = LooseCounted
+    exchange = SymbolicExchange
+    exchange_under_maps = SymbolicExchangeUnderMaps
     fold_across = LooseFold
 
     def __init__(self, launch: Launch, parts: list[tuple[Combine, Number]]) -> None:
@@ -141,8 +126,8 @@ class Binding:
     order: Sequence[Node]
     folds: dict[int, Combine] = field(default_factory=dict)
     """Steps that fold partial results, by the step of the template: kernels write into them."""
-    exchanges: dict[int, StartExchange] = field(default_factory=dict)
-    """Steps that begin exchanges, by the step of the template."""
+    exchanges: dict[int, Exchange] = field(default_factory=dict)
+    """By the exchange of the template."""
 
 
 Loose = Callable[[Binding], Step]
@@ -165,12 +150,17 @@ class LooseSteps:
         self._changed = changed
         """For each node of the trace, whether planning has rewritten it."""
         self._folds = {id(one): self._loose_fold(one) for one in steps if isinstance(one, Combine)}
-        self._exchanges: dict[int, Callable[[Binding], StartExchange]] = {}
+        self._exchanges: dict[int, Callable[[Binding], Exchange]] = {}
         for one in steps:
-            if type(one) is LooseExchange:
-                self._exchanges[id(one)] = self._loose_exchange(one)
-            elif type(one) is LooseCounted:
-                self._exchanges[id(one)] = self._loose_counted(one)
+            if isinstance(one, StartExchange):
+                planned: Any = one.exchange
+                if type(planned) is SymbolicExchange:
+                    make = self._loose_exchange(planned)
+                elif type(planned) is SymbolicExchangeUnderMaps:
+                    make = self._loose_under_maps(planned)
+                else:  # it is not of this program's own loops
+                    raise NoTemplateError
+                self._exchanges[id(planned)] = make
         self.made = [self._loose(one, step) for one in steps]
         """How each of the steps is made."""
 
@@ -215,82 +205,61 @@ class LooseSteps:
 
     def _place(self, place: Any) -> Callable[[Binding], Any]:
         """How the place is found that a loose one stands for."""
-        if type(place) is not LoosePlace:
+        if type(place) is not SymbolicPlace:
             return lambda binding: place
         k = -1 - place.number
         return lambda binding: binding.sample.places[k]
 
-    def _exchange(self, one: Any, binding: Binding) -> StartExchange:
-        """The step of a program that begins the exchange of a template's."""
-        if id(one) not in self._exchanges:  # it is not of this program's own loops
-            raise NotMovingError
+    def _exchange(self, one: Any, binding: Binding) -> Exchange:
+        """The exchange of a program that stands for a template's."""
         found = binding.exchanges.get(id(one))
         if found is None:
             found = binding.exchanges[id(one)] = self._exchanges[id(one)](binding)
         return found
 
-    def _loose_exchange(self, one: LooseExchange) -> Callable[[Binding], StartExchange]:
+    def _loose_exchange(self, one: SymbolicExchange) -> Callable[[Binding], Exchange]:
         """How an exchange is made when the bounds of its pieces are known."""
         forms = [(register, self._geometry(shape)) for register, shape in one.allocate]
-        incoming = [
-            (self._key(piece.key), self.result(piece.shape), piece) for piece in one.incoming
-        ]
-        outgoing = [
-            (self._key(piece.key), self.result(piece.shape), piece) for piece in one.outgoing
-        ]
-        inside = [
-            (self._key(piece.source_key), self._key(piece.key), piece) for piece in one.inside
-        ]
+        receives, sends = (
+            [(self._key(piece.key), self.result(piece.shape), piece) for piece in pieces]
+            for pieces in (one.receives, one.sends)
+        )
+        copies = [(self._key(c.source_key), self._key(c.key), c) for c in one.copies]
 
-        def make(binding: Binding) -> StartExchange:
+        def pieces_of(moving: list[Any], results: tuple[Any, ...]) -> list[Piece]:
+            return [p._replace(key=key(results), shape=results[k]) for key, k, p in moving]
+
+        def make(binding: Binding) -> Exchange:
             results = binding.results
-            return StartExchange(
+            return Exchange(
                 one.communicator,
                 [(register, form(binding)) for register, form in forms],
+                pieces_of(receives, results),
+                pieces_of(sends, results),
                 [
-                    Incoming(piece.register, key(results), results[shape], piece.peer, piece.tag)
-                    for key, shape, piece in incoming
+                    c._replace(source_key=source(results), key=key(results))
+                    for source, key, c in copies
                 ],
-                [
-                    Outgoing(piece.register, key(results), results[shape], piece.peer, piece.tag)
-                    for key, shape, piece in outgoing
-                ],
-                [
-                    Inside(piece.source, source(results), piece.register, key(results))
-                    for source, key, piece in inside
-                ],
-                one.cuts,
-                one.dtypes,
-                lasting=True,
             )
 
         return make
 
-    def _loose_counted(self, one: LooseCounted) -> Callable[[Binding], StartExchange]:
+    def _loose_under_maps(self, one: SymbolicExchangeUnderMaps) -> Callable[[Binding], Exchange]:
         """How an exchange is made when it is known who has what."""
         forms = [(register, self._geometry(shape)) for register, shape in one.allocate]
         place = self._place(one.place)
-        readings = [
-            (reading, self._place(reading.home), self.result(reading.outer))
-            for reading in one.readings
-        ]
+        ghosts = [(g, self._place(g.home), self.result(g.outer)) for g in one.ghosts]
+        return lambda binding: exchange_under_maps(
+            [
+                replace(ghost, home=home(binding), outer=binding.results[outer])
+                for ghost, home, outer in ghosts
+            ],
+            place(binding),
+            one.communicator,
+            [(register, form(binding)) for register, form in forms],
+        )
 
-        def make(binding: Binding) -> StartExchange:
-            return counted_exchange(
-                [
-                    Reading(known.register, known.source, home(binding), binding.results[outer])
-                    for known, home, outer in readings
-                ],
-                place(binding),
-                one.communicator,
-                [(register, form(binding)) for register, form in forms],
-                one.cuts,
-                one.dtypes,
-            )
-
-        return make
-
-    def _key(self, key: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    def _key(self, key: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
         """How the index of a piece is made from the results."""
         if not any(
             type(part) is slice and Unknown in map(type, (part.start, part.stop)) for part in key
@@ -311,14 +280,10 @@ class LooseSteps:
             return lambda binding: self.fold(one, binding)
         if isinstance(one, LooseLaunch):
             return step.moving(one.launch, one.parts, self)
-        if type(one) in (LooseExchange, LooseCounted):
-            return lambda binding: self._exchange(one, binding)
         if type(one) is LooseFold:
             return self._loose_across(one)
-        if isinstance(one, CopyInside):
-            return lambda binding: CopyInside(self._exchange(one.start, binding))
-        if isinstance(one, FinishExchange):
-            return lambda binding: FinishExchange(self._exchange(one.start, binding))
+        if isinstance(one, (StartExchange, FinishExchange)):
+            return lambda binding: type(one)(self._exchange(one.exchange, binding))
         if isinstance(one, AcrossRanks) and not any(
             type(join) is Position and type(join.geometry) is not Geometry for join in one.joins
         ):
@@ -334,7 +299,7 @@ class LooseSteps:
             return self._loose_numpy(one)
         if isinstance(one, RunCollective) and one.number >= 0 and not self._changed[one.number]:
             return self._loose_collective(one)
-        raise NotMovingError
+        raise NoTemplateError
 
     def _loose_collective(self, one: RunCollective) -> Loose:
         geometry, number = self._geometry(one.geometry), one.number

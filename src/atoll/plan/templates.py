@@ -27,12 +27,14 @@ from operator import itemgetter
 from typing import Any
 
 from .. import policy
+from ..exchange.shares import SymbolicPlace
 from ..execute.program import Program
 from ..graph.geometry import Geometry
 from ..graph.node import Node
+from ..layout.symbolic import Given, Number, Sheet, Unknown
+from ..layout.symbolic_layout import NoTemplateError
 from ..ops.fingerprint import outlined
-from .shares import LoosePlace, NotMovingError
-from .symbolic import Given, Number, Shape, Sheet, Unknown
+from .shapes import Shape
 from .template_steps import Binding, LooseLaunch, LooseSteps, MovingStep
 from .template_traces import Sample, Skeleton, Twins
 
@@ -92,7 +94,7 @@ class Family:
                 break
             except CoincidenceError:
                 continue
-            except NotMovingError:
+            except NoTemplateError:
                 self._credit = 0
                 return None
         if template is None:
@@ -233,12 +235,12 @@ class Template:
 
     def _housed(self, now: Sample) -> list[Any]:
         """For each place what the planner sees: of those that move, what a template can ask for."""
-        made: dict[int, LoosePlace] = {}
+        made: dict[int, SymbolicPlace] = {}
         for k in self._homes.leads:
             like = now.places[k]
             assert like is not None
             given = Given(self.sheet, f"p{k}", like)
-            made[k] = LoosePlace(like, given, -1 - k, seats=not now.scattered)
+            made[k] = SymbolicPlace(like, given, -1 - k, fixed=not now.scattered)
         leader = self._homes.leader
         return [made.get(leader.get(k, -1), place) for k, place in enumerate(now.places)]
 

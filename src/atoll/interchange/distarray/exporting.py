@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from ...context.caches import remembered
 from ...errors import BufferTypeError, ProtocolError
-from ...execute.halo import wrapped
+from ...exchange.halo import wrapped
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis
 from ...layout.grids import factorisations
 

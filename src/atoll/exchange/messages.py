@@ -1,4 +1,4 @@
-"""Messages of plans: what one other rank sends or receives at one time.
+"""Messages: posted, packed, waited for, unpacked.
 
 A message carries *pieces*: whole arrays of registers, or regions of them. One piece travels as it
 is; several are packed into one stretch of bytes, each at a place that both sides work out alike
@@ -8,14 +8,14 @@ memory; it becomes the array of its register where that is a whole one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import backend, policy
-from ..comm.communicator import Communicator
-from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
+from ..comm.communicator import Communicator, Request
+from ..context import statistics
 from ..graph.geometry import dense
 from ..graph.node import Value
 
@@ -38,9 +38,11 @@ class Piece(NamedTuple):
     dtype: np.dtype[Any]
     key: Key | None = None
     """The region of the register's array; ``None``: all of it, whichever array that is."""
-    cut: Key | None = None
-    """What cuts communication padding off the register's array before ``key`` counts."""
     offset: int = 0
+    peer: int = -1
+    """The rank that sends or receives it."""
+    tag: int = 0
+    """Equal at both ends, for pieces of one neighbour that travel alone."""
 
     @property
     def nbytes(self) -> int:
@@ -82,11 +84,11 @@ class Message:
         """The array that is sent."""
         if len(self.pieces) == 1:
             first = self.pieces[0]
-            array = _region(first, registers)
+            array = region_of(first, registers)
             return array if first.key is None else np.ascontiguousarray(array)
         memory = np.empty(self.nbytes, np.uint8)
         for piece, view in self.views(memory):
-            view[...] = _region(piece, registers)
+            view[...] = region_of(piece, registers)
         return memory
 
     def nothing(self) -> Array:
@@ -103,7 +105,7 @@ class Message:
         if first.key is None:
             return self._new(first.shape, first.dtype, allocator), False
         if all(type(part) is slice for part in first.key):
-            view = _region(first, registers)
+            view = region_of(first, registers)
             if view.flags.c_contiguous:
                 return view, True
         return np.empty(first.shape, first.dtype), False
@@ -121,10 +123,10 @@ class Message:
     def arrived(self, memory: Array, registers: list[Value | None]) -> None:
         """Put what arrived in its place."""
         if len(self.pieces) == 1:
-            _put(self.pieces[0], memory, registers)
+            put(self.pieces[0], memory, registers)
             return
         for piece, view in self.views(memory):
-            _put(piece, view, registers)
+            put(piece, view, registers)
 
     def __repr__(self) -> str:
         return f"<message with rank {self.peer}, tag {self.tag}: {self.what}>"
@@ -139,83 +141,59 @@ def _given(memory: Any, nbytes: int) -> Array:
     return found[:nbytes]
 
 
-class PersistentExchange:
-    """Messages in persistent buffers, whose memory is kept for the next run.
-
-    ``direct`` are the registers of ghost regions that are read where they arrive.
-    """
-
-    __slots__ = ("_arriving", "_buffers", "_direct", "_leaving", "_packed", "_unpacked", "direct", "nbytes")  # fmt: skip
-
-    def __init__(self, arriving: Sequence[Message], leaving: Sequence[Message]) -> None:
-        self._arriving = tuple(arriving)
-        self._leaving = tuple(leaving)
-        self.direct: frozenset[int] = frozenset()
-        self.nbytes = sum([message.nbytes for message in leaving])
-        """How many bytes leave."""
-        self._buffers: PersistentBuffers | None = None
-        self._direct: list[tuple[int, Value]] = []
-        """For each ghost region that is read where it arrives, the value over that memory."""
-        self._packed: list[tuple[Array, int, tuple[Any, ...]]] = []
-        """For each piece that leaves: its position in a persistent buffer, its register, and what to index with."""
-        self._unpacked: list[tuple[Piece, Array]] = []
-
-    def _made(self, communicator: Communicator) -> PersistentBuffers:
-        coming, going = (
-            [(one, PersistentBuffer(one.peer, one.nbytes, one.what)) for one in messages]
-            for messages in (self._arriving, self._leaving)
-        )
-        for message, persistent in coming:
-            for piece, view in message.views(persistent.buffer[HEAD:]):
-                if piece.register in self.direct:
-                    self._direct.append((piece.register, Value(view)))
-                else:
-                    self._unpacked.append((piece, view))
-        for message, persistent in going:
-            for piece, view in message.views(persistent.buffer[HEAD:]):
-                keys = [() if piece.key is None else piece.key]
-                if piece.cut is not None:
-                    keys.insert(0, piece.cut)
-                self._packed.append((view, piece.register, tuple([(*key, ...) for key in keys])))
-        made = [[persistent for _, persistent in pairs] for pairs in (coming, going)]
-        self._buffers = PersistentBuffers(communicator, *made)
-        return self._buffers
-
-    def begin(self, communicator: Communicator, registers: list[Value | None]) -> None:
-        """Send, and begin to receive."""
-        buffers = self._buffers or self._made(communicator)
-        if buffers.under_way:
-            buffers.ready()
-        for register, value in self._direct:
-            registers[register] = value
-        for view, register, keys in self._packed:
-            array = registers[register].array  # type: ignore[union-attr]
-            for key in keys:
-                array = array[key]
-            view[...] = array
-        buffers.begin()
-
-    def end(self, registers: list[Value | None]) -> None:
-        """All have come and gone: put in place what is not read where it is."""
-        assert self._buffers is not None
-        self._buffers.end()
-        for piece, view in self._unpacked:
-            _put(piece, view, registers)
-
-
-def _region(piece: Piece, registers: Registers) -> Array:
+def region_of(piece: Piece, registers: Registers) -> Array:
     value = registers[piece.register]
     assert value is not None
-    array = value.array
-    if piece.cut is not None:
-        array = array[piece.cut]
-    return array if piece.key is None else array[(*piece.key, ...)]
+    return value.array if piece.key is None else value.array[(*piece.key, ...)]
 
 
-def _put(piece: Piece, array: Array, registers: list[Value | None]) -> None:
+def put(piece: Piece, array: Array, registers: list[Value | None]) -> None:
     if piece.key is not None:
         value = registers[piece.register]
         assert value is not None
         value.array[piece.key] = array
     elif piece.register >= 0:
         registers[piece.register] = Value(array)
+
+
+Posting = tuple[Array, int, int, str]
+"""The array of a message, its peer, its tag, and what it is for."""
+
+
+def post(
+    communicator: Communicator, receives: Iterable[Posting], sends: Iterable[Posting]
+) -> list[Request]:
+    """Post messages, the receives first; their tags count from the tag of the step."""
+    base = communicator.log.tag
+    requests = [
+        communicator.irecv(array, peer, base + tag, what) for array, peer, tag, what in receives
+    ]
+    requests += [
+        communicator.isend(array, peer, base + tag, what) for array, peer, tag, what in sends
+    ]
+    return requests
+
+
+def completed(communicator: Communicator, requests: Sequence[Request]) -> Iterator[int]:
+    """The numbers of the requests, each as soon as it is done."""
+    pending = list(range(len(requests)))
+    while pending:
+        done = communicator.wait_some([requests[k] for k in pending])
+        yield from [pending[place] for place in done]
+        gone = set(done)
+        pending = [k for place, k in enumerate(pending) if place not in gone]
+
+
+def exchange(
+    communicator: Communicator,
+    outgoing: Mapping[int, Array],
+    incoming: Mapping[int, Array],
+    what: str,
+) -> None:
+    """Send an array to some ranks while those of others arrive; sizes are known on both sides."""
+    communicator.log.check(what)
+    if outgoing:
+        statistics.sent(len(outgoing), sum(piece.nbytes for piece in outgoing.values()))
+    receives = [(array, peer, 0, what) for peer, array in incoming.items()]
+    sends = [(array, peer, 0, what) for peer, array in outgoing.items()]
+    communicator.wait_all(post(communicator, receives, sends))

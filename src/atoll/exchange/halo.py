@@ -13,16 +13,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from ..comm.communicator import Communicator, Request
+from ..comm.communicator import Communicator
 from ..context.caches import remembered
 from ..errors import LayoutError
-from ..layout import BlockAxis, Layout, halo_transfer
+from ..graph.node import Value
+from ..layout import BlockAxis, HaloTransfer, Layout, halo_transfer
 from ..ops.fingerprint import of_layout
+from .messages import Piece
+from .schedule import Copy, Exchange
 
 WHAT = "halo exchange"
 
@@ -52,32 +54,13 @@ def wrapped(axis: BlockAxis) -> BlockAxis:
     return replace(axis, size=size, bounds=bounds, halos=tuple(halos), ends=(0, 0))
 
 
-Key = tuple[Any, ...]
-
-
-class Exchange(NamedTuple):
-    """One rank's share, ready to run: what to index the padded block with, and with whom."""
-
-    sends: tuple[tuple[int, Key], ...]
-    receives: tuple[tuple[int, Key, tuple[int, ...]], ...]
-    copies: tuple[tuple[Key, Key], ...]
-
-
 @remembered
-def planned(layout: Layout, rank: int) -> Exchange:
-    """What ``rank`` sends, receives and copies in an exchange."""
+def _planned(layout: Layout, rank: int) -> HaloTransfer:
+    """What ``rank`` sends, receives and copies."""
     if any(counts_its_wrap(axis) for axis in layout.axes):
         axes = [wrapped(axis) if isinstance(axis, BlockAxis) else axis for axis in layout.axes]
         layout = Layout.of(axes, layout.processes, layout.table)
-    transfer = halo_transfer(layout, rank)
-    return Exchange(
-        tuple((record.peer, record.source_key) for record in transfer.sends),
-        tuple(
-            (record.peer, record.target_key, tuple(map(len, record.region)))
-            for record in transfer.receives
-        ),
-        tuple((record.target_key, record.source_key) for record in transfer.local),
-    )
+    return halo_transfer(layout, rank)
 
 
 def exchange_halos(
@@ -87,20 +70,21 @@ def exchange_halos(
 
     ``padded`` is the block with its communication padding. All ranks of the layout call this.
     """
-    exchange = planned(layout, communicator.rank)
-    if (exchange.receives or exchange.copies) and not padded.flags.writeable:
+    plan = _planned(layout, communicator.rank)
+    if (plan.receives or plan.local) and not padded.flags.writeable:
         raise LayoutError(
             "halo exchange: the block is read-only memory; its padding cannot be filled"
         )
     communicator.log.step(of_layout(layout), WHAT)
-    tag = communicator.log.tag
-    incoming: list[Request] = []
-    for peer, _, shape in exchange.receives:
-        incoming.append(communicator.irecv(np.empty(shape, padded.dtype), peer, tag, WHAT))
-    outgoing = [communicator.isend(padded[key], peer, tag, WHAT) for peer, key in exchange.sends]
-    for target, source in exchange.copies:
-        padded[target] = padded[source]
-    for request, (_, key, _) in zip(incoming, exchange.receives):
-        padded[key] = request.wait()
-    communicator.wait_all(outgoing)
+    dtype = padded.dtype
+    exchange = Exchange(
+        communicator,
+        (),
+        [Piece(0, r.shape, dtype, r.target_key, peer=r.peer) for r in plan.receives],
+        [Piece(0, r.shape, dtype, r.source_key, peer=r.peer) for r in plan.sends],
+        [Copy(0, r.source_key, 0, r.target_key) for r in plan.local],
+        lasting=False,
+        what=WHAT,
+    )
+    exchange.run([Value(padded)])
     return padded

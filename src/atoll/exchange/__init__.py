@@ -1,0 +1,1 @@
+"""Distribution: who owns, who needs, what moves, and the messages that move it."""

@@ -1,0 +1,161 @@
+"""Ghost regions, and the messages that fill them: need minus own.
+
+A rank needs regions of arrays. Each rank lists its own ghost regions, and can list those of any other rank, for they follow
+from layouts alone: the pieces of its regions that others own arrive, and the pieces of their regions that it owns leave. It
+lists those of the ranks that can read what it owns (see :mod:`.readers`), and no others. All pieces for one neighbour travel
+in one message, unless they are large; then region ``k`` travels with tag ``k``, so both ends agree without a word.
+
+Regions are index sets, or intervals with symbolic ends, which a template fills in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Communicator
+from ..graph.geometry import Geometry
+from ..layout import Region, needed, region_key
+from ..layout.symbolic import Number
+from ..layout.symbolic_layout import extent, known
+from ..layout.transfer import Record
+from ..ops.maps import AxisMap
+from ..ops.placement import Place
+from .messages import Key, Piece
+from .readers import region_under, who_reads
+from .schedule import Copy, Exchange
+from .shares import Box, has_share
+
+Ghosts = Callable[[int], Iterable[tuple[int, "GhostRegion"]]]
+"""From a rank to its ghost regions, each with its tag: the same wherever that is asked."""
+
+
+@dataclass(slots=True)
+class GhostRegion:
+    """A region of an array that a rank needs, in a register of its own."""
+
+    register: int
+    source: int
+    """The register of the array."""
+    home: Place | None
+    """Where the array lies; ``None``: every rank has it, and the region is only put in order."""
+    dtype: np.dtype[Any]
+    region: Region = ()
+    outer: AxisMap | None = None
+    """For loops that count local indices, the map under which the region is read."""
+    boxed: bool = False
+    """Whether loops read it under a map, so that a larger region would serve as well."""
+
+    @property
+    def shape(self) -> tuple[Number, ...]:
+        """The extents of the region."""
+        return tuple(map(extent, self.region))
+
+    @property
+    def box(self) -> Box:
+        """The ends of a region of intervals."""
+        return tuple([(part.start, part.stop) for part in self.region])  # type: ignore[attr-defined]
+
+
+def moves(
+    ghosts_of: Ghosts, rank: int, readers: Iterable[int]
+) -> tuple[list[Piece], list[Piece], list[Copy]]:
+    """The pieces that a rank receives, sends, and copies from its own share.
+
+    ``readers`` are the ranks whose ghost regions may show something of this rank's.
+    """
+    receives: list[Piece] = []
+    sends: list[Piece] = []
+    copies: list[Copy] = []
+    for other in sorted({rank, *readers}):
+        for tag, ghost in ghosts_of(other):
+            region, register, dtype = ghost.region, ghost.register, ghost.dtype
+            if ghost.home is None:
+                if other == rank:
+                    every = (slice(None),) * len(region)
+                    copies.append(Copy(ghost.source, region_key(region), register, every))
+                continue
+            layout = ghost.home.layout
+            if not layout.is_block:
+                region = tuple(map(known, region))
+            if other != rank:
+                own = layout.region(rank)
+                region = tuple([a.intersection(b) for a, b in zip(own, region, strict=True)])
+                if not all(region):
+                    continue
+            for record in needed(layout, region, other):
+                if other != rank:
+                    if record.peer == rank:
+                        key = _source_key(ghost.home, rank, record)
+                        sends.append(
+                            Piece(ghost.source, record.shape, dtype, key, peer=other, tag=tag)
+                        )
+                elif record.peer == rank:
+                    key = _source_key(ghost.home, rank, record)
+                    copies.append(Copy(ghost.source, key, register, record.target_key))
+                else:
+                    key, peer = record.target_key, record.peer
+                    receives.append(Piece(register, record.shape, dtype, key, peer=peer, tag=tag))
+    return receives, sends, copies
+
+
+def _source_key(home: Place, rank: int, record: Record) -> Key:
+    """The key of a record in the memory of the sender's share, communication padding included."""
+    if not home.padded:
+        return record.source_key
+    halo = home.layout.halo(rank)
+    return region_key(
+        [part.shifted(before) for part, (before, _) in zip(record.source, halo, strict=True)]
+    )
+
+
+def plan_exchange(
+    ghosts_of: Ghosts,
+    readers: Iterable[int],
+    communicator: Communicator,
+    geometries: Sequence[Geometry],
+    make: Any = Exchange,
+) -> Exchange | None:
+    """This rank's exchange, or ``None`` where it has nothing to send and needs nothing.
+
+    ``geometries`` has those of all registers. ``make`` makes the exchange.
+    """
+    rank = communicator.rank
+    receives, sends, copies = moves(ghosts_of, rank, readers)
+    allocate = [(ghost.register, geometries[ghost.register]) for _, ghost in ghosts_of(rank)]
+    if not (allocate or sends):
+        return None
+    exchange: Exchange = make(communicator, allocate, receives, sends, copies)
+    return exchange
+
+
+def exchange_under_maps(
+    ghosts: Sequence[GhostRegion],
+    place: Place,
+    communicator: Communicator,
+    allocate: list[tuple[int, Geometry]],
+) -> Exchange:
+    """The exchange for loops that count local indices of what lies at ``place``.
+
+    All ranks read under the same maps, whichever part of the domain they run over. It is always an exchange, so that
+    programs have the same steps whichever part a rank has.
+    """
+    layout, me = place.layout, communicator.rank
+    readers = [
+        set() if g.home is None else who_reads(g.home.layout.region(me), g.outer or (), layout)
+        for g in ghosts
+    ]
+
+    def ghosts_of(rank: int) -> Iterable[tuple[int, GhostRegion]]:
+        if not has_share(place, rank):
+            return
+        sets = layout.region(rank)
+        for tag, (ghost, ranks) in enumerate(zip(ghosts, readers, strict=True)):
+            if rank == me or rank in ranks:
+                yield tag, replace(ghost, region=region_under(ghost.outer or (), sets))
+
+    everyone = {rank for ranks in readers for rank in ranks}
+    return Exchange(communicator, allocate, *moves(ghosts_of, me, everyone))

@@ -1,0 +1,103 @@
+"""Who reads what: the regions that loops read under axis maps, and the ranks that read what a rank owns.
+
+A loop reads a node under an *axis map*, index ``start + step * i`` along each axis. The image of a rank's share of the loop
+under the map is what the rank needs. Turned round, the map says which loop indices ``i`` lead to what a rank owns, and the
+layout of the loop says who runs them. Only those ranks' ghost regions have to be listed, however many ranks
+there are: two neighbours, for a shift by one.
+
+The readers may be too many, never too few. An axis that no inverse is cheap for (two loop
+indices that are added up, a stride over scattered indices) excludes no rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+from ..layout import IndexSet, Layout, Range, Region
+from ..layout.symbolic import Number, greatest, least
+from ..layout.symbolic_layout import Interval, interval, known
+from ..ops.maps import AxisMap
+
+
+def region_under(outer: AxisMap, sets: Sequence[IndexSet]) -> Region:
+    """The indices of a node, ascending along each axis, that loops over ``sets`` of their domain read under a map."""
+    region: list[IndexSet] = []
+    for start, steps in outer:
+        if not steps:
+            region.append(Range(start, start + 1))
+            continue
+        axis, step = steps[0]
+        image = sets[axis].scaled(step, start)
+        region.append(image.reversed() if step < 0 else image)
+    return tuple(region)
+
+
+def shape_under(outer: AxisMap, counts: Sequence[Number]) -> tuple[Number, ...]:
+    """The shape of such a region."""
+    return tuple([counts[steps[0][0]] if steps else 1 for _, steps in outer])
+
+
+def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
+    """The ranks of a loop's layout that reach ``mine`` by an axis map."""
+    coordinates: list[set[int] | None] = [None] * layout.ndim
+    boxes = layout.is_block
+    for held, (start, steps) in zip(mine, outer, strict=True):
+        if not held or (not steps and not _holds(held, start)):
+            return set()
+        if len(steps) != 1:
+            continue
+        axis, step = steps[0]
+        leading = _leading(held, start, step, layout.shape[axis], boxes)
+        if leading is None:
+            continue
+        along: Any = layout.axes[axis]
+        if boxes and type(leading) is Interval:
+            holders: Any = leading.by_owner(along)
+        else:
+            holders = along.holders_of(known(leading))
+        reached = {coordinate for coordinate, _ in holders}
+        seen = coordinates[axis]
+        coordinates[axis] = reached if seen is None else seen & reached
+    choices: list[Iterable[int]] = [
+        range(count) if reached is None else sorted(reached)
+        for reached, count in zip(coordinates, layout.grid, strict=True)
+    ]
+    return {rank for cell in product(*choices) for rank in layout.ranks_at(cell)}
+
+
+def ends_of(held: Any) -> tuple[Number, Number]:
+    """The lowest index, and the one after the highest."""
+    if type(held) is Interval:
+        return held.start, held.stop
+    return held.lowest, held.highest + 1
+
+
+def _holds(held: Any, index: Number) -> bool:
+    if type(held) is Interval or held.is_contiguous:
+        begin, end = ends_of(held)
+        return bool(begin <= index < end)
+    return index in held
+
+
+def _leading(
+    held: Any, start: Number, step: Number, shape: Number, boxes: bool
+) -> IndexSet | Interval | None:
+    """The loop indices that lead into ``held``; ``None`` where that is not cheap to say.
+
+    Loops over boxes bring together all that lies between the first index and the last, so
+    for them a stride that steps over ``held`` counts as well.
+    """
+    if type(held) is Interval or held.is_contiguous:
+        low, high = ends_of(held)
+        across = abs(step) - 1 if boxes else 0
+        first, last = low - across - start, high - 1 + across - start
+        if step < 0:
+            first, last = -last, -first
+        begin = greatest(-(-first // abs(step)), 0)
+        return interval(begin, least(last // abs(step) + 1, shape))
+    if step not in (1, -1):
+        return None
+    moved: IndexSet = held.scaled(step, -start * step)
+    return moved.intersection(Range(0, shape))

@@ -1,0 +1,219 @@
+"""Exchanges: the messages of one rank that fill regions of arrays, sent and received together.
+
+An exchange *begins* by posting all receives and sends, and by copying what the rank owns itself. It is *finished* by waiting
+and putting in place what arrives; work that needs none of the regions runs in between. The exchange of a program comes
+again. Then its small messages have persistent buffers: both ends are a few calls, and a ghost region that comes in one piece
+is read in the memory where it arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .. import backend, policy
+from ..comm.communicator import Communicator, Request
+from ..comm.in_step import refused
+from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
+from ..context import statistics
+from ..context.divergence import MESSAGE_BITS
+from ..errors import CommunicationError
+from ..graph.geometry import Geometry
+from ..graph.node import Value
+from .messages import Array, Key, Message, Piece, completed, post, put
+
+MESSAGES = 1 << MESSAGE_BITS
+"""How many ghost regions of one step have tags of their own; others match in the order of posting."""
+WHAT = "a halo or a piece of an array"
+Memory = list["Value | None"]
+"""The values of registers."""
+
+
+class Copy(NamedTuple):
+    """A piece of a region that this rank owns."""
+
+    source: int
+    source_key: Key
+    register: int
+    key: Key
+
+
+class Exchange:
+    """One rank's messages and copies. ``lasting`` says that they will be repeated.
+
+    ``allocate`` has the registers of the regions that are new memory, with their geometries.
+    """
+
+    __slots__ = (
+        "_buffers", "_coming", "_direct", "_fresh", "_going", "_in_place", "_large", "_late", "_packed", "_requests",
+        "_unpacked", "allocate", "communicator", "copies", "gathered", "nbytes", "receives", "sends", "sent",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        communicator: Communicator,
+        allocate: Sequence[tuple[int, Geometry]],
+        receives: Sequence[Piece],
+        sends: Sequence[Piece],
+        copies: Sequence[Copy] = (),
+        *,
+        lasting: bool = True,
+        what: str = WHAT,
+    ) -> None:
+        self.communicator = communicator
+        self.allocate, self.receives, self.sends, self.copies = allocate, receives, sends, copies
+        large_in, self._coming = _messages(receives, what, lasting)
+        large_out, self._going = _messages(sends, what, lasting)
+        self._large = large_in, large_out
+        """The messages that are posted one by one; the others have persistent buffers."""
+        self._requests: list[Request] = []
+        self._late: list[Array | None] = []
+        """For each large message that arrives, the memory to be put in place then, if any."""
+        self.gathered = 0
+        """The bytes of a whole array, where this brings one together."""
+        self.sent = len(large_out) + len(self._going)
+        """How many messages leave."""
+        self.nbytes = sum([message.nbytes for message in (*large_out, *self._going)])
+        """How many bytes leave."""
+        self._in_place = self._read_in_place()
+        self._fresh = [form for form in allocate if form[0] not in self._in_place]
+        self._buffers: PersistentBuffers | None = None
+        self._direct: list[tuple[int, Value]] = []
+        """For each region that is read where it arrives, the value over that memory."""
+        self._packed: list[tuple[Array, int, Key]] = []
+        """For each piece that leaves: its place in a persistent buffer, its register, and its key there."""
+        self._unpacked: list[tuple[Piece, Array]] = []
+        """For each piece that arrives and is put in place: its place in a persistent buffer."""
+
+    def _read_in_place(self) -> frozenset[int]:
+        """The regions that arrive in one piece, in a persistent buffer, and may be read there."""
+        copied = {copy.register for copy in self.copies}
+        pieces: dict[int, int] = {}
+        for piece in self.receives:
+            pieces[piece.register] = pieces.get(piece.register, 0) + 1
+        forms = dict(self.allocate)
+        return frozenset(
+            [
+                piece.register
+                for message in self._coming
+                for piece in message.pieces
+                if pieces[piece.register] == 1
+                and piece.register not in copied
+                and forms[piece.register].shape == piece.shape
+                and forms[piece.register].c_contiguous
+                and all(type(part) is slice and part.step in (None, 1) for part in piece.key or ())
+            ]
+        )
+
+    def uses(self) -> set[int]:
+        """The registers that must live until the exchange is finished."""
+        return (
+            {register for register, _ in self.allocate}
+            | {piece.register for piece in self.sends}
+            | {copy.source for copy in self.copies}
+        )
+
+    def begin(self, registers: Memory) -> None:
+        """Allocate, post, and copy what this rank owns."""
+        for register, geometry in self._fresh:
+            registers[register] = backend.current().allocate(geometry)
+        if self.gathered:
+            statistics.add("gathered", self.gathered)
+        try:
+            if self._coming or self._going:
+                self._begin_buffers(registers)
+            if self._large != ([], []):
+                self._post(registers)
+        except CommunicationError as error:
+            refused(self.communicator, error)
+        for source, source_key, register, key in self.copies:
+            share, region = registers[source], registers[register]
+            assert share is not None
+            assert region is not None
+            region.array[key] = share.array[source_key]
+
+    def _begin_buffers(self, registers: Memory) -> None:
+        buffers = self._buffers or self._set_up()
+        if buffers.under_way:
+            buffers.ready()
+        for register, value in self._direct:
+            registers[register] = value
+        for view, register, key in self._packed:
+            view[...] = registers[register].array[key]  # type: ignore[union-attr]
+        buffers.begin()
+
+    def _set_up(self) -> PersistentBuffers:
+        coming, going = (
+            [(one, PersistentBuffer(one.peer, one.nbytes, one.what)) for one in messages]
+            for messages in (self._coming, self._going)
+        )
+        for message, persistent in coming:
+            for piece, view in message.views(persistent.buffer[HEAD:]):
+                if piece.register in self._in_place:
+                    self._direct.append((piece.register, Value(view)))
+                else:
+                    self._unpacked.append((piece, view))
+        for message, persistent in going:
+            for piece, view in message.views(persistent.buffer[HEAD:]):
+                self._packed.append((view, piece.register, (*(piece.key or ()), ...)))
+        ends = [[persistent for _, persistent in pairs] for pairs in (coming, going)]
+        self._buffers = PersistentBuffers(self.communicator, *ends)
+        return self._buffers
+
+    def _post(self, registers: Memory) -> None:
+        arriving, leaving = self._large
+        memory = [message.memory(registers, None) for message in arriving]
+        self._late = [None if in_place else array for array, in_place in memory]
+        self._requests = post(
+            self.communicator,
+            [(a, m.peer, m.tag, m.what) for (a, _), m in zip(memory, arriving, strict=True)],
+            [(m.outgoing(registers), m.peer, m.tag, m.what) for m in leaving],
+        )
+
+    def finish(self, registers: Memory) -> None:
+        """Wait until all have come and gone, and put what arrives in place."""
+        try:
+            if self._buffers is not None:
+                self._buffers.end()
+                for piece, view in self._unpacked:
+                    put(piece, view, registers)
+            if self._requests:
+                self._take(registers)
+        except CommunicationError as error:
+            refused(self.communicator, error)
+
+    def _take(self, registers: Memory) -> None:
+        arriving, _ = self._large
+        for k in completed(self.communicator, self._requests):
+            memory = self._late[k] if k < len(arriving) else None
+            if memory is not None:
+                arriving[k].arrived(memory, registers)
+        self._requests, self._late = [], []
+
+    def run(self, registers: Memory) -> None:
+        """All of it at once, outside of a program. Collective."""
+        self.begin(registers)
+        self.finish(registers)
+        statistics.sent(self.sent, self.nbytes)
+
+
+def _messages(
+    pieces: Sequence[Piece], what: str, lasting: bool
+) -> tuple[list[Message], list[Message]]:
+    """One message for all pieces of a neighbour, unless they are large: those, and the small ones.
+
+    Both ends agree on it. Only what is ``lasting`` has small ones.
+    """
+    peers: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        peers.setdefault(piece.peer, []).append(piece)
+    large: list[Message] = []
+    small: list[Message] = []
+    for peer, some in peers.items():
+        nbytes = sum([piece.nbytes for piece in some])
+        if nbytes <= policy.limits.joined:
+            message = Message(peer, some[0].tag % MESSAGES, some, what)
+            (small if lasting and nbytes <= policy.limits.parcel else large).append(message)
+        else:
+            large += [Message(peer, piece.tag % MESSAGES, (piece,), what) for piece in some]
+    return large, small

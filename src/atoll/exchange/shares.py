@@ -1,0 +1,131 @@
+"""Shares: what ranks own of an array, as boxes, or as index sets that loops count locally.
+
+In blocks, a rank's share is a box, and loops run over its global indices. Where an axis is cyclic, or listed, a share is an
+array without gaps all the same, and so is its part of a slice: the elements of ``a[k + 1 :, k + 1 :]`` that a rank owns lie
+one step apart in its block of ``a``, whatever their global indices are. So such loops run from zero to the number of elements
+that the rank has along each axis, and read and write its block at an offset and with strides. :func:`counts_locally` says for
+which slices that is so on every rank.
+
+A :class:`SymbolicPlace` stands for the places of a slice that moves.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from ..comm.world import World
+from ..context.caches import Memo
+from ..graph.geometry import Geometry
+from ..layout import Layout, Region
+from ..layout.symbolic import Given, Number, function
+from ..layout.symbolic_layout import SymbolicLayout
+from ..ops.placement import Place
+
+Box = tuple[tuple[Number, Number], ...]
+"""For each axis the first index, and the one after the last."""
+
+
+class SymbolicPlace:
+    """A :class:`SymbolicLayout` over the ranks of a world; its ``number`` is negative."""
+
+    __slots__ = (
+        "folds_whole", "given", "held_once", "layout", "lopsided", "number", "padded", "read", "world",
+    )  # fmt: skip
+
+    def __init__(self, like: Place, given: Given, number: int, fixed: bool) -> None:
+        self.given = given
+        self.layout = SymbolicLayout(like.layout, given, fixed)
+        self.world: World = like.world
+        self.number = number
+        self.padded, self.folds_whole, self.held_once = False, like.folds_whole, like.held_once
+        self.lopsided = False
+        self.read: dict[int, Any] = {}
+
+
+def box_of_rank(place: Any, rank: int) -> Box | None:
+    """What a rank owns, as a box; ``None`` where it is none."""
+    if place.number < 0:
+        layout: SymbolicLayout = place.layout
+        if not layout.is_block:
+            return None
+        return tuple([(part.start, part.stop) for part in layout.region(rank)])
+    key = (place.number, rank)
+    known: Any = _boxes.get(key, _boxes)
+    if known is _boxes:
+        region: Region = place.layout.region(rank)
+        known = None
+        if all(not len(part) or part.is_contiguous for part in region):
+            known = tuple([(p.lowest, p.highest + 1) if len(p) else (0, 0) for p in region])
+        _boxes[key] = known
+    return known  # type: ignore[no-any-return]
+
+
+_boxes: Memo[tuple[int, int], Box | None] = Memo()
+
+
+def counts_locally(layout: Layout, view: Geometry) -> bool:
+    """Whether what a rank owns of a view lies in its block at one step along each axis, on every rank."""
+    axes = view.axes
+    if axes is None:
+        return False
+    taken: set[int] = set()
+    for dealt, (_, steps) in zip(layout.axes, axes, strict=True):
+        if not steps:
+            if dealt.overlaps:
+                return False
+            continue
+        axis, step = steps[0]
+        if len(steps) > 1 or axis in taken or not dealt.keeps_step(step):
+            return False
+        taken.add(axis)
+    return True
+
+
+def local_step(dealt: Any, step: Number) -> Number:
+    """How far apart in a block lie what a rank owns of every ``step``-th index of an axis."""
+    if dealt.kind == "c" and dealt.block_size == 1:
+        return function(_cyclic_step, step, dealt.processes)
+    return step
+
+
+def _cyclic_step(step: int, processes: int) -> int:
+    return step // gcd(step, processes)
+
+
+def has_share(place: Place, rank: int) -> bool:
+    """Whether a rank has any elements of an array."""
+    return place.layout.coordinates(rank) is not None and all(place.layout.local_shape(rank))
+
+
+def region_of_rank(place: Any, rank: int) -> Region | None:
+    """The indices that a rank owns; ``None`` where the place is symbolic."""
+    return None if place.number < 0 else place.layout.region(rank)
+
+
+def first_of(
+    home: Any, place: Any, axis: int, first: Number, along: int, step: Number, rank: int
+) -> Number:
+    """Where along ``axis`` of its block of ``home`` a rank has its first element of a view that lies at ``place``.
+
+    The view begins at index ``first``, and its axis ``along`` takes every ``step``-th one; a negative ``along`` takes
+    that alone. A rank without a share has zero.
+    """
+    given = [getattr(place_, "given", place_) for place_ in (home, place)]
+    return function(local_start, *given, axis, first, along, step, rank)
+
+
+def local_start(
+    home: Place, place: Place, axis: int, first: int, along: int, step: int, rank: int
+) -> int:
+    """The same for places that are known."""
+    here, there = home.layout.coordinates(rank), place.layout.coordinates(rank)
+    if here is None or there is None:
+        return 0
+    if along >= 0:
+        taken = place.layout.axes[along].owned(there[along])
+        if not len(taken):
+            return 0
+        first += step * taken.global_of(0)
+    held = home.layout.axes[axis].owned(here[axis])
+    return held.local_of(first) if first in held else 0

@@ -1,0 +1,248 @@
+"""Layouts with symbolic bounds: blocks whose sizes change from step to step of a loop.
+
+An :class:`Interval` is a contiguous index set with symbolic ends; :func:`.transfer.needed` cuts it by owner like any
+other. A :class:`SymbolicLayout` stands for the layouts of a slice that moves: its blocks have symbolic bounds, and the
+ranks keep their coordinates. It answers only what can be said of all these layouts; every other question raises a
+:class:`NoTemplateError`, and the planner plans for this step alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from .axes import Axis
+from .index_set import IndexSet, Range
+from .layout import Layout
+from .symbolic import Number, Unknown, function, greatest, least
+
+
+class NoTemplateError(Exception):
+    """A program does something that no template can say."""
+
+
+class Interval:
+    """The indices from ``start`` up to, and without, ``stop``; both may be symbolic."""
+
+    __slots__ = ("start", "stop")
+
+    def __init__(self, start: Number, stop: Number) -> None:
+        self.start, self.stop = start, stop
+
+    @property
+    def extent(self) -> Number:
+        """The number of indices, if there are any."""
+        return self.stop - self.start
+
+    @property
+    def key(self) -> slice:
+        """What NumPy indexes with to select these positions."""
+        return slice(self.start, self.stop, 1)
+
+    def __bool__(self) -> bool:
+        return bool(self.start < self.stop)
+
+    def __eq__(self, other: Any) -> bool:
+        return bool(self.start == other.start and self.stop == other.stop)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def shifted(self, by: Number) -> Interval:
+        """Every index plus ``by``."""
+        return Interval(self.start + by, self.stop + by)
+
+    def intersection(self, other: Any) -> Interval:
+        """The indices that are in ``other``, an interval or a contiguous range, too."""
+        return Interval(greatest(self.start, other.start), least(self.stop, other.stop))
+
+    def positions(self, part: Any) -> Interval:
+        """The places of ``part``, an interval or a contiguous range, in this interval."""
+        return Interval(part.start - self.start, part.stop - self.start)
+
+    def within(self, held: Any) -> Interval:
+        """The places of this interval in ``held``, an interval or a contiguous range."""
+        return Interval(self.start - held.start, self.stop - held.start)
+
+    def by_owner(self, axis: Any) -> Iterator[tuple[int, Interval]]:
+        """The parts of the interval, each with the coordinate that owns it on an axis in blocks."""
+        if not self:
+            return
+        bounds = axis.bounds
+        if type(bounds) is SymbolicBounds:
+            first = bounds.first(self.start)
+        else:
+            first = int(function(_block_in, bounds, self.start))
+        for coordinate in range(first, len(bounds) - 1):
+            begin, end = bounds[coordinate], bounds[coordinate + 1]
+            if not begin < self.stop:
+                break
+            part = Interval(greatest(begin, self.start), least(end, self.stop))
+            if part:
+                yield coordinate, part
+
+
+def interval(start: Number, stop: Number) -> Range | Interval:
+    """The indices from ``start`` up to, and without, ``stop``: symbolic only if these are."""
+    if type(start) is Unknown or type(stop) is Unknown:
+        return Interval(start, stop)
+    return Range(start, stop)
+
+
+def known(part: IndexSet | Interval) -> IndexSet:
+    """An index set with the ends that an interval has at this step: the plan then serves these alone."""
+    return Range(part.start, part.stop) if type(part) is Interval else part  # type: ignore[return-value]
+
+
+def extent(part: IndexSet | Interval) -> Number:
+    """The number of indices."""
+    return part.extent if type(part) is Interval else len(part)  # type: ignore[arg-type]
+
+
+def _block_in(bounds: Sequence[int], index: int) -> int:
+    """The block that an index lies in, the first one for what lies before it."""
+    return max(bisect_right(bounds, index) - 1, 0)
+
+
+# What a compiled template asks of the places that it is given.
+
+
+def _bound_at(place: Any, axis: int, coordinate: int) -> int:
+    return place.layout.axes[axis].bounds[coordinate]  # type: ignore[no-any-return]
+
+
+def _block_at(place: Any, axis: int, index: int) -> int:
+    return _block_in(place.layout.axes[axis].bounds, index)
+
+
+def _low_at(place: Any, axis: int, rank: int) -> int:
+    part = place.layout.region(rank)[axis]
+    return part.lowest if len(part) else 0
+
+
+def _high_at(place: Any, axis: int, rank: int) -> int:
+    part = place.layout.region(rank)[axis]
+    return part.highest + 1 if len(part) else 0
+
+
+def _count_at(place: Any, axis: int, rank: int) -> int:
+    where = place.layout.coordinates(rank)
+    return 0 if where is None else place.layout.axes[axis].count(where[axis])
+
+
+def _extent_at(place: Any, axis: int) -> int:
+    return place.layout.shape[axis]  # type: ignore[no-any-return]
+
+
+def _takes_part(place: Any, rank: int) -> int:
+    return int(place.layout.coordinates(rank) is not None)
+
+
+class SymbolicBounds:
+    """Where the blocks of one axis begin, and where the last one ends, each asked for when it is needed."""
+
+    __slots__ = ("_axis", "_count", "_place")
+
+    def __init__(self, place: Any, axis: int, count: int) -> None:
+        self._place, self._axis, self._count = place, axis, count
+
+    def __len__(self) -> int:
+        return self._count + 1
+
+    def __getitem__(self, coordinate: int) -> Number:
+        return function(_bound_at, self._place, self._axis, coordinate % (self._count + 1))
+
+    def first(self, index: Number) -> int:
+        """The coordinate of the block that an index lies in: a template is for one that stays."""
+        return int(function(_block_at, self._place, self._axis, index))
+
+
+class SymbolicAxis:
+    """The distribution of an axis without its size."""
+
+    __slots__ = (
+        "_like",
+        "_number",
+        "_place",
+        "block_size",
+        "fixed",
+        "kind",
+        "overlaps",
+        "processes",
+    )
+
+    def __init__(self, like: Axis, place: Any, number: int, fixed: bool) -> None:
+        self._like, self._place, self._number, self.fixed = like, place, number, fixed
+        self.kind, self.processes, self.overlaps = like.kind, like.processes, False
+        self.block_size = getattr(like, "block_size", 0)
+
+    @property
+    def bounds(self) -> SymbolicBounds:
+        """The bounds of the blocks."""
+        if not self.fixed or self.kind != "b":
+            raise NoTemplateError("bounds")
+        return SymbolicBounds(self._place, self._number, self.processes)
+
+    def keeps_step(self, step: int) -> bool:
+        """Whether shares of slices lie in the blocks at one step."""
+        return self._like.keeps_step(step)
+
+    def owners_of(self, wanted: Any) -> Iterator[tuple[int, Interval]]:
+        """``wanted``, a contiguous range, cut by owner."""
+        return Interval(wanted.start, wanted.stop).by_owner(self)
+
+    holders_of = owners_of
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NoTemplateError(name)
+
+
+class SymbolicLayout:
+    """A layout on the grid of another one, its sizes symbolic. ``place`` gives the layout of each step.
+
+    ``fixed`` says that ranks keep their coordinates. Where shares are no boxes they do not: the first element of
+    ``a[k + 1 :]`` belongs to one rank after the other.
+    """
+
+    __slots__ = (
+        "_like", "_place", "axes", "copies", "fixed", "grid", "is_block", "is_row_major", "ndim", "overlaps",
+        "processes", "ranks", "shape",
+    )  # fmt: skip
+
+    def __init__(self, like: Layout, place: Any, fixed: bool) -> None:
+        self._like, self._place, self.fixed = like, place, fixed
+        self.ndim, self.grid, self.copies = like.ndim, like.grid, like.copies
+        self.shape = tuple([function(_extent_at, place, axis) for axis in range(like.ndim)])
+        self.axes = tuple([SymbolicAxis(axis, place, k, fixed) for k, axis in enumerate(like.axes)])
+        self.processes, self.is_block, self.overlaps = like.processes, like.is_block, False
+        self.is_row_major = like.is_row_major
+
+    def coordinates(self, rank: int) -> tuple[int, ...] | None:
+        """The coordinates of a rank, ``None`` if it takes no part; nothing of them where they change."""
+        if self.fixed:
+            return self._like.coordinates(rank)
+        return () if function(_takes_part, self._place, rank) else None
+
+    def ranks_at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
+        """The ranks that hold a cell."""
+        if not self.fixed:
+            raise NoTemplateError("ranks_at")
+        return self._like.ranks_at(coordinates)
+
+    def local_shape(self, rank: int) -> tuple[Number, ...]:
+        """The shape of a rank's block."""
+        return tuple([function(_count_at, self._place, axis, rank) for axis in range(self.ndim)])
+
+    def region(self, rank: int) -> tuple[Interval, ...]:
+        """The indices that a rank owns along each axis, in blocks."""
+        if not self.is_block:
+            raise NoTemplateError("region")
+        where = self._like.coordinates(rank) if self.fixed else None
+        if where is not None:
+            bounds = [(axis.bounds, c) for axis, c in zip(self.axes, where, strict=True)]
+            return tuple([Interval(along[c], along[c + 1]) for along, c in bounds])
+        ends = [[function(at, self._place, k, rank) for at in (_low_at, _high_at)] for k in range(self.ndim)]  # fmt: skip
+        return tuple([Interval(low, high) for low, high in ends])
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NoTemplateError(name)
