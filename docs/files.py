@@ -26,6 +26,7 @@ ROOMS = (
         "backend/numpy",
         "collective",
         "execute",
+        "exchange",
         "ops",
         "graph",
         "layout",
