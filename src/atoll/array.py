@@ -62,12 +62,12 @@ class ndarray(Operators, Distributed):
         order: Any = None,
     ) -> Any:
         if buffer is None and strides is None and not offset:
-            made = creation.empty(shape, dtype, "C" if order is None else order)
+            array = creation.empty(shape, dtype, "C" if order is None else order)
         else:
             if isinstance(buffer, Handle):
                 buffer = showing.memory(buffer)
-            made = of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
-        return made if cls is ndarray else shaping.in_class(cls, made, None)
+            array = of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
+        return array if cls is ndarray else shaping.in_class(cls, array, None)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -119,8 +119,8 @@ class ndarray(Operators, Distributed):
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
-        made = shaping.of_dtype(creation.in_base_class(self), dtype)
-        shaping.become(self, made)
+        view = shaping.of_dtype(creation.in_base_class(self), dtype)
+        shaping.become(self, view)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -252,12 +252,12 @@ class ndarray(Operators, Distributed):
         if small is not None and (
             type(key) in BASIC or (type(key) is tuple and BASIC.issuperset(map(type, key)))
         ):
-            found = small[key]
-            if type(found) is not _Array:
-                return found
-            made = new(Handle.array_type)
-            made._np = found
-            return made
+            element = small[key]
+            if type(element) is not _Array:
+                return element
+            view = new(Handle.array_type)
+            view._np = element
+            return view
         try:
             return indexing.get(self, key)
         except DeferredValueError:
@@ -560,12 +560,12 @@ def _add_methods() -> None:
 
 
 def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | None) -> Any:
-    made = from_numpy(array)
+    handle = from_numpy(array)
     if kind is not ndarray:
-        made = shaping.in_class(kind, made, None)
+        handle = shaping.in_class(kind, handle, None)
     if state:
-        made.__dict__.update(state)
-    return made
+        handle.__dict__.update(state)
+    return handle
 
 
 ndarray.__hash__ = None  # type: ignore[assignment]

@@ -53,7 +53,9 @@ def report(
         names = [i.name or i.op for i, flags in zip(spec.body, able, strict=True) if flags & bit]
         likely = [name for name in names if name.partition(".")[0] not in _SELDOM]
         name = (likely or names or ["reduce"])[0]
-        operation = next((one for one in step.launch.operations if one.name == name), None)
+        operation = next(
+            (recorded for recorded in step.launch.operations if recorded.name == name), None
+        )
         site = None if operation is None else sites.get(operation.site, operation.site)
         _tell(mode, bit, f"{words} encountered in {name.partition('.')[0]}", site)
 

@@ -134,8 +134,8 @@ def is_flat(spec: KernelSpec) -> bool:
     folds = spec.reductions
     return (
         spec.ndim > 1
-        and all(is_full(one, spec.ndim) for one in folds)
-        and any(rounds(one) for one in folds)
+        and all(is_full(fold, spec.ndim) for fold in folds)
+        and any(rounds(fold) for fold in folds)
     )
 
 

@@ -66,9 +66,9 @@ def remembered(function: Callable[Arguments, Entry]) -> Callable[Arguments, Entr
 
     @wraps(function)
     def look_up(*args: Any) -> Any:
-        found = known.get(args, known)
-        if found is known:
-            found = known[args] = function(*args)  # type: ignore[call-arg]
-        return found
+        value = known.get(args, known)
+        if value is known:
+            value = known[args] = function(*args)  # type: ignore[call-arg]
+        return value
 
     return cast("Callable[Arguments, Entry]", look_up)

@@ -20,10 +20,10 @@ _ours: Memo[str, bool] = Memo()
 
 def is_ours(file: str) -> bool:
     """Whether a file is one of atoll's own, which are no lines of the user's program."""
-    found = _ours.get(file)
-    if found is None:
-        found = _ours[file] = file.startswith(ROOT)
-    return found
+    known = _ours.get(file)
+    if known is None:
+        known = _ours[file] = file.startswith(ROOT)
+    return known
 
 
 def user_site() -> Site | None:
@@ -61,11 +61,11 @@ def site_number(site: Site | None) -> int:
     if site is None:
         return 0
     code, instruction = site
-    found = _numbered.get(id(code))
-    if found is None or found[0] is not code:
+    known = _numbered.get(id(code))
+    if known is None or known[0] is not code:
         number = hash((code.co_filename, code.co_qualname, code.co_firstlineno))
-        found = _numbered[id(code)] = code, number
-    return found[1] + instruction
+        known = _numbered[id(code)] = code, number
+    return known[1] + instruction
 
 
 def line_of(code: Any, instruction: int) -> int:

@@ -234,37 +234,39 @@ CURE = (
 )
 
 
-def difference(one: Record, other: Record) -> str:
+def difference(first: Record, second: Record) -> str:
     """Where two ranks have diverged, as text; empty if they agree."""
-    if one.rank > other.rank:
-        one, other = other, one
-    for number in sorted(one.steps.keys() & other.steps.keys()):
+    if first.rank > second.rank:
+        first, second = second, first
+    for number in sorted(first.steps.keys() & second.steps.keys()):
         (mine, words, more), (theirs, other_words, other_more) = (
-            one.steps[number],
-            other.steps[number],
+            first.steps[number],
+            second.steps[number],
         )
         if mine != theirs:
-            if one.backend and other.backend and one.backend != other.backend:
+            if first.backend and second.backend and first.backend != second.backend:
                 return (
-                    f"ranks compute by different backends: rank {one.rank} by {one.backend!r}, rank {other.rank} by "
-                    f"{other.backend!r}, so their messages and last digits differ. Install llvmlite on all hosts, or set "
+                    f"ranks compute by different backends: rank {first.rank} by {first.backend!r}, rank {second.rank} by "
+                    f"{second.backend!r}, so their messages and last digits differ. Install llvmlite on all hosts, or set "
                     "ATOLL_BACKEND=numpy for all ranks"
                 )
             told = ""
             if words == other_words and more != other_more:
-                told = f" Rank {one.rank} computes {more}; rank {other.rank} computes {other_more}."
+                told = (
+                    f" Rank {first.rank} computes {more}; rank {second.rank} computes {other_more}."
+                )
             elif words == other_words:
                 told = " The operations there have the same names and shapes, but different arguments or layouts."
             return (
-                f"ranks have diverged: at step {number}, rank {one.rank} reached "
-                f"{words}, rank {other.rank} {other_words}.{told} All ranks must reach operations on "
+                f"ranks have diverged: at step {number}, rank {first.rank} reached "
+                f"{words}, rank {second.rank} {other_words}.{told} All ranks must reach operations on "
                 "distributed arrays in the same order, with the same shapes and layouts; is this "
                 f"operation under a condition that differs by rank? {CURE}"
             )
-    for lacking, here in ((one, other), (other, one)):
+    for lacking, here in ((first, second), (second, first)):
         if lacking.lacks and not here.lacks and here.number >= lacking.number:
             return lacking.lacks  # the other one waits, so it runs the plan
-    for gone, here in ((one, other), (other, one)):
+    for gone, here in ((first, second), (second, first)):
         if gone.gone and not here.gone and gone.number < here.number:
             missed = here.steps.get(gone.number + 1)
             return (

@@ -106,13 +106,13 @@ class Whereabouts:
 
 def told(ranks: Iterable[int], *, waiting: bool = True) -> str:
     """The lines of these ranks, as the rest of a sentence: ranks that wait for no other come first, or alone."""
-    found = []
+    reports = []
     for rank in list(ranks)[:ASKED]:
         where = ask(rank)
         if where is not None and (waiting or not where.waits):
-            found.append(where)
-    found.sort(key=lambda where: where.waits)
-    return "".join(f"; {where.words}" for where in found[:TOLD])
+            reports.append(where)
+    reports.sort(key=lambda where: where.waits)
+    return "".join(f"; {where.words}" for where in reports[:TOLD])
 
 
 def ask(rank: int) -> Whereabouts | None:
@@ -250,8 +250,8 @@ def _growing(paper: str, start: int) -> Iterator[str]:
 def parsed(text: str) -> list[Frame]:
     """The frames in what faulthandler writes, the innermost first; a line without its end is none."""
     lines = text.split("\n")[:-1]
-    found = (_LINE.match(line) for line in lines)
-    return [(match[1], int(match[2]), match[3]) for match in found if match]
+    matches = (_LINE.match(line) for line in lines)
+    return [(match[1], int(match[2]), match[3]) for match in matches if match]
 
 
 def _paper(process: int) -> str | None:
@@ -271,10 +271,10 @@ def _catches(process: int) -> bool:
     asked_by = number() or 0
     try:
         with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as file:
-            found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", file.read(), re.MULTILINE)
+            caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", file.read(), re.MULTILINE)
     except OSError:
         return False
-    return found is not None and bool(int(found[1], 16) >> (asked_by - 1) & 1)
+    return caught is not None and bool(int(caught[1], 16) >> (asked_by - 1) & 1)
 
 
 _LIBRARY = os.path.join(os.path.dirname(os.path.realpath(os.__file__)), "")

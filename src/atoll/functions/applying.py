@@ -40,26 +40,26 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: An
                 return np.asarray(probe)[:0]
             return np.asarray(np.apply_along_axis(func1d, 1, block, *args, **options))
 
-        found: Array = every_rank(world, compute, "whether a function raised")
-        return found
+        results: Array = every_rank(world, compute, "whether a function raised")
+        return results
 
-    made = along(arr, (axis,), world, rows, lambda line: line)
-    extra = made.shape[1:]
-    made = shaping.reshape(made, (*others, *extra))
+    result = along(arr, (axis,), world, rows, lambda line: line)
+    extra = result.shape[1:]
+    result = shaping.reshape(result, (*others, *extra))
     places = range(len(others), len(others) + len(extra))
-    return call("moveaxis", made, tuple(places), tuple(range(axis, axis + len(extra))))
+    return call("moveaxis", result, tuple(places), tuple(range(axis, axis + len(extra))))
 
 
 @collective(np.apply_over_axes)
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     value = asarray(a)
     for axis in np.atleast_1d(np.asarray(axes)).tolist():
-        found = asarray(func(value, axis % a.ndim))
-        if found.ndim != a.ndim:
-            found = call("expand_dims", found, axis % a.ndim)
-        if found.ndim != a.ndim:
+        result = asarray(func(value, axis % a.ndim))
+        if result.ndim != a.ndim:
+            result = call("expand_dims", result, axis % a.ndim)
+        if result.ndim != a.ndim:
             raise ValueError("function is not returning an array of the correct shape")
-        value = found
+        value = result
     return value
 
 
@@ -71,14 +71,14 @@ def _vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:
     if not otypes:
         first = function(*[array[(0,) * array.ndim] for array in given])
         outputs = first if isinstance(first, tuple) else (first,)
-        otypes = "".join([np.asarray(one).dtype.char for one in outputs])
+        otypes = "".join([np.asarray(output).dtype.char for output in outputs])
     if not all(is_native(np.dtype(char)) for char in otypes):
         return NotImplemented
-    found = by_blocks(np.vectorize(function, otypes), given, world, agrees=True)
-    made = found if isinstance(found, tuple) else (found,)
-    order = kept_order(made[0].shape, [one._shape_of_view() for one in given])
-    turned = tuple([shaping.in_order(one, order) for one in made])
-    return turned if isinstance(found, tuple) else turned[0]
+    result = by_blocks(np.vectorize(function, otypes), given, world, agrees=True)
+    results = result if isinstance(result, tuple) else (result,)
+    order = kept_order(results[0].shape, [operand._shape_of_view() for operand in given])
+    turned = tuple([shaping.in_order(output, order) for output in results])
+    return turned if isinstance(result, tuple) else turned[0]
 
 
 class vectorize(np.vectorize):

@@ -31,10 +31,12 @@ def _bits(original: Any, before: int, after: int) -> Callable[..., Any]:
         ends = np.linspace(0, units, world.size + 1).astype(np.int64) * before
         ends[-1] = line.layout.size
         line = redistributed(line, uneven_line(np.diff(ends)))
-        found = original(line.block, **named)
-        counts = allgather(world.communicator, np.array([found.size]), "how many bytes").reshape(-1)
-        made = Section(found, uneven_line(counts), world.communicator)
-        return small_or_there(made, world)
+        packed = original(line.block, **named)
+        counts = allgather(world.communicator, np.array([packed.size]), "how many bytes").reshape(
+            -1
+        )
+        section = Section(packed, uneven_line(counts), world.communicator)
+        return small_or_there(section, world)
 
     return function
 
@@ -48,10 +50,10 @@ def _byteswap(a: Any, inplace: bool = False) -> Any:
     arrays, world = arrays_of(a), world_among(a)
     if arrays is None or world is None:
         return NotImplemented
-    made = by_blocks(np.ndarray.byteswap, arrays, world)
+    swapped = by_blocks(np.ndarray.byteswap, arrays, world)
     if not inplace:
-        return made
-    a[...] = made
+        return swapped
+    a[...] = swapped
     return a
 
 

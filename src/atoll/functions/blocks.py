@@ -51,8 +51,8 @@ def call(name: str, *args: Any, **options: Any) -> Any:
 
 def arrays_of(*values: Any) -> list[Any] | None:
     """The values as arrays; ``None`` if there is one of a dtype that cannot lie on ranks."""
-    made = [asarray(value) for value in values]
-    return made if all(is_native(one.dtype) for one in made) else None
+    arrays = [asarray(value) for value in values]
+    return arrays if all(is_native(array.dtype) for array in arrays) else None
 
 
 def given_in(values: Sequence[Any]) -> Iterator[Any]:
@@ -75,8 +75,8 @@ def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:
     try:
         with config(small=LOCAL):
             result = compute()
-    except Exception as found:
-        error = found
+    except Exception as raised:
+        error = raised
     failed = allgather(world.communicator, np.array([error is not None]), what).reshape(-1)
     if failed.any():
         first = int(np.flatnonzero(failed)[0])
@@ -99,11 +99,11 @@ def alike(values: Sequence[Any], world: World) -> list[Section]:
                 layout = section.layout
     if layout is None:  # each element on one rank, so that what is counted counts once
         layout = Layout(shape, "b" + "n" * (len(shape) - 1) if shape else "", size=world.size)
-    made = []
-    for value, found in zip(values, sections):
-        wide = section_of(shaping.broadcast_to(value, shape), world) if found is None else found
-        made.append(redistributed(wide, layout))
-    return made
+    aligned = []
+    for value, own in zip(values, sections):
+        wide = section_of(shaping.broadcast_to(value, shape), world) if own is None else own
+        aligned.append(redistributed(wide, layout))
+    return aligned
 
 
 def by_blocks(
@@ -116,15 +116,15 @@ def by_blocks(
     sections = alike(values, world)
     blocks = [section.block for section in sections]
     if agrees:
-        found = every_rank(world, lambda: function(*blocks), "whether a function raised")
+        result = every_rank(world, lambda: function(*blocks), "whether a function raised")
     else:
-        found = function(*blocks)
-    several = isinstance(found, tuple)
-    made = []
-    for block in found if several else (found,):
+        result = function(*blocks)
+    several = isinstance(result, tuple)
+    arrays = []
+    for block in result if several else (result,):
         section = sections[0].with_block(np.asarray(block))
-        made.append(small_or_there(section, world))
-    return tuple(made) if several else made[0]
+        arrays.append(small_or_there(section, world))
+    return tuple(arrays) if several else arrays[0]
 
 
 def lanes(handle: Any, axes: tuple[int, ...], world: World) -> Section:
@@ -152,12 +152,11 @@ def along(
     count = prod([handle.shape[k] for k in kept])
     if count >= world.size:
         section = lanes(handle, axes, world)
-        found = rows(section.block)
-        layout = even_rows((count, *found.shape[1:]), world.size)
-        return small_or_there(Section(found, layout, world.communicator), world)
+        results = rows(section.block)
+        layout = even_rows((count, *results.shape[1:]), world.size)
+        return small_or_there(Section(results, layout, world.communicator), world)
     turned = shaping.reshape(shaping.transpose(handle, (*kept, *axes)), (count, -1))
-    made = [asarray(line(turned[k])) for k in range(count)]
-    return call("stack", made)
+    return call("stack", [asarray(line(turned[k])) for k in range(count)])
 
 
 def total(array: Array, world: World, what: str) -> Array:

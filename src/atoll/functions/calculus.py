@@ -38,8 +38,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     if f.dtype.kind in "iu":
         f = f.astype(np.float64)
     order = order_of(f)
-    found = [in_order(_slope(f, k, _steps(s), edge_order), order) for k, s in zip(axes, spacings)]
-    return found[0] if len(found) == 1 else tuple(found)
+    slopes = [in_order(_slope(f, k, _steps(s), edge_order), order) for k, s in zip(axes, spacings)]
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 def _steps(spacing: Any) -> Any:

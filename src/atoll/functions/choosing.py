@@ -25,8 +25,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
         return NotImplemented
     kind = np.result_type(  # numbers of Python's adapt to the arrays
         *[
-            one if type(one) in (bool, int, float, complex) else array.dtype
-            for one, array in zip(listed, arrays[1:])
+            choice if type(choice) in (bool, int, float, complex) else array.dtype
+            for choice, array in zip(listed, arrays[1:])
         ]
     )
     result = by_blocks(
@@ -55,16 +55,16 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) 
         masks.append(~rest)
     if len(functions) != len(masks):
         return NotImplemented
-    made = call("zeros_like", x)
+    result = call("zeros_like", x)
     for mask, function in zip(masks, functions):
         if not isinstance(function, Callable):  # type: ignore[arg-type]
-            made = selecting.where(mask, asarray(function).astype(x.dtype), made)
+            result = selecting.where(mask, asarray(function).astype(x.dtype), result)
             continue
         chosen = x[mask]
         if chosen.size:
             values = function(chosen, *args, **options)
-            made[mask] = asarray(values).astype(x.dtype)
-    return made
+            result[mask] = asarray(values).astype(x.dtype)
+    return result
 
 
 @native
@@ -82,8 +82,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if usable:
         conditions = list(map(asarray, conditions))
         kind = np.result_type(*kinds)
-        own = [one if isinstance(one, np.dtype) else np.asarray(one).dtype for one in kinds]
-        usable = all(np.can_cast(one, kind, "same_kind") for one in own[:-1])
+        own = [kind if isinstance(kind, np.dtype) else np.asarray(kind).dtype for kind in kinds]
+        usable = all(np.can_cast(dtype, kind, "same_kind") for dtype in own[:-1])
     if not usable or any(condition.dtype != np.bool_ for condition in conditions):
         return NotImplemented
     # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer

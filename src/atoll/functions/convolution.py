@@ -21,7 +21,7 @@ def _sliding(name: str) -> None:
 
     def function(a: Any, v: Any, mode: Any = "full" if name == "convolve" else "valid") -> Any:
         arrays, world = arrays_of(a, v), world_among(a, v)
-        if arrays is None or world is None or any(one.ndim != 1 for one in arrays):
+        if arrays is None or world is None or any(array.ndim != 1 for array in arrays):
             return NotImplemented
         first, second = arrays
         if not first.size or not second.size or mode not in ("full", "same", "valid"):
@@ -41,15 +41,15 @@ def _sliding(name: str) -> None:
         low, high = int(ends[world.rank]), int(ends[world.rank + 1])
         begin = low - shift
         wanted = high - low + width - 1 if high > low else 0
-        there = max(begin, 0), max(min(begin + wanted, length), max(begin, 0))
+        inside = max(begin, 0), max(min(begin + wanted, length), max(begin, 0))
         part = np.zeros(wanted, first.dtype)
-        part[there[0] - begin : there[1] - begin] = fetch_flat(
-            line_of(first, world), there[1] - there[0], lambda a, b: np.arange(a, b) + there[0]
+        part[inside[0] - begin : inside[1] - begin] = fetch_flat(
+            line_of(first, world), inside[1] - inside[0], lambda a, b: np.arange(a, b) + inside[0]
         )
         kind = np.result_type(first.dtype, kernel.dtype)
-        found = original(part, kernel, "valid") if high > low else np.empty(0, kind)
+        part_of_result = original(part, kernel, "valid") if high > low else np.empty(0, kind)
         layout = uneven_line(np.diff(ends))
-        return small_or_there(Section(found, layout, world.communicator), world)
+        return small_or_there(Section(part_of_result, layout, world.communicator), world)
 
     collective(original)(function)
 
@@ -63,11 +63,15 @@ def kron(a: Any, b: Any) -> Any:
     arrays = arrays_of(a, b)
     if arrays is None or not all(array.ndim for array in arrays):
         return NotImplemented
-    one, two = arrays
-    ndim = max(one.ndim, two.ndim)
-    first = (1,) * (ndim - one.ndim) + one.shape
-    second = (1,) * (ndim - two.ndim) + two.shape
-    left = shaping.reshape(one, tuple([n for pair in zip(first, (1,) * ndim) for n in pair]))
-    right = shaping.reshape(two, tuple([n for pair in zip((1,) * ndim, second) for n in pair]))
+    left_factor, right_factor = arrays
+    ndim = max(left_factor.ndim, right_factor.ndim)
+    first = (1,) * (ndim - left_factor.ndim) + left_factor.shape
+    second = (1,) * (ndim - right_factor.ndim) + right_factor.shape
+    left = shaping.reshape(
+        left_factor, tuple([n for pair in zip(first, (1,) * ndim) for n in pair])
+    )
+    right = shaping.reshape(
+        right_factor, tuple([n for pair in zip((1,) * ndim, second) for n in pair])
+    )
     product = general(np.multiply, left, right)
     return shaping.reshape(product, tuple([n * m for n, m in zip(first, second)]))

@@ -38,10 +38,10 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     counts = np.bincount(inverse, share, len(numbers))
     if share is not None:
         counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
-    made = empty(even_line(length, world.size), counts.dtype, world.communicator)
-    made.block[...] = 0
-    store(made, (numbers.astype(np.int64),), counts, np.add)
-    return small_or_there(made, world)
+    bins = empty(even_line(length, world.size), counts.dtype, world.communicator)
+    bins.block[...] = 0
+    store(bins, (numbers.astype(np.int64),), counts, np.add)
+    return small_or_there(bins, world)
 
 
 def _range_of(a: Any, range: Any) -> tuple[float, float]:
@@ -55,7 +55,9 @@ def _range_of(a: Any, range: Any) -> tuple[float, float]:
     else:
         low, high = a.min(), a.max()
     # Python's numbers are of no dtype of their own, and stay so
-    low, high = [one if type(one) in (int, float) else np.asarray(one)[()] for one in (low, high)]
+    low, high = [
+        edge if type(edge) in (int, float) else np.asarray(edge)[()] for edge in (low, high)
+    ]
     if not (np.isfinite(low) and np.isfinite(high)):
         kind = "supplied" if range is not None else "autodetected"
         raise ValueError(f"{kind} range of [{low}, {high}] is not finite")
@@ -108,13 +110,13 @@ def _bins(a: Any, bins: Any, range: Any, weights: Any) -> Any:
 @collective(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     a = shaping.ravel(asarray(a))
-    found = _bins(a, bins, range, weights) if arrays_of(a) is not None else NotImplemented
-    if found is NotImplemented:
-        return found
-    if not isinstance(found, int):
-        return asarray(found)
+    edges = _bins(a, bins, range, weights) if arrays_of(a) is not None else NotImplemented
+    if edges is NotImplemented:
+        return edges
+    if not isinstance(edges, int):
+        return asarray(edges)
     low, high = _range_of(a, range)
-    return asarray(np.histogram_bin_edges(np.array([low, high], a.dtype), found, (low, high)))
+    return asarray(np.histogram_bin_edges(np.array([low, high], a.dtype), edges, (low, high)))
 
 
 @collective(np.histogram)
@@ -128,13 +130,13 @@ def histogram(
     if weights is not None and given[1].shape != given[0].shape:
         return NotImplemented
     values = given[0]
-    found = _bins(values, bins, range, weights)
-    if found is NotImplemented:
-        return found
-    limits = _range_of(values, range) if isinstance(found, int) else None
+    spec = _bins(values, bins, range, weights)
+    if spec is NotImplemented:
+        return spec
+    limits = _range_of(values, range) if isinstance(spec, int) else None
     sections = alike(given, world)
     share = None if weights is None else sections[1].block
-    mine, edges = np.histogram(sections[0].block, found, limits, weights=share)
+    mine, edges = np.histogram(sections[0].block, spec, limits, weights=share)
     if sections[0].layout.copies > 1:
         return NotImplemented
     counts = total(mine, world, "a histogram")
@@ -158,17 +160,17 @@ def histogramdd(
     if len(each) != dimensions or len(limits) != dimensions:
         return NotImplemented
     columns = [sample[:, k] for k in np.arange(dimensions).tolist()]
-    found = [_bins(c, b, r, None) for c, b, r in zip(columns, each, limits)]
-    if any(one is NotImplemented for one in found):
+    specs = [_bins(c, b, r, None) for c, b, r in zip(columns, each, limits)]
+    if any(spec is NotImplemented for spec in specs):
         return NotImplemented
     ends = [
-        _range_of(c, r) if isinstance(one, int) else (one[0], one[-1])
-        for c, one, r in zip(columns, found, limits)
+        _range_of(c, r) if isinstance(spec, int) else (spec[0], spec[-1])
+        for c, spec, r in zip(columns, specs, limits)
     ]
     lines = [line_of(c, world) for c in columns]
     block = np.stack([line.block for line in lines], 1)
     share = None if weights is None else line_of(given[1], world).block
-    mine, edges = np.histogramdd(block, found, ends, weights=share)
+    mine, edges = np.histogramdd(block, specs, ends, weights=share)
     counts = total(mine, world, "a histogram")
     if density:
         counts = counts / counts.sum()
@@ -187,8 +189,8 @@ def histogram2d(
         many = 1
     if many not in (1, 2):
         bins = [asarray(bins)._array()] * 2
-    found = histogramdd([asarray(x), asarray(y)], bins, range, density, weights)
-    if found is NotImplemented:
-        return found
-    counts, edges = found
+    result = histogramdd([asarray(x), asarray(y)], bins, range, density, weights)
+    if result is NotImplemented:
+        return result
+    counts, edges = result
     return counts, edges[0], edges[1]

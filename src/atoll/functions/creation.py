@@ -44,22 +44,22 @@ def full(
 ) -> Any:
     if dtype is None:
         dtype = getattr(fill_value, "dtype", None) or np.array(plain(fill_value)).dtype
-    made = creation.shape_of(plain(shape))
+    extents = creation.shape_of(plain(shape))
     if (
-        (is_small(made) and layout is None)
+        (is_small(extents) and layout is None)
         or not np.isscalar(fill_value)
         or np.dtype(dtype).kind not in _NATIVE_KINDS
     ):
         if not is_large(fill_value):
             if layout is None:
-                return from_numpy(np.full(made, plain(fill_value), dtype, order))
+                return from_numpy(np.full(extents, plain(fill_value), dtype, order))
             fill_value = np.asarray(plain(fill_value))
             if not fill_value.ndim:
-                return creation.filled(made, fill_value, dtype, order, layout)
-        result = creation.empty(made, dtype, order, layout)
+                return creation.filled(extents, fill_value, dtype, order, layout)
+        result = creation.empty(extents, dtype, order, layout)
         result[...] = fill_value
         return result
-    return creation.filled(made, fill_value, dtype, order, layout)
+    return creation.filled(extents, fill_value, dtype, order, layout)
 
 
 def _like_order(a: Any, order: Any, shape: Any) -> Any:
@@ -144,12 +144,12 @@ def arange(*args: Any, dtype: Any = None, **named: Any) -> Any:
         return theirs(*args, dtype=dtype, **named)
     given = dict(zip(("start", "stop", "step", "dtype"), args))
     dtype = given.pop("dtype", dtype)
-    made = None
+    result = None
     if not given.keys() & named.keys():
         given.update(named)
-        made = creation.arange(given.get("start"), given.get("stop"), given.get("step"), dtype)
-    if made is not None:
-        return made
+        result = creation.arange(given.get("start"), given.get("stop"), given.get("step"), dtype)
+    if result is not None:
+        return result
     return from_numpy(np.arange(*[plain(a) for a in args[:3]], dtype=dtype, **plain(named)))
 
 
@@ -259,8 +259,8 @@ def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
     """An array over the memory of a buffer."""
     if isinstance(buffer, Handle):
         buffer = np.asarray(buffer)
-    made: Any = np.frombuffer(buffer, *args, **options)
-    return of_array(made) if type(made) is np.ndarray else made
+    array: Any = np.frombuffer(buffer, *args, **options)
+    return of_array(array) if type(array) is np.ndarray else array
 
 
 for _shown in (from_dlpack, frombuffer):
@@ -286,10 +286,10 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 @collective(np.asarray_chkfinite)
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    made = asarray(a, dtype, order)
-    if made.dtype.kind in "fc" and not bool(general(np.isfinite, made).all()):
+    array = asarray(a, dtype, order)
+    if array.dtype.kind in "fc" and not bool(general(np.isfinite, array).all()):
         raise ValueError("array must not contain infs or NaNs")
-    return made
+    return array
 
 
 @collective(np.require)

@@ -92,10 +92,10 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     change = turned - steps
     limit = period / 2 if discont is None else discont
     change = selecting.where(abs(steps) < limit, 0.0, change)
-    made = p.copy()
+    unwrapped = p.copy()
     rest = (slice(None),) * axis + (slice(1, None),)
-    made[rest] = p[rest] + names["cumsum"](change, axis)
-    return made
+    unwrapped[rest] = p[rest] + names["cumsum"](change, axis)
+    return unwrapped
 
 
 @collective(np.i0)
@@ -142,10 +142,10 @@ def nan_to_num(
             np.nan_to_num, (x, copy, nan, posinf, neginf), {}, writes=() if copy else (0,)
         )
     if x.dtype.kind == "f":
-        made = _numbers(x, *instead)
+        replaced = _numbers(x, *instead)
         if copy:
-            return made
-        x[...] = made
+            return replaced
+        x[...] = replaced
         return x
     if copy:
         x = shaping.copied(x, "K")

@@ -50,14 +50,14 @@ def _is_instance(value: Any) -> bool:
 def _calling() -> dict[str, Any]:
     """Functions that call what they are given, with its arguments as they are."""
     module = import_module("numpy.testing")
-    found = (
+    callers = (
         "assert_raises",
         "assert_raises_regex",
         "assert_warns",
         "assert_no_warnings",
         "measure",
     )
-    return {name: getattr(module, name) for name in found}
+    return {name: getattr(module, name) for name in callers}
 
 
 def publish_the_rest() -> None:

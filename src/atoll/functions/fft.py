@@ -56,30 +56,30 @@ def _line(line: Any, world: World, sign: int) -> Any:
     columns = length // rows
     norm = "backward" if sign < 0 else "forward"
     step = transforms["fft" if sign < 0 else "ifft"]
-    made = step(shaping.reshape(line, (rows, columns)), axis=0, norm=norm)
+    matrix = step(shaping.reshape(line, (rows, columns)), axis=0, norm=norm)
     first = shaping.reshape(call("arange", rows), (-1, 1))
     turn = first * call("arange", columns) % length
-    made = made * call("exp", turn * (sign * 2j * np.pi / length))
-    made = step(made, axis=1, norm=norm)
-    return shaping.reshape(made.T, (length,))
+    matrix = matrix * call("exp", turn * (sign * 2j * np.pi / length))
+    matrix = step(matrix, axis=1, norm=norm)
+    return shaping.reshape(matrix.T, (length,))
 
 
 def _scale(length: int, norm: Any, *, inverse: bool) -> float:
     powers = {None: inverse, "backward": inverse, "ortho": 0.5, "forward": not inverse}
-    found: float = float(length) ** -float(powers[norm])
-    return found
+    scale: float = float(length) ** -float(powers[norm])
+    return scale
 
 
 def _whole_line(name: str, line: Any, length: int, norm: Any, world: World) -> Any:
     """A one-dimensional transform by that of a line."""
     if name in ("fft", "ifft", "rfft"):
-        found = _line(_in_length(line, length), world, 1 if name == "ifft" else -1)
-        found = found * _scale(length, norm, inverse=name == "ifft")
-        return found[: length // 2 + 1] if name == "rfft" else found
+        transformed = _line(_in_length(line, length), world, 1 if name == "ifft" else -1)
+        transformed = transformed * _scale(length, norm, inverse=name == "ifft")
+        return transformed[: length // 2 + 1] if name == "rfft" else transformed
     half = _in_length(line, length // 2 + 1)
     mirrored = half[1 : (length + 1) // 2].conj()[::-1]
-    found = _line(call("concatenate", (half, mirrored)), world, 1).real
-    return found * _scale(length, norm, inverse=True)
+    transformed = _line(call("concatenate", (half, mirrored)), world, 1).real
+    return transformed * _scale(length, norm, inverse=True)
 
 
 def _along_axis(name: str) -> Any:
@@ -87,10 +87,10 @@ def _along_axis(name: str) -> Any:
 
     @collective(original, order=shaping.order_of)
     def transform(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-        found = _usable(a, norm)
-        if found is None or (name == "rfft" and found[0].dtype.kind == "c"):
+        usable = _usable(a, norm)
+        if usable is None or (name == "rfft" and usable[0].dtype.kind == "c"):
             return NotImplemented
-        a, world = found
+        a, world = usable
         if n is None:
             a.shape[axis]  # where NumPy's error comes from
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
@@ -99,15 +99,15 @@ def _along_axis(name: str) -> Any:
             length = 2 * (length - 1)
         if length < 2:
             return NotImplemented
-        made = along(
+        transformed = along(
             a,
             (axis,),
             world,
             lambda rows: original(rows, length, 1, norm),
             lambda line: _whole_line(name, line, length, norm, world),
         )
-        shape = (*a.shape[:axis], *a.shape[axis + 1 :], made.shape[-1])
-        return into(out, call("moveaxis", shaping.reshape(made, shape), -1, axis))
+        shape = (*a.shape[:axis], *a.shape[axis + 1 :], transformed.shape[-1])
+        return into(out, call("moveaxis", shaping.reshape(transformed, shape), -1, axis))
 
     return transform
 
@@ -119,22 +119,28 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> Any:
     def transform(
         a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
     ) -> Any:
-        found = _usable(a, norm)
-        if found is None or (name.startswith("rfft") and found[0].dtype.kind == "c"):
+        usable = _usable(a, norm)
+        if usable is None or (name.startswith("rfft") and usable[0].dtype.kind == "c"):
             return NotImplemented
-        made: Any = found[0]
+        transformed: Any = usable[0]
         if axes is None:
-            axes = range(made.ndim) if s is None else range(made.ndim - len(s), made.ndim)
+            axes = (
+                range(transformed.ndim)
+                if s is None
+                else range(transformed.ndim - len(s), transformed.ndim)
+            )
         axes = list(axes)
-        if not all(-made.ndim <= k < made.ndim for k in axes) or (s and len(s) != len(axes)):
+        if not all(-transformed.ndim <= k < transformed.ndim for k in axes) or (
+            s and len(s) != len(axes)
+        ):
             return NotImplemented  # NumPy's words
-        axes = [k % made.ndim for k in axes]
+        axes = [k % transformed.ndim for k in axes]
         lengths = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
         steps = [(others, k, n) for k, n in zip(axes[:-1], lengths[:-1])]
         steps.insert(len(steps) if last.startswith("i") else 0, (last, axes[-1], lengths[-1]))
         for step, axis, length in steps:
-            made = transforms[step](made, length, axis, norm)
-        return into(out, made)
+            transformed = transforms[step](transformed, length, axis, norm)
+        return into(out, transformed)
 
     return transform
 

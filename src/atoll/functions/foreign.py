@@ -60,5 +60,5 @@ def _over(block: np.ndarray[Any, Any], layout: Layout, world: World) -> ndarray:
         if everywhere != block.flags.writeable:
             block = block.view() if block.size else np.empty(block.shape, block.dtype)
             block.flags.writeable = everywhere
-    made: ndarray = ndarray._from_block(block, layout, world)
-    return made
+    array: ndarray = ndarray._from_block(block, layout, world)
+    return array

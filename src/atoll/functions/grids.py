@@ -102,11 +102,11 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     return result
 
 
-def from_or_each(made: Any) -> Any:
+def from_or_each(arrays: Any) -> Any:
     """One array of NumPy's, or several, in our hands."""
-    if isinstance(made, (tuple, list)):
-        return type(made)([from_numpy(m) for m in made])
-    return from_numpy(made)
+    if isinstance(arrays, (tuple, list)):
+        return type(arrays)([from_numpy(m) for m in arrays])
+    return from_numpy(arrays)
 
 
 @native

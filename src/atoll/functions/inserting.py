@@ -63,8 +63,8 @@ def resize(a: Any, new_shape: Any) -> Any:
     if not total or not a.size:
         return NotImplemented
     line = shaping.ravel(a)
-    made = call("take", line, call("arange", total) % a.size)
-    return shaping.reshape(made, shape)
+    elements = call("take", line, call("arange", total) % a.size)
+    return shaping.reshape(elements, shape)
 
 
 @collective(np.trim_zeros)
@@ -78,12 +78,12 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     key = [slice(None)] * filt.ndim
     for along in axes:
         others = tuple([k for k in range(filt.ndim) if k != along])
-        there = call("flatnonzero", (filt != 0).any(others) if others else filt)
-        if not there.size:
+        nonzero = call("flatnonzero", (filt != 0).any(others) if others else filt)
+        if not nonzero.size:
             key[along] = slice(0, 0)
             continue
-        first = int(there[0]) if "f" in trim else None
-        key[along] = slice(first, int(there[-1]) + 1 if "b" in trim else None)
+        first = int(nonzero[0]) if "f" in trim else None
+        key[along] = slice(first, int(nonzero[-1]) + 1 if "b" in trim else None)
     return filt[tuple(key)]
 
 
@@ -213,11 +213,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     order = np.argsort(wanted, kind="stable")
     if not wanted.size:
         return arr.copy()
-    made = call("empty", (*shape[:axis], length + wanted.size, *shape[axis + 1 :]), arr.dtype)
+    result = call("empty", (*shape[:axis], length + wanted.size, *shape[axis + 1 :]), arr.dtype)
     own = call("arange", length)
     moved = own + call("searchsorted", wanted[order], own, "right")
     new = np.empty(wanted.size, np.intp)
     new[order] = wanted[order] + np.arange(wanted.size)
-    made[(*before, moved)] = arr
-    made[(*before, new)] = given
-    return made
+    result[(*before, moved)] = arr
+    result[(*before, new)] = given
+    return result

@@ -94,9 +94,9 @@ def concatenate(
             axis = index(axis)
             if on_ranks:
                 parts = _few_parts(parts, axis, kind)
-            made = _joined(parts, axis, kind)
-            if made is not None:
-                return into(out, made)
+            joined = _joined(parts, axis, kind)
+            if joined is not None:
+                return into(out, joined)
     return NotImplemented
 
 
@@ -160,8 +160,8 @@ def _sequence(arrays: Any) -> Any:
 
 def _all(function: Any, arrays: Any) -> list[Any]:
     _sequence(arrays)
-    made = function(*arrays)
-    return list(made) if isinstance(made, tuple) else [made]
+    results = function(*arrays)
+    return list(results) if isinstance(results, tuple) else [results]
 
 
 @native
@@ -218,8 +218,8 @@ _turns: Memo[tuple[int, int, int], _Turn] = Memo()
 
 def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
     key = (geometry.number, along, by)
-    found = _turns.get(key)
-    if found is None:
+    turn = _turns.get(key)
+    if turn is None:
         before = (slice(None),) * along
         late = geometry.index((*before, slice(-by, None)))
         early = geometry.index((*before, slice(None, -by)))
@@ -227,8 +227,8 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
         shape = dense(geometry.shape, geometry.dtype, order)
         first = shape.index((*before, slice(0, by)))
         second = shape.index((*before, slice(by, geometry.shape[along])))
-        found = _turns[key] = _Turn(shape, late, early, first, second)
-    return found
+        turn = _turns[key] = _Turn(shape, late, early, first, second)
+    return turn
 
 
 def _rolled_here(a: Any, shift: int, along: int) -> Any:
@@ -339,7 +339,7 @@ def block(arrays: Any) -> Any:
 
     def wide(value: Any, ndim: int) -> Any:
         if isinstance(value, list):
-            return [wide(one, ndim) for one in value]
+            return [wide(item, ndim) for item in value]
         value = asarray(value)
         return shaping.reshape(value, (1,) * max(ndim - value.ndim, 0) + value.shape)
 
@@ -349,7 +349,7 @@ def block(arrays: Any) -> Any:
     def joined(value: Any, axis: int) -> Any:
         if not isinstance(value, list):
             return value
-        return concatenate([joined(one, axis + 1) for one in value], axis)
+        return concatenate([joined(item, axis + 1) for item in value], axis)
 
     depth = depth_of(arrays)
     return (
@@ -362,7 +362,9 @@ def joined_along(items: Any, axis: int, least: int, *, at_end: bool) -> Any:
     listed = items if isinstance(items, tuple) else (items,)
     if world_among(*listed) is None:
         return NotImplemented
-    if not all(isinstance(one, (Handle, np.ndarray, list, int, float, complex)) for one in listed):
+    if not all(
+        isinstance(item, (Handle, np.ndarray, list, int, float, complex)) for item in listed
+    ):
         return NotImplemented
     parts = arrays_of(*listed)
     if parts is None:

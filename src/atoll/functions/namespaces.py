@@ -90,10 +90,10 @@ class Submodules:
         if own and not isinstance(top, Namespace) and PathFinder.find_spec(name, path):
             return None
         try:
-            found = find_spec(f"numpy.{rest}")
+            spec = find_spec(f"numpy.{rest}")
         except ModuleNotFoundError:
             return None
-        return found and ModuleSpec(name, Submodules, is_package=True)  # type: ignore[arg-type]
+        return spec and ModuleSpec(name, Submodules, is_package=True)  # type: ignore[arg-type]
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:

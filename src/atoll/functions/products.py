@@ -108,8 +108,8 @@ def _matvec(x1: Any, x2: Any, /, **options: Any) -> Any:
         or x1.shape[-1] != x2.shape[-1]
     ):
         return NotImplemented
-    found = call("matmul", x1, x2[..., None])
-    return found[..., 0]
+    product = call("matmul", x1, x2[..., None])
+    return product[..., 0]
 
 
 def _vecmat(x1: Any, x2: Any, /, **options: Any) -> Any:

@@ -147,14 +147,14 @@ def _is_sequence(value: Any) -> bool:
 
 def _numpy_generator(generator: Any) -> Any:
     """NumPy's own generator over the same stream: its methods call each other, without us between."""
-    found = generator.__dict__.get("_numpy")
-    if found is None:
+    drawer = generator.__dict__.get("_numpy")
+    if drawer is None:
         if isinstance(generator, np.random.Generator):
-            found = np.random.Generator(generator.bit_generator)
+            drawer = np.random.Generator(generator.bit_generator)
         else:
-            found = np.random.RandomState(generator._bit_generator)
-        generator.__dict__["_numpy"] = found
-    return found
+            drawer = np.random.RandomState(generator._bit_generator)
+        generator.__dict__["_numpy"] = drawer
+    return drawer
 
 
 def _drawing(kind: type, name: str) -> Callable[..., Any]:
@@ -304,7 +304,7 @@ def _own() -> dict[str, Any]:
     if current_world().communicator.kind == "MPI":
         # NumPy's own generator, which the old functions draw from; simulated ranks share one
         np.random.seed((_shared_entropy() or 0) % (1 << 32))
-    made = _Random()
+    classes = _Random()
     old = np.random.mtrand._rand
     functions = {
         name: _drawing_old(old, name) for name in ("random", *SIZE_AT, "rand", "randn")
@@ -314,9 +314,9 @@ def _own() -> dict[str, Any]:
         **functions,
         **{name: _ordering_old(name) for name in _ORDERED},
         **{name: _with_our_seeds(getattr(np.random, name)) for name in _SEEDED},
-        "Generator": made.generator,
-        "RandomState": made.state,
-        "default_rng": made.default_rng,
+        "Generator": classes.generator,
+        "RandomState": classes.state,
+        "default_rng": classes.default_rng,
     }
 
 

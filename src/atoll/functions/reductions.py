@@ -302,12 +302,12 @@ def _cumulative(name: str, ufunc: np.ufunc, first: int) -> None:
         ):
             return NotImplemented
         axis = 0 if axis is None else np.lib.array_utils.normalize_axis_index(axis, x.ndim)
-        made = _scan(ufunc, x, axis, dtype, None)
-        if include_initial and made is not NotImplemented:
+        scan = _scan(ufunc, x, axis, dtype, None)
+        if include_initial and scan is not NotImplemented:
             shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-            start = creation.filled(shape, made.dtype.type(first), made.dtype, "C")
-            made = names["concatenate"]((start, made), axis)
-        return into(out, made, "unsafe")
+            start = creation.filled(shape, scan.dtype.type(first), scan.dtype, "C")
+            scan = names["concatenate"]((start, scan), axis)
+        return into(out, scan, "unsafe")
 
     collective(getattr(np, name), alone=True)(function)
 

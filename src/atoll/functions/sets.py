@@ -13,8 +13,8 @@ from .blocks import arrays_of, by_blocks, call, world_among
 from .public import collective
 
 
-def _lines(one: Any, other: Any) -> tuple[Any, Any] | None:
-    arrays = arrays_of(one, other)
+def _lines(first: Any, second: Any) -> tuple[Any, Any] | None:
+    arrays = arrays_of(first, second)
     if arrays is None or not all(array.size for array in arrays):
         return None
     return shaping.ravel(arrays[0]), shaping.ravel(arrays[1])
@@ -22,32 +22,32 @@ def _lines(one: Any, other: Any) -> tuple[Any, Any] | None:
 
 @collective(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    found = _lines(ar1, ar2)
-    return NotImplemented if found is None else call("unique", call("concatenate", found))
+    lines = _lines(ar1, ar2)
+    return NotImplemented if lines is None else call("unique", call("concatenate", lines))
 
 
 @collective(np.intersect1d)
 def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
-    found = _lines(ar1, ar2)
-    if found is None:
+    lines = _lines(ar1, ar2)
+    if lines is None:
         return NotImplemented
-    one, two = found
+    left, right = lines
     first = second = None
     if not assume_unique:
         if return_indices:
-            (one, first), (two, second) = [call("unique", line, True) for line in found]
+            (left, first), (right, second) = [call("unique", line, True) for line in lines]
         else:
-            one, two = [call("unique", line) for line in found]
-    line = call("concatenate", (one, two))
+            left, right = [call("unique", line) for line in lines]
+    line = call("concatenate", (left, right))
     if not return_indices:
         line = call("sort", line)
         return line[:-1][line[1:] == line[:-1]]
     order = call("argsort", line, kind="stable")
     line = line[order]
     twice = line[1:] == line[:-1]
-    mine, theirs = order[:-1][twice], order[1:][twice] - one.size
+    mine, theirs = order[:-1][twice], order[1:][twice] - left.size
     if first is not None and second is not None:
         mine, theirs = first[mine], second[theirs]
     return line[:-1][twice], mine, theirs
@@ -55,12 +55,12 @@ def intersect1d(
 
 @collective(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    found = _lines(ar1, ar2)
-    if found is None:
+    lines = _lines(ar1, ar2)
+    if lines is None:
         return NotImplemented
     if not assume_unique:
-        found = call("unique", found[0]), call("unique", found[1])
-    line = call("sort", call("concatenate", found))
+        lines = call("unique", lines[0]), call("unique", lines[1])
+    line = call("sort", call("concatenate", lines))
     edge = asarray(np.array([True]))
     differs = call("concatenate", (edge, line[1:] != line[:-1], edge))
     return line[differs[1:] & differs[:-1]]
@@ -87,14 +87,14 @@ def isin(
     line = call("unique", shaping.ravel(tests)).astype(common)
     sought = element.astype(common)
     places = call("minimum", call("searchsorted", line, sought), line.size - 1)
-    found = call("take", line, places) == sought
-    return ~found if invert else found
+    hits = call("take", line, places) == sought
+    return ~hits if invert else hits
 
 
 @collective(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    found = _lines(ar1, ar2)
-    if found is None:
+    lines = _lines(ar1, ar2)
+    if lines is None:
         return NotImplemented
-    one = found[0] if assume_unique else call("unique", found[0])
-    return one[call("isin", one, found[1], assume_unique=True, invert=True)]
+    line = lines[0] if assume_unique else call("unique", lines[0])
+    return line[call("isin", line, lines[1], assume_unique=True, invert=True)]

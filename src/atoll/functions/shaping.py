@@ -105,13 +105,13 @@ def _at_least(ndim: int) -> Any:
     numpy_function = getattr(np, f"atleast_{ndim}d")
 
     def function(*arys: Any) -> Any:
-        made = []
+        arrays = []
         for a in arys:
             handle = array_of(a)
             if handle.ndim < ndim:
                 handle = shaping.view(handle, ("atleast", ndim), numpy_function)
-            made.append(handle)
-        return made[0] if len(made) == 1 else tuple(made)
+            arrays.append(handle)
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     return declare(function, numpy_function, numpy_function.__name__)
 
@@ -123,22 +123,22 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     arrays = [array_of(a) for a in args]
     shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    made = []
+    views = []
     for a in arrays:
-        made.append(a if a.shape == shape else shaping.broadcast_to(a, shape))
-    return tuple(made)
+        views.append(a if a.shape == shape else shaping.broadcast_to(a, shape))
+    return tuple(views)
 
 
 @native
 def shape(a: Any) -> Any:
-    found = getattr(a, "shape", None)
-    return np.shape(plain(a)) if found is None else found
+    own = getattr(a, "shape", None)
+    return np.shape(plain(a)) if own is None else own
 
 
 @native
 def ndim(a: Any) -> Any:
-    found = getattr(a, "ndim", None)
-    return np.ndim(plain(a)) if found is None else found
+    own = getattr(a, "ndim", None)
+    return np.ndim(plain(a)) if own is None else own
 
 
 @native

@@ -44,10 +44,10 @@ def _median_of(line: Any) -> Any:
     length = line.size
     if not length:  # all of them are not a number
         return np.nanmedian(np.full(1, np.nan, line.dtype))
-    found = np.asarray(line[np.array([(length - 1) // 2, length // 2, length - 1])])
-    if line.dtype.kind == "f" and np.isnan(found[2]):
-        return found[2]
-    return np.median(found[: 2 - length % 2])
+    middle = np.asarray(line[np.array([(length - 1) // 2, length // 2, length - 1])])
+    if line.dtype.kind == "f" and np.isnan(middle[2]):
+        return middle[2]
+    return np.median(middle[: 2 - length % 2])
 
 
 def _quantiles_of(line: Any, q: Array, method: str, kind: np.dtype[Any]) -> Any:
@@ -73,8 +73,8 @@ def _quantiles_of(line: Any, q: Array, method: str, kind: np.dtype[Any]) -> Any:
         return below.astype(kind)[()]  # whatever is beside them
     share = np.asarray(at - low).astype(kind)
     step = above - below
-    made = np.where(share < 0.5, below + step * share, above - step * (1 - share))
-    return made.astype(kind)[()]
+    quantiles = np.where(share < 0.5, below + step * share, above - step * (1 - share))
+    return quantiles.astype(kind)[()]
 
 
 def _over(
@@ -85,10 +85,10 @@ def _over(
     kept = keepdims is not NOTHING and bool(keepdims)
     left = [1 if k in axes else n for k, n in enumerate(a.shape) if kept or k not in axes]
     if len(axes) == a.ndim:
-        found = line(a)
-        return asarray(np.reshape(found, (*shape, *left))) if shape or left else found
-    made = along(a, axes, world, rows, lambda lane: np.reshape(line(lane), (-1,)))
-    return shaping.reshape(call("matrix_transpose", made), (*shape, *left))
+        result = line(a)
+        return asarray(np.reshape(result, (*shape, *left))) if shape or left else result
+    results = along(a, axes, world, rows, lambda lane: np.reshape(line(lane), (-1,)))
+    return shaping.reshape(call("matrix_transpose", results), (*shape, *left))
 
 
 def _median(name: str, nan: bool) -> None:
@@ -104,8 +104,8 @@ def _median(name: str, nan: bool) -> None:
             return NotImplemented
 
         def rows(block: Array) -> Array:
-            found: Array = original(block, axis=1, keepdims=True)
-            return found
+            medians: Array = original(block, axis=1, keepdims=True)
+            return medians
 
         def line(lane: Any) -> Any:
             return _median_of(_in_order(lane, without_nan=nan))
@@ -143,16 +143,18 @@ def _quantile(name: str, nan: bool) -> None:
         share = np.true_divide(q, 100) if name.endswith("percentile") else np.asarray(q)
 
         def rows(block: Array) -> Array:
-            found: Array = original(block, q, axis=1, method=method)
-            return np.reshape(found, (share.size, len(block))).T
+            quantiles: Array = original(block, q, axis=1, method=method)
+            return np.reshape(quantiles, (share.size, len(block))).T
 
         def line(lane: Any) -> Any:
             return _quantiles_of(_in_order(lane, without_nan=nan), share, method, kind)
 
         axes = normal_axis(axis, a.ndim)
-        made = _over(a, axes, keepdims, world, share.shape, rows, line)
+        result = _over(a, axes, keepdims, world, share.shape, rows, line)
         return (
-            NotImplemented if out is not None and out.shape != np.shape(made) else into(out, made)
+            NotImplemented
+            if out is not None and out.shape != np.shape(result)
+            else into(out, result)
         )
 
 

@@ -187,8 +187,8 @@ def elementwise(like: np.ufunc) -> Callable[[Callable[..., Any]], ufunc]:
     """
 
     def enter(body: Callable[..., Any]) -> ufunc:
-        made = ufuncs[body.__name__] = ufunc(Ufunc(body, like))  # type: ignore[arg-type]
-        return made
+        function = ufuncs[body.__name__] = ufunc(Ufunc(body, like))  # type: ignore[arg-type]
+        return function
 
     return enter
 
@@ -198,12 +198,12 @@ ufuncs: dict[str, ufunc] = {}
 
 
 def _publish_ufuncs() -> None:
-    made: dict[int, ufunc] = {}
+    published: dict[int, ufunc] = {}
     for name, original in sorted(vars(np).items()):  # dir() would import what NumPy imports late
         if isinstance(original, np.ufunc) and not name.startswith("_"):
-            ours = made.get(id(original))
+            ours = published.get(id(original))
             if ours is None:
-                ours = made[id(original)] = ufunc(original)
+                ours = published[id(original)] = ufunc(original)
             ufuncs[name] = ours
             publish(name, ours, "native", original)
     publish("frompyfunc", frompyfunc, "native")

@@ -69,7 +69,7 @@ def read_maps(given: str | Map | Sequence[Any] | None, ndim: int) -> tuple[Map, 
         given = (given,)
     if not isinstance(given, Iterable):
         raise LayoutError(f"layout: maps are {given!r}; they must be a word or a sequence")
-    chosen = tuple(as_map(one, axis) for axis, one in enumerate(given))
+    chosen = tuple(as_map(item, axis) for axis, item in enumerate(given))
     if len(chosen) != ndim:
         raise LayoutError(f"layout: {len(chosen)} maps {given!r} for an array of {ndim} axes")
     return chosen
@@ -94,7 +94,7 @@ def read_grid(
     shape: tuple[int, ...], maps: tuple[Map, ...], given: int | Sequence[int] | None, present: int
 ) -> tuple[int, ...]:
     """The processes along each axis: as given, as the maps ask, or with the least surface."""
-    asked = [one.processes() for one in maps]
+    asked = [kind.processes() for kind in maps]
     if given is not None:
         grid = tuple(
             whole_number(count, f"layout: the grid along axis {axis}", 1)

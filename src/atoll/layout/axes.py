@@ -384,15 +384,15 @@ class CyclicAxis(Axis):
         if isinstance(wanted, Range):
             return self._reached(ascending(wanted.values), 1)
         assert isinstance(wanted, Pattern)
-        found: set[int] = set()
+        coordinates: set[int] = set()
         for piece in wanted.pieces():
             starts = range(piece.start, piece.start + max(piece.period, 1) * piece.repeats)
             if piece.period:
                 starts = starts[:: piece.period]
-            found.update(self._reached(starts, (piece.length - 1) * piece.step + 1))
-            if len(found) == self.processes:
+            coordinates.update(self._reached(starts, (piece.length - 1) * piece.step + 1))
+            if len(coordinates) == self.processes:
                 break
-        return sorted(found)
+        return sorted(coordinates)
 
     def _reached(self, starts: range, width: int) -> Sequence[int]:
         """The coordinates that ranges of ``width`` at each of ``starts`` can touch."""
@@ -408,14 +408,14 @@ class CyclicAxis(Axis):
                 return sorted(number % self.processes for number in range(first, last + 1))
             # After turn // step ranges the same positions of the comb repeat.
             starts = starts[: turn // step]
-        found: set[int] = set()
+        coordinates: set[int] = set()
         for start in starts:
             first = (start + self.offset) // block
             last = (start + width - 1 + self.offset) // block
             if last - first + 1 >= self.processes:
                 return range(self.processes)
-            found.update(number % self.processes for number in range(first, last + 1))
-        return sorted(found)
+            coordinates.update(number % self.processes for number in range(first, last + 1))
+        return sorted(coordinates)
 
     def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
         if selected == range(self.size):
@@ -432,10 +432,10 @@ class CyclicAxis(Axis):
             return CyclicAxis(count, reached), order
         if block % step == 0:
             shorter = block // abs(step)
-            there = inside // -step + 1 if step < 0 else -(-(block - inside) // step)
+            left = inside // -step + 1 if step < 0 else -(-(block - inside) // step)
             hop = 1 if step > 0 else -1
             order = [(first + turn * hop) % self.processes for turn in range(self.processes)]
-            return CyclicAxis(count, self.processes, shorter, shorter - there), order
+            return CyclicAxis(count, self.processes, shorter, shorter - left), order
         sets = tuple(self.owned(c).image(selected) for c in range(self.processes))
         return UnstructuredAxis(count, sets, one_to_one=True), range(self.processes)
 
@@ -518,10 +518,10 @@ class UnstructuredAxis(Axis):
         return owners[indices], local[indices]
 
     def owners(self, index: int) -> tuple[int, ...]:
-        found = tuple(c for c, held in enumerate(self.sets) if index in held)
-        if not found:
+        holders = tuple(c for c, held in enumerate(self.sets) if index in held)
+        if not holders:
             raise LayoutIndexError(f"axis map: no process holds the index {index}")
-        return found
+        return holders
 
     def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
         self._dense()

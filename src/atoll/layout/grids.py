@@ -80,13 +80,13 @@ def best_grid(shape: Grid, processes: int) -> Grid:
     order = sorted(range(len(extents)), key=lambda axis: (-extents[axis], axis))
 
     def grids(number: int) -> list[Grid]:
-        found = []
+        arranged = []
         for factors in descending_factors(number, len(extents)):
             grid = [1] * len(extents)
             for axis, factor in zip(order, factors):
                 grid[axis] = factor
-            found.append(tuple(grid))
-        return found
+            arranged.append(tuple(grid))
+        return arranged
 
     def cost(grid: Grid) -> tuple[int, Grid]:
         return surface(extents, grid), tuple(-count for count in grid)

@@ -234,9 +234,9 @@ class Layout:
     def __repr__(self) -> str:
         maps: list[Map] = [described(axis) for axis in self.axes]
         letters = {value: letter for letter, value in LETTERS.items()}
-        shown: object = tuple(letters.get(one, one) for one in maps)
-        if all(one in letters for one in maps):
-            shown = "".join(letters[one] for one in maps)
+        shown: object = tuple(letters.get(kind, kind) for kind in maps)
+        if all(kind in letters for kind in maps):
+            shown = "".join(letters[kind] for kind in maps)
         said = [repr(self.shape)]
         if self.axes:
             said.append(repr(shown))
@@ -500,15 +500,15 @@ class Layout:
         return self._derived([axis.unpadded() for axis in self.axes], self.table)
 
     def _axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
-        found = []
+        numbers = []
         for axis in _several(axes):
             number = whole_number(axis, "layout: an axis")
             if not -self.ndim <= number < self.ndim:
                 raise LayoutIndexError(f"layout: axis {number} of an array of {self.ndim} axes")
-            found.append(number % self.ndim)
-        if len(set(found)) != len(found):
+            numbers.append(number % self.ndim)
+        if len(set(numbers)) != len(numbers):
             raise LayoutError(f"layout: {axes!r} names an axis twice")
-        return tuple(found)
+        return tuple(numbers)
 
     # Pictures
 

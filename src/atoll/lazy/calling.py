@@ -37,11 +37,11 @@ def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether an operand is of a subclass of ours that handles ufuncs itself."""
     base = Handle.array_type
     for value in (*values, options.get("out"), options.get("where")):
-        for one in value if type(value) is tuple else (value,):
-            kind = type(one)
+        for operand in value if type(value) is tuple else (value,):
+            kind = type(operand)
             if (
                 kind is not base
-                and isinstance(one, base)
+                and isinstance(operand, base)
                 and kind.__array_ufunc__ is not base.__array_ufunc__
             ):
                 return True
@@ -110,12 +110,12 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
             return NotImplemented
     mask = None
     if where is not True:
-        found = operand_of(where)
-        if found is None or found.kind != _BOOL or found.geometry is None:
+        operand = operand_of(where)
+        if operand is None or operand.kind != _BOOL or operand.geometry is None:
             return NotImplemented
-        if any(o is None or found.geometry.shape != o.shape for o in outs):
+        if any(o is None or operand.geometry.shape != o.shape for o in outs):
             return NotImplemented
-        mask = found.node
+        mask = operand.node
         chosen_by(where, *outs)
     finished = [r if o is None else assigned_to(o, r, mask) for o, r in zip(outs, results)]
     return tuple(finished) if len(finished) > 1 else finished[0]
@@ -170,15 +170,15 @@ def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
         out = out[0]
     if not hasattr(out, "dtype"):
         return NotImplemented  # NumPy says what is wrong with it
-    made: Any = result if isinstance(result, Handle) else np.asarray(result)
-    if out.shape != made.shape:
-        raise ValueError(f"out: it has shape {out.shape}, the result has shape {made.shape}")
-    if not np.can_cast(made.dtype, out.dtype, casting):
+    array: Any = result if isinstance(result, Handle) else np.asarray(result)
+    if out.shape != array.shape:
+        raise ValueError(f"out: it has shape {out.shape}, the result has shape {array.shape}")
+    if not np.can_cast(array.dtype, out.dtype, casting):
         raise TypeError(
-            f"Cannot cast array data from {made.dtype!r} to {out.dtype!r} according to the rule "
+            f"Cannot cast array data from {array.dtype!r} to {out.dtype!r} according to the rule "
             f"'{casting}'"
         )
-    out[...] = made if isinstance(out, Handle) else np.asarray(made)
+    out[...] = array if isinstance(out, Handle) else np.asarray(array)
     return out
 
 
@@ -230,9 +230,9 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
         result = _outer(ufunc, args, options)
         if result is not NotImplemented:
             return result
-    found = methods.get(name)
-    if found is not None:
-        result = found(ufunc, *args, **options)
+    jointly = methods.get(name)
+    if jointly is not None:
+        result = jointly(ufunc, *args, **options)
         if result is not NotImplemented:
             return (
                 result
@@ -249,7 +249,7 @@ def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool
     """Whether a result is the array that was given for it."""
     out = options.get("out")
     outs = out if isinstance(out, tuple) else (out,)
-    return any(result is one for one in (*args, *outs))
+    return any(result is value for value in (*args, *outs))
 
 
 def folded(array: Any, result: Any, out: Any = None) -> Any:

@@ -38,9 +38,9 @@ def class_giver(values: Iterable[Any]) -> Any:
     """The first array of a user's class, or ``None``."""
     for value in values:
         if type(value) in (list, tuple):
-            found = class_giver(value)
-            if found is not None:
-                return found
+            giver = class_giver(value)
+            if giver is not None:
+                return giver
         elif is_subclass(value):
             return value
     return None
@@ -55,7 +55,7 @@ def in_class_of(giver: Any, name: str, options: dict[str, Any], result: Any) -> 
     numbers = name in NUMBERS or (name == "average" and options.get("weights") is not None)
     if name == "average" and isinstance(result, tuple):
         return (_kept(giver, result[0], numbers), result[1])
-    return _each(lambda one: _kept(giver, one, numbers), result)
+    return _each(lambda part: _kept(giver, part, numbers), result)
 
 
 def _each(change: Callable[[Any], Any], result: Any) -> Any:
@@ -67,16 +67,16 @@ def _each(change: Callable[[Any], Any], result: Any) -> Any:
     return change(result)
 
 
-def _kept(giver: Any, one: Any, numbers: bool) -> Any:
-    if isinstance(one, np.generic):
-        return in_class(type(giver), of_small(np.asarray(one)), giver) if numbers else one
-    if type(one) is not Handle.array_type:
-        return one
-    return in_class(type(giver), one, giver)
+def _kept(giver: Any, part: Any, numbers: bool) -> Any:
+    if isinstance(part, np.generic):
+        return in_class(type(giver), of_small(np.asarray(part)), giver) if numbers else part
+    if type(part) is not Handle.array_type:
+        return part
+    return in_class(type(giver), part, giver)
 
 
-def _plain(one: Any) -> Any:
-    if not is_subclass(one):
-        return one
-    bare = of_small(one._np) if one._np is not None else of_view(one._cell, one._geometry)
-    return bare if one.shape else bare[()]
+def _plain(part: Any) -> Any:
+    if not is_subclass(part):
+        return part
+    bare = of_small(part._np) if part._np is not None else of_view(part._cell, part._geometry)
+    return bare if part.shape else bare[()]

@@ -29,11 +29,11 @@ def _letters(operands: Sequence[Any]) -> tuple[str, Sequence[Any]] | None:
     terms = []
     for axes in lists:
         known = isinstance(axes, (list, tuple)) and all(
-            one is Ellipsis or (type(one) is int and 0 <= one < 26) for one in axes
+            item is Ellipsis or (type(item) is int and 0 <= item < 26) for item in axes
         )
         if not known:
             return None
-        terms.append("".join("..." if one is Ellipsis else chr(ord("a") + one) for one in axes))
+        terms.append("".join("..." if item is Ellipsis else chr(ord("a") + item) for item in axes))
     text = ",".join(terms[: len(arrays)])
     return (text + "->" + terms[-1] if len(operands) % 2 else text), arrays
 
@@ -58,10 +58,10 @@ def einsum(operands: Sequence[Any]) -> Any:
     if isinstance(operands[0], str):
         text, arrays = operands[0].replace(" ", ""), operands[1:]
     else:
-        found = _letters(operands)
-        if found is None:
+        parsed = _letters(operands)
+        if parsed is None:
             return NotImplemented
-        text, arrays = found
+        text, arrays = parsed
     left, arrow, result = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(arrays):
@@ -118,24 +118,26 @@ def _is_native(value: Any) -> bool:
 def _summed(array: Any, axes: list[int], dtype: Any) -> Any:
     if not axes:
         return array
-    made = reductions.reduce(np.add, array, tuple(axes), dtype)
-    return array.sum(tuple(axes), dtype) if made is NotImplemented else made
+    summed = reductions.reduce(np.add, array, tuple(axes), dtype)
+    return array.sum(tuple(axes), dtype) if summed is NotImplemented else summed
 
 
 def _single(array: Any, term: str, others: str, dtype: Any) -> tuple[Any, str]:
     """An operand with each letter once, and only letters that somebody else has."""
     for letter in sorted(set(term)):
         while term.count(letter) > 1:
-            one = term.index(letter)
-            two = term.index(letter, one + 1)
-            array = _diagonal(array, one, two)
-            term = term[:one] + term[one + 1 : two] + term[two + 1 :] + letter
+            first = term.index(letter)
+            two = term.index(letter, first + 1)
+            array = _diagonal(array, first, two)
+            term = term[:first] + term[first + 1 : two] + term[two + 1 :] + letter
     alone = [k for k, c in enumerate(term) if c not in others]
     return _summed(array, alone, dtype), "".join(c for c in term if c in others)
 
 
-def _diagonal(array: Any, one: int, two: int) -> Any:
-    return shaping.view(array, ("diagonal", 0, one, two), lambda s: s.diagonal(0, one, two))
+def _diagonal(array: Any, first: int, second: int) -> Any:
+    return shaping.view(
+        array, ("diagonal", 0, first, second), lambda s: s.diagonal(0, first, second)
+    )
 
 
 def _pair(a: Any, first: str, b: Any, second: str, later: str) -> tuple[Any, str]:

@@ -42,29 +42,29 @@ Array = np.ndarray[Any, Any]
 
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple; NumPy's errors where it is none."""
-    made: tuple[int, ...]
+    extents: tuple[int, ...]
     try:
-        made = (index(shape),)
+        extents = (index(shape),)
     except TypeError:
         try:
-            made = tuple([index(n) for n in shape])
+            extents = tuple([index(n) for n in shape])
         except TypeError:
-            made = np.empty(shape).shape
+            extents = np.empty(shape).shape
     if isinstance(shape, bool) or (
         isinstance(shape, (tuple, list)) and any(isinstance(n, bool) for n in shape)
     ):
         np.empty(shape)  # NumPy's words
-    if any(n < 0 for n in made):
+    if any(n < 0 for n in extents):
         raise ValueError("negative dimensions are not allowed")
-    return made
+    return extents
 
 
 def dtype_of(dtype: Any) -> np.dtype[Any]:
     """The dtype that a new array would have; NumPy's classes of dtypes are understood, too."""
     if isinstance(dtype, type) and issubclass(dtype, np.dtype):
         dtype = np.empty((), dtype).dtype
-    made: np.dtype[Any] = np.dtype(dtype)
-    return made
+    kind: np.dtype[Any] = np.dtype(dtype)
+    return kind
 
 
 def _stays_small(shape: Any) -> bool:
@@ -253,12 +253,12 @@ def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None 
 
 def in_base_class(value: Any) -> Any:
     """The same values without the user's subclass."""
-    made = object.__new__(Handle.array_type)
-    made._np = value._np
-    if made._np is None:
-        made._cell = value._cell
-        made._geometry = value._geometry
-    return made
+    handle = object.__new__(Handle.array_type)
+    handle._np = value._np
+    if handle._np is None:
+        handle._cell = value._cell
+        handle._geometry = value._geometry
+    return handle
 
 
 def _laid_out(handle: Any, order: Any) -> bool:

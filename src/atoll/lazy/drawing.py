@@ -139,14 +139,14 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
     if current_world().size > 1:  # whoever draws alone has another stream from then on
         in_step(current_world(), name, generator, *args, *([options] if options else []))
 
-    def sample(one: Any, count: int) -> Array:
+    def sample(drawer: Any, count: int) -> Array:
         given, more = list(args), dict(options)
         if len(given) > place:
             given[place] = count
         else:
             more["size"] = count
-        found: Array = sampler(one, *given, **more)
-        return found
+        values: Array = sampler(drawer, *given, **more)
+        return values
 
     return _shares(shape, _source(generator, bits, advances, prod(shape), sample))
 
@@ -210,17 +210,17 @@ def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
     else:
         layout = result_layout(shape, world)
     span, every = source
-    made: Array | None = None
+    block: Array | None = None
     ours, pieces = _ours(layout, world.rank, every)
     for start, stop, first, last, chosen in pieces:
         values = span(start, stop)
-        if made is None:
-            made = np.empty(ours, values.dtype)
-        made[first:last] = values[chosen]
-    if made is None:  # this rank has nothing, but a dtype
-        made = span(0, 0)
+        if block is None:
+            block = np.empty(ours, values.dtype)
+        block[first:last] = values[chosen]
+    if block is None:  # this rank has nothing, but a dtype
+        block = span(0, 0)
     return of_section(
-        Section(made.reshape(layout.local_shape(world.rank)), layout, world.communicator), world
+        Section(block.reshape(layout.local_shape(world.rank)), layout, world.communicator), world
     )
 
 

@@ -265,10 +265,10 @@ def _overflows(node: Node, dtype: np.dtype[Any]) -> bool:
 
 def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -> bool:
     """Write ``value`` through a view; whether it was recorded or done (or NumPy has to)."""
-    found = value_for(region, value)
-    if found is None:
+    given = value_for(region, value)
+    if given is None:
         return False
-    node, now = found
+    node, now = given
     if region.size == 0:
         return True
     place = cell.node.place
@@ -289,7 +289,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
         now = True
     cell.write(region, node, mask, user_site())
     if now or not free():
-        del node, found
+        del node, given
         if cell.node.weight < 0:
             captured(cell.node)
         else:
@@ -330,39 +330,39 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                             return of_small(ufunc(small, second))
             if other._np is None:
                 theirs = other._geometry
-                found = known.get((mine.number, theirs.number))
-                if found is not None and (
+                met = known.get((mine.number, theirs.number))
+                if met is not None and (
                     (state() is calm.state and warnings.filters is calm.filters) or free()
                 ):
-                    if found.form[5] in eager_marks:
-                        made = at_call(ufunc, found, self, other, sys._getframe(1))
-                        if made is not None:
-                            return made
+                    if met.form[5] in eager_marks:
+                        result = at_call(ufunc, met, self, other, sys._getframe(1))
+                        if result is not None:
+                            return result
                     cell, second = self._cell, other._cell
                     node = cell.node if mine.is_base else read(cell.node, mine)
                     if other is self:
-                        return _recorded(found, (node, node), cell.pins)
+                        return _recorded(met, (node, node), cell.pins)
                     args = node, second.node if theirs.is_base else read(second.node, theirs)
                     del node
-                    return _recorded(found, args, cell.pins or second.pins)
+                    return _recorded(met, args, cell.pins or second.pins)
         elif kind in FAST_SCALARS:
             if self._geometry.short:
                 small = present(self)
                 if small is not None:
                     return of_small(ufunc(small, other))
-            found = known.get((self._geometry.number, kind))
-            if found is not None and (
+            met = known.get((self._geometry.number, kind))
+            if met is not None and (
                 (state() is calm.state and warnings.filters is calm.filters) or free()
             ):
                 try:
-                    number = found.convert(other)
+                    number = met.convert(other)
                 except OverflowError:
                     return general(ufunc, self, other)
-                if found.form[5] in eager_marks:
-                    made = at_call(ufunc, found, self, number, sys._getframe(1))
-                    if made is not None:
-                        return made
-                return _recorded(found, (self._node(), number), self._cell.pins)
+                if met.form[5] in eager_marks:
+                    result = at_call(ufunc, met, self, number, sys._getframe(1))
+                    if result is not None:
+                        return result
+                return _recorded(met, (self._node(), number), self._cell.pins)
         return general(ufunc, self, other)
 
     def backward(self: Handle, other: Any) -> Any:
@@ -374,19 +374,19 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             if kind in FAST_SCALARS:
                 return of_small(ufunc(other, small))
         elif kind in FAST_SCALARS:
-            found = known.get((kind, self._geometry.number))
-            if found is not None and (
+            met = known.get((kind, self._geometry.number))
+            if met is not None and (
                 (state() is calm.state and warnings.filters is calm.filters) or free()
             ):
                 try:
-                    number = found.convert(other)
+                    number = met.convert(other)
                 except OverflowError:
                     return general(ufunc, other, self)
-                if found.form[5] in eager_marks:
-                    made = at_call(ufunc, found, number, self, sys._getframe(1))
-                    if made is not None:
-                        return made
-                return _recorded(found, (number, self._node()), self._cell.pins)
+                if met.form[5] in eager_marks:
+                    result = at_call(ufunc, met, number, self, sys._getframe(1))
+                    if result is not None:
+                        return result
+                return _recorded(met, (number, self._node()), self._cell.pins)
         return general(ufunc, other, self)
 
     return forward, backward
@@ -419,18 +419,18 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
             small = present(self)
             if small is not None:
                 return of_small(ufunc(small))
-        found = known.get((geometry.number,))
-        if found is None or not (
+        met = known.get((geometry.number,))
+        if met is None or not (
             (state() is calm.state and warnings.filters is calm.filters) or free()
         ):
             return general(ufunc, self)
-        if found.form[5] in eager_marks:
-            made = at_call(ufunc, found, self, None, sys._getframe(1))
-            if made is not None:
-                return made
+        if met.form[5] in eager_marks:
+            result = at_call(ufunc, met, self, None, sys._getframe(1))
+            if result is not None:
+                return result
         cell = self._cell
         args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-        return _recorded(found, args, cell.pins)
+        return _recorded(met, args, cell.pins)
 
     return forward
 
@@ -459,8 +459,8 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     known[tuple(key)] = _Met(form, node.geometry, convert)
 
 
-def _recorded(found: _Met, args: tuple[Any, ...], now: int) -> Any:
-    node = node_of(found[0], args, site_from(sys._getframe(2)), entered)
+def _recorded(met: _Met, args: tuple[Any, ...], now: int) -> Any:
+    node = node_of(met[0], args, site_from(sys._getframe(2)), entered)
     if now or node.weight > policy.limits.light:
         del args
         if now and node.weight < 0:

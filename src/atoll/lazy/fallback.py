@@ -112,8 +112,8 @@ class Given:
             if result is array:
                 return handle
         parent = self.parents[type(result)]
-        made = self._taken(result if result.base is None else result.view(np.ndarray))
-        return in_class(type(parent), made, parent)
+        plain = self._taken(result if result.base is None else result.view(np.ndarray))
+        return in_class(type(parent), plain, parent)
 
     def _taken(self, result: Array) -> Any:
         for array, handle in self.handles:
@@ -137,10 +137,10 @@ class Given:
             if memory is not None and result.size and cell.node.place is None:
                 offset = result.__array_interface__["data"][0] - memory.address
                 return of_view(cell, cell.geometry.at(result, offset))
-        made = from_numpy(result.copy(order="K"))
+        copy = from_numpy(result.copy(order="K"))
         if shared:
-            made.flags.writeable = False  # what is written into a copy would be lost
-        return made
+            copy.flags.writeable = False  # what is written into a copy would be lost
+        return copy
 
 
 def user_frame() -> FrameType | None:
@@ -183,9 +183,9 @@ def _lie_on_ranks(*given: Iterable[Any]) -> bool:
 @remembered
 def _place_of_out(function: Callable[..., Any]) -> int:
     """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
-    for one in (function, getattr(np, getattr(function, "__name__", ""), None)):
+    for candidate in (function, getattr(np, getattr(function, "__name__", ""), None)):
         try:
-            names = inspect.signature(one).parameters  # type: ignore[arg-type]
+            names = inspect.signature(candidate).parameters  # type: ignore[arg-type]
             if names["out"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
                 return list(names).index("out")
         except (KeyError, TypeError, ValueError):  # no signature, or no out

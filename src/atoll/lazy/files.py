@@ -38,8 +38,8 @@ def writing(original: Any, place: int, name: str, suffix: str = "") -> Callable[
         if any_deferred(args, options):
             return by_numpy(original, args, options)  # type: ignore[no-any-return]
         file = options[name] if named else args[place]
-        others = [one for k, one in enumerate(args) if named or k != place]
-        more = {key: one for key, one in options.items() if key != name}
+        others = [value for k, value in enumerate(args) if named or k != place]
+        more = {key: value for key, value in options.items() if key != name}
         world = world_of(arrays_among((others, more.values())))
         if world is not None:
             in_step(world, original.__name__, *others, *([more] if more else []))
@@ -47,7 +47,7 @@ def writing(original: Any, place: int, name: str, suffix: str = "") -> Callable[
         together = world is not None and is_same(world.communicator, _mark(target, world), WHAT)
         given = Given()
         plain, options = (
-            [given.give(one) for one in others],
+            [given.give(value) for value in others],
             {k: given.give(v) for k, v in more.items()},
         )
 
@@ -91,8 +91,8 @@ def _inode(file: Any) -> bytes:
     raw = getattr(raw, "raw", raw)
     if not isinstance(raw, io.FileIO):
         return b""
-    found = os.fstat(raw.fileno())
-    return b"file %d %d" % (found.st_dev, found.st_ino)
+    status = os.fstat(raw.fileno())
+    return b"file %d %d" % (status.st_dev, status.st_ino)
 
 
 def _for_all(world: World, target: Any, write: Write) -> None:
@@ -105,8 +105,8 @@ def _for_all(world: World, target: Any, write: Write) -> None:
                 target.flush()
             if hasattr(target, "tell") and target.seekable():
                 place = target.tell()
-        except Exception as found:
-            error = found
+        except Exception as raised:
+            error = raised
     told, place = bcast_object(world.communicator, (error, place), 0, WHAT)
     if told is not None:
         raise told if error is None else error

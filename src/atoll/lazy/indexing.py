@@ -39,18 +39,18 @@ def basic_key(key: Any) -> tuple[Any, ...] | None:
             break
     else:
         return items
-    made = []
+    integers = []
     for item in items:
         kind = type(item)
         if kind in BASIC:
-            made.append(item)
+            integers.append(item)
         elif isinstance(item, np.integer) or (
             kind is not bool and kind is not np.bool_ and _is_index(item)
         ):
-            made.append(item.__index__())
+            integers.append(item.__index__())
         else:
             return None
-    return tuple(made)
+    return tuple(integers)
 
 
 def _is_index(item: Any) -> bool:
@@ -71,17 +71,17 @@ def get(handle: Handle, key: Any) -> Any:
         return _picked(handle, key)
     geometry = handle._geometry.met(key)
     if geometry is None:
-        found = _element_there(handle, key)
-        if found is not None:
-            return found
+        elements = _element_there(handle, key)
+        if elements is not None:
+            return elements
         items = basic_key(key)
         if items is None:
             geometry = handle._geometry.field(key)
             if geometry is None:
-                found = _picked_there(handle, key)
-                if found is None:
-                    found = compressed(handle, key)
-                return _picked(handle, key) if found is None else found
+                elements = _picked_there(handle, key)
+                if elements is None:
+                    elements = compressed(handle, key)
+                return _picked(handle, key) if elements is None else elements
         else:
             geometry = handle._geometry.index(items)
             if geometry.ndim == 0 and Ellipsis not in items:
@@ -92,19 +92,19 @@ def get(handle: Handle, key: Any) -> Any:
         placed_view(place, geometry)  # refuses what no layout can say, by name
     if cell._first is None:
         cell.viewed_from(handle)
-    made = new(Handle.array_type)
-    made._np = None
-    made._cell = cell
-    made._geometry = geometry
-    return made
+    view = new(Handle.array_type)
+    view._np = None
+    view._cell = cell
+    view._geometry = geometry
+    return view
 
 
 def _picked(handle: Handle, key: Any) -> Any:
     """The elements that index arrays or masks choose."""
     from . import fancy_indexing
 
-    found = fancy_indexing.picked(handle, key)
-    return by_numpy(getitem, (handle, key), {}) if found is NotImplemented else found
+    elements = fancy_indexing.picked(handle, key)
+    return by_numpy(getitem, (handle, key), {}) if elements is NotImplemented else elements
 
 
 _INTEGERS = frozenset({int, np.int64, np.intp})
@@ -138,8 +138,8 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
         return False
     cell = handle._cell
     node = cell.node
-    there = node.value
-    if node.place is not None or there is None:
+    memory = node.value
+    if node.place is not None or memory is None:
         return False
     del node
     if type(value) is Handle.array_type:
@@ -150,7 +150,7 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
         return False
     if not is_at_hand(cell, 1):
         return False
-    array = there.array
+    array = memory.array
     if _names_element(key, geometry.ndim):
         region, where = array, key
     else:
@@ -160,10 +160,10 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
         if not (region.size <= policy.limits.short or geometry.short):
             return False
     with turn.lock:
-        if cell.node.value is not there or not cell.is_unshared():
+        if cell.node.value is not memory or not cell.is_unshared():
             return False
         region[where] = value
-        there.count = -1
+        memory.count = -1
     return True
 
 
@@ -261,19 +261,19 @@ def _short_key(key: Any) -> Any:
             break
     else:
         return key
-    made = []
+    items = []
     for item in key:
         kind = type(item)
         if kind is own:
             small = item._np if item._np is not None else present(item)
             if small is None:
                 return None
-            made.append(small)
+            items.append(small)
         elif kind in _PLAIN:
-            made.append(item)
+            items.append(item)
         else:
             return None
-    return tuple(made)
+    return tuple(items)
 
 
 def _holds_handles(key: Any) -> bool:
@@ -378,12 +378,12 @@ def _few(handle: Any, round_again: bool) -> Any:
     """The elements of a short array, computed if a loop has come round again; else ``None``."""
     if handle._np is not None:
         return handle._np
-    found = present(handle)
-    if found is None and round_again and handle._geometry.short:
+    elements = present(handle)
+    if elements is None and round_again and handle._geometry.short:
         node = handle._cell.node
         if node.place is None and node.weight >= 0:
-            found = handle._array()
-    return found
+            elements = handle._array()
+    return elements
 
 
 def _put_through(handle: Handle, key: Any, value: Any) -> bool:
@@ -412,12 +412,12 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     where = tuple([first for first, _ in axes])
     which = hash((place.layout.shape, where))  # hashes of integers are the same on all ranks
     owner, local = place.layout.locate(where)
-    found = np.empty((), geometry.dtype)
+    scalar = np.empty((), geometry.dtype)
     if owner == place.world.rank:
         halo = place.layout.halo(owner)
-        found[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
-    found = bcast(place.world.communicator, found, owner, "an element", which)
-    found.flags.writeable = (
+        scalar[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
+    scalar = bcast(place.world.communicator, scalar, owner, "an element", which)
+    scalar.flags.writeable = (
         False  # NumPy's structured scalars are views: what is written there would be lost
     )
-    return found[()]
+    return scalar[()]

@@ -128,9 +128,9 @@ def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | Non
     """The arithmetic of a node made of elements under ``mask``, on the whole arrays."""
     if id(node) in memory:
         return memory[id(node)]
-    found: Node | None = None
+    result: Node | None = None
     if node.value is None and node.op.selects:
-        found = node.args[0] if node.args[1] is mask else None
+        result = node.args[0] if node.args[1] is mask else None
     elif node.value is None and node.op.elementwise:
         args: list[Any] = []
         for arg in node.args:
@@ -143,7 +143,7 @@ def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | Non
             args.append(inner)
         else:
             shape = next(a.geometry.shape for a in args if type(a) is Node)
-            found = record(
+            result = record(
                 node.op,
                 tuple(args),
                 dense(shape, node.geometry.dtype),
@@ -151,5 +151,5 @@ def _whole(node: Node, mask: Node, memory: dict[int, Node | None]) -> Node | Non
                 node.name,
                 node.site,
             )
-    memory[id(node)] = found
-    return found
+    memory[id(node)] = result
+    return result

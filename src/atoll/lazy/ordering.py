@@ -69,9 +69,9 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
     else:
         values = places = in_order(line_of(line, world))
     first = starts(values)
-    found = [small_or_there(compressed(values, first), world)]
+    results = [small_or_there(compressed(values, first), world)]
     if index:
-        found.append(small_or_there(compressed(places, first), world))
+        results.append(small_or_there(compressed(places, first), world))
     if counts:
         begins = positions_under(first)
         every = allgather(
@@ -83,5 +83,5 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
         later = later[later >= 0]
         end = later[:1] if later.size else np.array([values.layout.size])
         ends = np.concatenate([begins.block[1:], end]) if begins.block.size else begins.block
-        found.append(small_or_there(begins.with_block(ends - begins.block), world))
-    return found[0] if len(found) == 1 else tuple(found)
+        results.append(small_or_there(begins.with_block(ends - begins.block), world))
+    return results[0] if len(results) == 1 else tuple(results)

@@ -23,8 +23,8 @@ def text_of(handle: Handle, write: Callable[[np.ndarray[Any, Any]], str]) -> str
         return write(handle._array())
     with np.printoptions(threshold=0):
         text = write(ends)
-    before, found, after = text.rpartition(f"shape={ends.shape}")
-    return _with_shape(before.rstrip(), handle._geometry.shape, after) if found else text
+    before, matched, after = text.rpartition(f"shape={ends.shape}")
+    return _with_shape(before.rstrip(), handle._geometry.shape, after) if matched else text
 
 
 def _with_shape(before: str, shape: tuple[int, ...], after: str) -> str:

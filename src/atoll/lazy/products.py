@@ -78,27 +78,31 @@ def _axes(axes: Any, a: Any, b: Any) -> tuple[tuple[int, ...], tuple[int, ...]] 
         first, second = range(a.ndim - count, a.ndim), range(count)
     normal = np.lib.array_utils.normalize_axis_tuple
     try:
-        one = tuple(normal(first, a.ndim, allow_duplicate=True))
-        two = tuple(normal(second, b.ndim, allow_duplicate=True))
+        left = tuple(normal(first, a.ndim, allow_duplicate=True))
+        right = tuple(normal(second, b.ndim, allow_duplicate=True))
     except (ValueError, TypeError):
         return None
-    fits = len(one) == len(two) and all(a.shape[j] == b.shape[k] for j, k in zip(one, two))
-    return (one, two) if fits and len(set(one)) == len(one) and len(set(two)) == len(two) else None
+    fits = len(left) == len(right) and all(a.shape[j] == b.shape[k] for j, k in zip(left, right))
+    return (
+        (left, right)
+        if fits and len(set(left)) == len(left) and len(set(right)) == len(right)
+        else None
+    )
 
 
 def tensordot(a: Any, b: Any, axes: Any) -> Any:
     """``np.tensordot``: transposed and flattened to matrices, which are multiplied."""
     if world_of((a, b)) is None or _dtype(a, b) is None:
         return NotImplemented
-    found = _axes(axes, a, b)
-    if found is None:
+    pair = _axes(axes, a, b)
+    if pair is None:
         return NotImplemented
-    one, two = found
+    first, second = pair
     a, b = _as_ours(a), _as_ours(b)
-    left = [k for k in range(a.ndim) if k not in one]
-    right = [k for k in range(b.ndim) if k not in two]
+    left = [k for k in range(a.ndim) if k not in first]
+    right = [k for k in range(b.ndim) if k not in second]
     shape = tuple([a.shape[k] for k in left] + [b.shape[k] for k in right])
-    length = int(np.prod([a.shape[k] for k in one], dtype=np.int64))
+    length = int(np.prod([a.shape[k] for k in first], dtype=np.int64))
     rows, columns = (
         int(np.prod([v.shape[k] for k in kept], dtype=np.int64))
         for v, kept in ((a, left), (b, right))
@@ -108,8 +112,8 @@ def tensordot(a: Any, b: Any, axes: Any) -> Any:
     else:
         rows_shape = (rows, length)
     columns_shape = (length, columns) if right else (length,)
-    a = shaping.reshape(shaping.transpose(a, (*left, *one)), rows_shape)
-    b = shaping.reshape(shaping.transpose(b, (*two, *right)), columns_shape)
+    a = shaping.reshape(shaping.transpose(a, (*left, *first)), rows_shape)
+    b = shaping.reshape(shaping.transpose(b, (*second, *right)), columns_shape)
     result = matmul(a, b)
     return result if result is NotImplemented else shaping.reshape(_as_ours(result), shape)
 

@@ -52,10 +52,10 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
     """The axes in increasing order, ``None`` where NumPy has an error to raise."""
     if axis is not None and type(axis) is not int:
         given = axis if isinstance(axis, tuple) else (axis,)
-        if any(isinstance(one, (bool, np.bool_)) for one in given):
+        if any(isinstance(number, (bool, np.bool_)) for number in given):
             return None
         try:
-            axis = tuple([index(one) for one in given])  # 1.0 is equal to 1, and no axis
+            axis = tuple([index(number) for number in given])  # 1.0 is equal to 1, and no axis
         except TypeError:
             return None
     return _axes(axis, ndim)
@@ -87,10 +87,10 @@ def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dty
         return None
     try:
         resolve: Any = ufunc.resolve_dtypes
-        found: np.dtype[Any] = resolve((None, operand, None), reduction=True)[2]
+        inner: np.dtype[Any] = resolve((None, operand, None), reduction=True)[2]
     except TypeError:
         return None
-    return found
+    return inner
 
 
 def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
@@ -157,12 +157,12 @@ def reduce(
         if truths is not None and ufunc is np.add:
             return np.int_(np.count_nonzero(truths))
     if plainly and (axis is None or type(axis) is int or type(axis) is tuple):
-        found = _folds.get((ufunc, geometry.number, axis))
+        form_of_node = _folds.get((ufunc, geometry.number, axis))
         cell = handle._cell
         home = cell.node.place
-        if found is not None and (home is None or (home.held_once and geometry.is_base)):
+        if form_of_node is not None and (home is None or (home.held_once and geometry.is_base)):
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-            node = node_of(found, args, user_site(), entered)
+            node = node_of(form_of_node, args, user_site(), entered)
             del args
             if cell.pins:
                 evaluate((node,))
@@ -215,8 +215,8 @@ def reduce(
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
-        found = node.op, form, node.params, node.name, code, mark
-        _folds[ufunc, geometry.number, axis] = found
+        form_of_node = node.op, form, node.params, node.name, code, mark
+        _folds[ufunc, geometry.number, axis] = form_of_node
     del operand
     node = entered(node)
     if handle._cell.pins:
@@ -439,17 +439,17 @@ def product_sum(a: Any, b: Any) -> Any:
         return NotImplemented
     if a._np is not None or b._np is not None:
         return NotImplemented
-    one, two = a._geometry, b._geometry
-    if one.ndim != 1 or one.shape != two.shape or one.size == 0:
+    first, second = a._geometry, b._geometry
+    if first.ndim != 1 or first.shape != second.shape or first.size == 0:
         return NotImplemented
-    if one.dtype != two.dtype or one.dtype.char not in "fdFD":
+    if first.dtype != second.dtype or first.dtype.char not in "fdFD":
         return NotImplemented
     return reduce(np.add, _times(a, b))
 
 
 def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
     """The result of a fold of an array of a user's class, unless it is an ``out`` that was given."""
-    return result if any(result is one for one in given) else folded(handle, result)
+    return result if any(result is value for value in given) else folded(handle, result)
 
 
 def _position_in_class(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:

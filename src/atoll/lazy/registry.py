@@ -37,11 +37,11 @@ class Registry:
 
     def find(self, original: Any) -> Callable[..., Any] | None:
         """The function that stands for one of NumPy's; ``None`` where NumPy's is all there is."""
-        found = self._functions.get(original)
-        if found is None and getattr(original, "__module__", None) in self.late:
+        function = self._functions.get(original)
+        if function is None and getattr(original, "__module__", None) in self.late:
             self.late.pop(original.__module__)()
-            found = self._functions.get(original)
-        return found
+            function = self._functions.get(original)
+        return function
 
 
 registry = Registry()

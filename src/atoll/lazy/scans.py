@@ -20,11 +20,11 @@ def position(name: str, handle: Any, axis: int | None, keepdims: bool) -> Any:
     """``argmin`` or ``argmax`` by NumPy on each rank's block, joined by the owners of the result."""
     whole = axis is None or handle.ndim == 1  # the position is a number
     axis = None if whole else axis % handle.ndim
-    found = record("position", (handle,), axis, name)
+    places = record("position", (handle,), axis, name)
     if not keepdims:
-        return found
+        return places
     shape = tuple([1 if whole or k == axis else n for k, n in enumerate(handle.shape)])
-    return from_numpy(np.full(shape, found)) if whole else shaping.reshape(found, shape)
+    return from_numpy(np.full(shape, places)) if whole else shaping.reshape(places, shape)
 
 
 def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) -> Any:
@@ -57,5 +57,5 @@ def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[An
     array = (handle if kernels.can_scan(name, kind, handle.dtype) else handle.astype(kind))._array()
     if not array.flags.c_contiguous:
         return NotImplemented
-    made, flags = kernels.scanned(name, array, axis, kind)
-    return NotImplemented if is_noticed(flags) else from_numpy(made.array)
+    result, flags = kernels.scanned(name, array, axis, kind)
+    return NotImplemented if is_noticed(flags) else from_numpy(result.array)

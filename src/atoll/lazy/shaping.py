@@ -48,11 +48,11 @@ def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
     return result if type(handle) is Handle.array_type else like(handle, result)
 
 
-def is_view_of(one: Handle, other: Handle) -> bool:
+def is_view_of(first: Handle, second: Handle) -> bool:
     """Whether two handles show the same memory."""
-    if one._np is not None:
-        return other._np is not None and bool(np.may_share_memory(one._np, other._np))
-    return other._np is None and one._cell is other._cell
+    if first._np is not None:
+        return second._np is not None and bool(np.may_share_memory(first._np, second._np))
+    return second._np is None and first._cell is second._cell
 
 
 def _dense_for(geometry: Geometry, order: str) -> Geometry:
@@ -89,13 +89,13 @@ def copied(handle: Handle, order: Any = "C") -> Any:
         evaluate((node,))
         return like(handle, of_view(Cell(node), target))
     if geometry.is_base and target is geometry:
-        made = of_view(type(cell)(cell.node), geometry)
+        copy = of_view(type(cell)(cell.node), geometry)
     elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
-        made = of_view(type(cell)(handle._node()), target)
+        copy = of_view(type(cell)(handle._node()), target)
     else:
         node = record(READ, (cell.node,), target, (geometry,), site=user_site())
-        made = of_view(type(cell)(node), target)
-    return like(handle, made)
+        copy = of_view(type(cell)(node), target)
+    return like(handle, copy)
 
 
 def order_of(handle: Any) -> tuple[int, ...] | None:
@@ -134,10 +134,10 @@ def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
     cell = result._cell
     node, value = cell.node, cell.node.value
     if geometry.is_base and value is not None and node.place is not None:
-        made = source(value.array, target, place=node.place)
+        turned_node = source(value.array, target, place=node.place)
     else:
-        made = record(READ, (node,), target, (geometry,), site=user_site())
-    return like(result, of_view(type(cell)(made), target))
+        turned_node = record(READ, (node,), target, (geometry,), site=user_site())
+    return like(result, of_view(type(cell)(turned_node), target))
 
 
 _WHOLE = frozenset({int})
@@ -145,16 +145,16 @@ _WHOLE = frozenset({int})
 
 def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
     """A shape in any of the forms that NumPy takes."""
-    made: tuple[int, ...]
+    extents: tuple[int, ...]
     if type(shape) is tuple and shape.count(-1) < 2 and _WHOLE.issuperset(map(type, shape)):
         return shape
     try:
-        made = (index(shape),)
+        extents = (index(shape),)
     except TypeError:
-        made = tuple([index(n) for n in shape])
-        if any(isinstance(n, (bool, np.bool_)) for n in shape) or made.count(-1) > 1:
+        extents = tuple([index(n) for n in shape])
+        if any(isinstance(n, (bool, np.bool_)) for n in shape) or extents.count(-1) > 1:
             np.empty(1).reshape(shape)  # NumPy's words
-    return made
+    return extents
 
 
 def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
@@ -171,17 +171,17 @@ def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = No
     geometry = handle._geometry
     if order == "A":
         order = "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
-    found = None if copy else _reshaped(geometry, shape, order)
-    if found is None:
+    reshaped = None if copy else _reshaped(geometry, shape, order)
+    if reshaped is None:
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
         handle = copied(handle, order)
         if handle._np is not None:  # a short piece of something large
             return like(handle, of_small(handle._np.reshape(shape, order=order)))
-        found = _reshaped(handle._geometry, shape, order)
-        assert found is not None
+        reshaped = _reshaped(handle._geometry, shape, order)
+        assert reshaped is not None
     handle._cell.viewed_from(handle)
-    return like(handle, of_view(handle._cell, found))
+    return like(handle, of_view(handle._cell, reshaped))
 
 
 def _reshaped(geometry: Geometry, shape: tuple[int, ...], order: str) -> Geometry | None:
@@ -257,41 +257,43 @@ def set_shape(handle: Handle, shape: Any) -> None:
     if small is not None:
         handle._np = _small_with_shape(small, shape)
         return
-    found = handle._geometry.reshaped(_shape_of(handle, shape))
-    if found is None:
+    reshaped = handle._geometry.reshaped(_shape_of(handle, shape))
+    if reshaped is None:
         raise AttributeError(
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the "
             "desired shape."
         )
-    handle._geometry = found
+    handle._geometry = reshaped
 
 
 def set_strides(handle: Handle, strides: Any) -> None:
     """``a.strides = strides``, where NumPy finds that they stay within the memory."""
 
     def strided(array: Array) -> Array:
-        made = array.view()
-        made.strides = strides
-        return made
+        view = array.view()
+        view.strides = strides
+        return view
 
     if handle._np is not None:
         handle._np = strided(handle._np)
         return
     geometry = handle._geometry
-    made = strided(geometry.shadow)
-    ends = [stride * (n - 1) for stride, n in zip(made.strides, made.shape, strict=True)]
+    shadow_view = strided(geometry.shadow)
+    ends = [
+        stride * (n - 1) for stride, n in zip(shadow_view.strides, shadow_view.shape, strict=True)
+    ]
     first = geometry.offset + sum(min(end, 0) for end in ends)
-    last = geometry.offset + sum(max(end, 0) for end in ends) + made.itemsize
-    if made.size and (first < 0 or last > geometry.base.size * geometry.base.dtype.itemsize):
+    last = geometry.offset + sum(max(end, 0) for end in ends) + shadow_view.itemsize
+    if shadow_view.size and (first < 0 or last > geometry.base.size * geometry.base.dtype.itemsize):
         raise ValueError("strides is not compatible with available memory")
-    key = ("strides", made.strides)
-    handle._geometry = geometry.derived(key, lambda shadow: made)
+    key = ("strides", shadow_view.strides)
+    handle._geometry = geometry.derived(key, lambda shadow: shadow_view)
 
 
 def _small_with_shape(small: Array, shape: Any) -> Array:
-    made = small.view()
-    made.shape = shape
-    return made
+    view = small.view()
+    view.shape = shape
+    return view
 
 
 def transpose(handle: Handle, axes: Any = None) -> Any:
@@ -326,9 +328,9 @@ def imag(handle: Handle) -> Any:
 
 def read_only(array: Array) -> Array:
     """A view that may not be written through."""
-    made = array.view()
-    made.flags.writeable = False
-    return made
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def of_dtype(handle: Handle, dtype: Any) -> Any:
@@ -365,9 +367,9 @@ def base_of(handle: Handle) -> Any:
 
 def _shown(array: Array) -> Any:
     """The array of ours that shows this memory of NumPy's: who looks for a base pays for the search."""
-    for one in gc.get_referrers(array):
-        if isinstance(one, Handle) and one._np is array:
-            return one
+    for referrer in gc.get_referrers(array):
+        if isinstance(referrer, Handle) and referrer._np is array:
+            return referrer
     return of_small(array)
 
 

@@ -82,7 +82,7 @@ def interface(handle: Handle) -> dict[str, Any]:
 
 def ctypes_of(handle: Handle) -> Any:
     """``a.ctypes``: the address is one for as long as the array lives, whoever keeps it as a number."""
-    found = memory(handle)
+    array = memory(handle)
     if handle._np is None and handle._cell.node.place is None:
         handle._cell.pin()
-    return found.ctypes
+    return array.ctypes

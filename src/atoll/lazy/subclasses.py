@@ -76,7 +76,7 @@ def _wrapping(inherited: Callable[..., Any]) -> Callable[..., Any]:
         if result is NotImplemented or type(result) is type(self):
             return result
         if isinstance(result, tuple):
-            return tuple([wrapped(self, one) for one in result])
+            return tuple([wrapped(self, part) for part in result])
         return wrapped(self, result)
 
     return call
@@ -118,8 +118,8 @@ def in_kind(result: Any, kind: type, parent: Any) -> Any:
     """A new handle of class ``kind`` on the values of ``result``."""
     if kind is not Handle.array_type:
         return shaping.in_class(kind, result, parent)
-    made = object.__new__(kind)
-    shaping.become(made, result)
-    if made._np is not None:
-        made._np = made._np.view()
-    return made
+    handle = object.__new__(kind)
+    shaping.become(handle, result)
+    if handle._np is not None:
+        handle._np = handle._np.view()
+    return handle

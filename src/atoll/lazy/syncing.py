@@ -52,15 +52,15 @@ def _agreed(world: World) -> list[list[Cell]]:
     )  # in hand from here on, so that no garbage goes between what is said and what is done
     every = agree(world.communicator, _outlined(cells), "sync()")
     looks = [look for look, _, _ in every]
-    if any(one[:2] != every[0][:2] for one in every) or (
-        len(set(looks[0])) < len(looks[0]) and any(one != every[0] for one in every)
+    if any(outline[:2] != every[0][:2] for outline in every) or (
+        len(set(looks[0])) < len(looks[0]) and any(outline != every[0] for outline in every)
     ):
         del cells
         gc.collect()
         cells = _shared(world)
         every = agree(world.communicator, _outlined(cells), "sync()")
         looks = [look for look, _, _ in every]
-    if all(one[:2] == every[0][:2] for one in every):
+    if all(outline[:2] == every[0][:2] for outline in every):
         return [cells] if cells else []
     mine = {fingerprint_of([cell.node]): cell for cell in cells}
     return [[mine[look]] for look in looks[0] if all(others.count(look) == 1 for others in looks)]

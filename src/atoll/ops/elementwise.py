@@ -62,15 +62,15 @@ def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:
     ``kinds`` has a dtype, or ``int``, ``float`` or ``complex`` for a weak scalar, per input.
     """
     key = (ufunc, kinds)
-    found = _loops.get(key)
-    if found is None:
+    loops = _loops.get(key)
+    if loops is None:
         dtypes = ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout)
         same = (ufunc, dtypes)
-        found = _by_dtypes.get(same)
-        if found is None:
-            found = _by_dtypes[same] = tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
-        _loops[key] = found
-    return found
+        loops = _by_dtypes.get(same)
+        if loops is None:
+            loops = _by_dtypes[same] = tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
+        _loops[key] = loops
+    return loops
 
 
 _by_dtypes: Memo[Any, Loops] = Memo()
@@ -78,17 +78,17 @@ _by_dtypes: Memo[Any, Loops] = Memo()
 
 def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     """The common shape, or NumPy's ``ValueError``."""
-    found = _shapes.get(shapes)
-    if found is None:
+    shape = _shapes.get(shapes)
+    if shape is None:
         try:
-            found = np.broadcast_shapes(*shapes)
+            shape = np.broadcast_shapes(*shapes)
         except ValueError:
             text = " ".join(map(shape_text, shapes))
             raise ValueError(
                 f"operands could not be broadcast together with shapes {text} "
             ) from None
-        _shapes[shapes] = found
-    return found
+        _shapes[shapes] = shape
+    return shape
 
 
 def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geometry:
@@ -98,11 +98,11 @@ def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geo
         if only.dtype == dtype and only.is_base and only.c_contiguous:
             return only
     key = (dtype, *[g.number for g in geometries])
-    found = _results.get(key)
-    if found is None:
+    geometry = _results.get(key)
+    if geometry is None:
         shape = broadcast_shape(tuple([g.shape for g in geometries]))
-        found = _results[key] = dense(shape, dtype, kept_order(shape, geometries))
-    return found
+        geometry = _results[key] = dense(shape, dtype, kept_order(shape, geometries))
+    return geometry
 
 
 def join_of(parts: int) -> str:
@@ -135,6 +135,6 @@ class Through:
 
 def through(view: Geometry) -> Through:
     """What the nodes of a view have in common, made when it is first asked for."""
-    found: Through = view.through or Through(view)
-    view.through = found
-    return found
+    passage: Through = view.through or Through(view)
+    view.through = passage
+    return passage

@@ -79,21 +79,21 @@ class Outline:
 
     def of(self, order: Sequence[Node]) -> int:
         """The fingerprint of a trace of this outline."""
-        found: list[Any] = [self.structure]
+        words: list[Any] = [self.structure]
         for k in self._nodes:
             node = order[k]
-            found.append(node.geometry.shape)
+            words.append(node.geometry.shape)
             for part in node.params:
                 if type(part) is Geometry:
-                    found.append(of_view(part))
+                    words.append(of_view(part))
         for k, slot in self._leaves:
             leaf = order[k].args[slot]
-            found.append(leaf.geometry.shape)
+            words.append(leaf.geometry.shape)
             if leaf.place is not None:
-                found.append(of_layout(leaf.place.layout))
+                words.append(of_layout(leaf.place.layout))
         for k in self._homes:
-            found.append(of_layout(order[k].place.layout))
-        return hash(tuple(found)) & _MASK
+            words.append(of_layout(order[k].place.layout))
+        return hash(tuple(words)) & _MASK
 
 
 def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
@@ -123,7 +123,7 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
         if alone[id(node)] or id(node) not in leads:
             continue
         first = count - len(given)
-        scalars += [first + j for j, one in enumerate(given) if isinstance(one, EXACT)]
+        scalars += [first + j for j, scalar in enumerate(given) if isinstance(scalar, EXACT)]
         operands: list[int | None] = []
         follows = False
         for slot, arg in enumerate(node.args):

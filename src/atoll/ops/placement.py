@@ -84,10 +84,10 @@ class Place:
         if layout.is_replicated and not layout.is_padded:
             return None
         key = (layout, world)
-        found = _places.get(key)
-        if found is None:
-            found = _places.only(key, Place(layout, world))
-        return found
+        place = _places.get(key)
+        if place is None:
+            place = _places.only(key, Place(layout, world))
+        return place
 
     def __repr__(self) -> str:
         return f"Place({self.layout!r})"
@@ -123,17 +123,17 @@ def is_dense_share(leaf: Node) -> bool:
 def placed_view(place: Place, view: Geometry) -> Place | None:
     """The place of a view of an array that lies at ``place``."""
     key = (place.number, view.number)
-    found = _views.get(key, _views)
-    if found is not _views:
-        return found  # type: ignore[return-value]
+    known = _views.get(key, _views)
+    if known is not _views:
+        return known  # type: ignore[return-value]
     try:
         layout = (
             _layout_of_view(place.layout, view) if view.size else _layout_of_nothing(place, view)
         )
     except _NoRuleError:
         layout = _layout_of_reshape(place.layout, view)
-    found = _views[key] = Place.of(layout, place.world)
-    return found
+    known = _views[key] = Place.of(layout, place.world)
+    return known
 
 
 def _layout_of_nothing(place: Place, view: Geometry) -> Layout:
@@ -158,12 +158,12 @@ def is_permutation(view: Geometry) -> bool:
     axes = view.axes
     if axes is None or view.ndim != view.base.ndim:
         return False
-    found = {
+    kept = {
         steps[0][0]
         for (first, steps), n in zip(axes, view.base.shape, strict=True)
         if first == 0 and len(steps) == 1 and steps[0][1] == 1 and view.shape[steps[0][0]] == n
     }
-    return len(found) == view.ndim
+    return len(kept) == view.ndim
 
 
 class _NoRuleError(Exception):
@@ -215,7 +215,7 @@ def _layout_of_part(layout: Layout, view: Geometry) -> Layout | None:
     reads = view.axes
     if reads is None or not layout.is_row_major:
         return None
-    found: list[Axis | None] = [None] * view.ndim
+    axes: list[Axis | None] = [None] * view.ndim
     last = -1
     for axis, (first, steps) in zip(layout.axes, reads, strict=True):
         if axis.kind != "b" or not axis.is_plain:
@@ -226,19 +226,19 @@ def _layout_of_part(layout: Layout, view: Geometry) -> Layout | None:
                 return None
             continue
         k, step = steps[0]
-        if len(steps) > 1 or step < 1 or found[k] is not None or (spread and k < last):
+        if len(steps) > 1 or step < 1 or axes[k] is not None or (spread and k < last):
             return None
         if spread:
             last = k
         count = view.shape[k]
         if count == axis.size and step == 1:
-            found[k] = axis
+            axes[k] = axis
         else:
-            found[k] = axis.sliced(range(first, first + step * count, step))[0]
+            axes[k] = axis.sliced(range(first, first + step * count, step))[0]
     return layout.arranged(
         [
             BlockAxis(n, (0, n)) if axis is None else axis
-            for n, axis in zip(view.shape, found, strict=True)
+            for n, axis in zip(view.shape, axes, strict=True)
         ]
     )
 
@@ -286,11 +286,11 @@ _crossing: Memo[int, bool] = Memo("geometries")
 
 def place_of_read(home: Place, view: Geometry) -> Place | None:
     """Where a view that is read lies, without padding; from now on its base's place knows it."""
-    found = placed_view(home, view)
-    if found is not None and found.padded:
-        found = without_padding(found)
-    home.read[view.number] = found
-    return found
+    place = placed_view(home, view)
+    if place is not None and place.padded:
+        place = without_padding(place)
+    home.read[view.number] = place
+    return place
 
 
 def place_of_broadcast(node: Node) -> Place | None:

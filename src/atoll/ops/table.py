@@ -66,8 +66,8 @@ def _shape_of(operand: Any) -> tuple[int, ...]:
     return operand.geometry.shape if type(operand) is Node else ()
 
 
-def _alike(one: Geometry, other: Geometry) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype
+def _alike(first: Geometry, second: Geometry) -> bool:
+    return first.shape == second.shape and first.dtype == second.dtype
 
 
 def _broadcast(node: Node) -> bool:

@@ -34,8 +34,8 @@ class Ufunc:
     def resolve_dtypes(self, dtypes: tuple[Any, ...], **options: Any) -> tuple[np.dtype[Any], ...]:
         """The dtypes of the loop that runs."""
         resolve: Any = self.like.resolve_dtypes
-        found: tuple[np.dtype[Any], ...] = resolve(dtypes, **options)
-        return found
+        dtypes_of_loop: tuple[np.dtype[Any], ...] = resolve(dtypes, **options)
+        return dtypes_of_loop
 
     def __call__(self, *inputs: Any, out: Any = None, where: Any = True) -> Any:
         """Compute it on NumPy arrays."""
@@ -43,11 +43,11 @@ class Ufunc:
         given = tuple([x.dtype if isinstance(x, np.ndarray) else type(x) for x in weak])
         *dtypes, result = self.resolve_dtypes((*given, None))
         arrays = [np.asarray(x, dtype) for x, dtype in zip(weak, dtypes, strict=True)]
-        found = np.asarray(self.body(*arrays), result)[()]
+        elements = np.asarray(self.body(*arrays), result)[()]
         out = out[0] if type(out) is tuple else out
         if out is None:
-            return found
-        np.copyto(out, found, casting="same_kind", where=where)
+            return elements
+        np.copyto(out, elements, casting="same_kind", where=where)
         return out
 
 

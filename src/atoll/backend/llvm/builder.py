@@ -207,10 +207,10 @@ class Code:
         pieces = []
         for start in range(0, self.width, lanes):
             x, y = (self.slice(scalar, v.name, self.width, start, lanes) for v in (a, b))
-            found = self.function.op(
+            mask = self.function.op(
                 f"call {vector} @{name}({vector} {x}, {vector} {y}, i8 {predicate})"
             )
-            pieces.append(self.function.op(f"bitcast {vector} {found} to {whole}"))
+            pieces.append(self.function.op(f"bitcast {vector} {mask} to {whole}"))
         if self.width < lanes:
             return Value("b1", self.slice(f"i{size}", pieces[0], lanes, 0, self.width), wide=size)
         return Value("b1", self.join(f"i{size}", pieces, lanes), wide=size)
@@ -409,13 +409,13 @@ class Code:
         scalar = f"i{mask.wide or 1}"
         name = f"llvm.vector.reduce.or.v{self.width}{scalar}"
         self.module.declare(name, scalar, self.lanes(scalar))
-        found = self.function.op(f"call {scalar} @{name}({self.lanes(scalar)} {mask.name})")
-        return self.function.op(f"icmp ne {scalar} {found}, 0") if mask.wide else found
+        some = self.function.op(f"call {scalar} @{name}({self.lanes(scalar)} {mask.name})")
+        return self.function.op(f"icmp ne {scalar} {some}, 0") if mask.wide else some
 
     def all(self, mask: Value) -> str:
         """An ``i1``: whether the mask is true in all lanes."""
-        found = self.any(self.negate(mask))
-        return self.function.op(f"xor i1 {found}, true")
+        missing = self.any(self.negate(mask))
+        return self.function.op(f"xor i1 {missing}, true")
 
     def first(self, mask: Value) -> str:
         """The number of the first lane in which the mask is true; it is in one."""
@@ -453,8 +453,8 @@ class Code:
 
     def flag(self, mask: Value, flag: int) -> None:
         """Report ``flag`` if the mask is true in any lane."""
-        found = self.any(mask)
-        wanted = self.function.op(f"select i1 {found}, i32 {flag}, i32 0")
+        raised = self.any(mask)
+        wanted = self.function.op(f"select i1 {raised}, i32 {flag}, i32 0")
         old = self.function.op(f"load i32, ptr {self._soft_flags}")
         new = self.function.op(f"or i32 {old}, {wanted}")
         self.function.line(f"store i32 {new}, ptr {self._soft_flags}")

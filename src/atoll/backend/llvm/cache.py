@@ -214,14 +214,14 @@ def _occupied(size: int) -> int:
 def _files(folder: int) -> list[tuple[float, int, str]]:
     """(last use, size, name) of every file of a kernel; other processes may be removing some, and
     what has another name belongs to a user who chose this folder for more than kernels."""
-    found = []
+    files = []
     with os.scandir(folder) as entries:
         for entry in filter(lambda entry: _NAME.fullmatch(entry.name), entries):
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
-                    found.append((status.st_mtime, status.st_size, entry.name))
-    return found
+                    files.append((status.st_mtime, status.st_size, entry.name))
+    return files
 
 
 def _evict(folder: int) -> None:

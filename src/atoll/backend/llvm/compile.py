@@ -77,17 +77,17 @@ class Compiler:
         It may be a draft, if there is no more ``work`` for it yet.
         """
         key = _key(spec)
-        found = self._kernels.get(key)
-        if found is None:
+        kernel = self._kernels.get(key)
+        if kernel is None:
             with self._lock:
-                found = self._kernels.get(key)
-                if found is None:
+                kernel = self._kernels.get(key)
+                if kernel is None:
                     draft = work <= policy.limits.draft_work and self.machine.x86
-                    found = self._make(spec, draft)
-                    self._kernels[key] = found
-        if found.draft and work > policy.limits.draft_work:
-            self.finish(found)
-        return found
+                    kernel = self._make(spec, draft)
+                    self._kernels[key] = kernel
+        if kernel.draft and work > policy.limits.draft_work:
+            self.finish(kernel)
+        return kernel
 
     def _make(self, spec: KernelSpec, draft: bool) -> Kernel:
         name = name_of(spec)
@@ -127,9 +127,9 @@ class Compiler:
             statistics.add("kernels_compiled")
             if self._functions is None:
                 self._functions = _Shelf(self.machine)
-            found = self._functions.add(name, self._code(name, lambda: text, _BEST))
-            self._addresses[name] = found
-            return found
+            address = self._functions.add(name, self._code(name, lambda: text, _BEST))
+            self._addresses[name] = address
+            return address
 
     def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
         """The object file of a module whose function is called ``name``, from disk or made now."""

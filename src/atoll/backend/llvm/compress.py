@@ -308,23 +308,23 @@ def places_of(mask: Array) -> Array:
 def true_positions(mask: Array) -> Array:
     """The flat positions at which a contiguous mask is true."""
     places = places_of(mask)
-    found = allocate_array(dense((int(places[-1]),), _POSITIONS), "positions")
-    words = [_address(mask), mask.size, _address(places), found.address, 0]
+    positions = allocate_array(dense((int(places[-1]),), _POSITIONS), "positions")
+    words = [_address(mask), mask.size, _address(places), positions.address, 0]
     _run(_function("pick", policy.limits.chunk), words, mask.size)
-    return found.array
+    return positions.array
 
 
 def indices_of(positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
     """An index array for each axis, from flat positions in C order."""
-    found: list[Array] = []
+    columns_of_axes: list[Array] = []
     for length in reversed(shape[1:]):
         form = dense(positions.shape, _POSITIONS)
         rows, columns = (allocate_array(form, "positions").array for _ in range(2))
         words = [_address(positions), positions.size, _address(rows), _address(columns), length]
         _run(_function("split", policy.limits.chunk), words, positions.size)
-        found.append(columns)
+        columns_of_axes.append(columns)
         positions = rows
-    return (positions, *reversed(found))
+    return (positions, *reversed(columns_of_axes))
 
 
 def can_select(data: Array, mask: Array) -> bool:
@@ -341,7 +341,7 @@ def can_select(data: Array, mask: Array) -> bool:
 def selected(data: Array, mask: Array) -> Value:
     """The elements of one contiguous array at which another is true, in C order."""
     places = places_of(mask)
-    found = allocate_array(dense((int(places[-1]),), data.dtype), "selected elements")
-    words = [_address(mask), mask.size, _address(places), found.address, _address(data)]
+    elements = allocate_array(dense((int(places[-1]),), data.dtype), "selected elements")
+    words = [_address(mask), mask.size, _address(places), elements.address, _address(data)]
     _run(_function("pick", policy.limits.chunk, data.dtype.itemsize), words, mask.size)
-    return found
+    return elements

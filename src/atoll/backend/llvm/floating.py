@@ -61,8 +61,8 @@ def _ratio(dtype: str, a: float, b: float) -> float:
 
 def heaviside(code: Code, value: Value, at_zero: Value) -> Value:
     """0, ``at_zero`` or 1 by the sign of ``value``."""
-    nil, one = code.const(value.dtype, 0.0), code.const(value.dtype, 1.0)
-    result = code.select(code.fcmp("olt", value, nil), nil, one)
+    nil, unit = code.const(value.dtype, 0.0), code.const(value.dtype, 1.0)
+    result = code.select(code.fcmp("olt", value, nil), nil, unit)
     result = code.select(code.fcmp("oeq", value, nil), at_zero, result)
     return code.select(is_nan(code, value), value, result)
 
@@ -79,11 +79,11 @@ def fmod(code: Code, a: Value, b: Value) -> Value:
     if not code.machine.fused:
         return code.libm("fmod", a, b)
     dtype = a.dtype
-    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
+    nil, unit = code.const(dtype, 0.0), code.const(dtype, 1.0)
     x, y = code.intrinsic("fabs", a), code.intrinsic("fabs", b)
     scaled = code.op("fmul", x, code.const(dtype, 0.5 ** (MANTISSA[dtype] - 1)))
     plain = code.op("and", code.fcmp("olt", scaled, y), is_finite(code, y))
-    x, y = code.select(plain, x, one), code.select(plain, y, one)
+    x, y = code.select(plain, x, unit), code.select(plain, y, unit)
     quotient = code.intrinsic("trunc", code.op("fdiv", x, y))
     rest = code.intrinsic("fma", code.op("fneg", quotient), y, x)
     over = code.fcmp("olt", rest, nil)
@@ -101,12 +101,12 @@ def _adjusts(code: Code, b: Value, rest: Value) -> Value:
 def _floored(code: Code, a: Value, b: Value, rest: Value) -> Value:
     """The floored quotient, from the truncated remainder; ``b`` is not zero."""
     dtype = a.dtype
-    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
+    nil, unit = code.const(dtype, 0.0), code.const(dtype, 1.0)
     quotient = code.op("fdiv", code.op("fsub", a, rest), b)
-    quotient = code.op("fsub", quotient, code.select(_adjusts(code, b, rest), one, nil))
+    quotient = code.op("fsub", quotient, code.select(_adjusts(code, b, rest), unit, nil))
     floored = code.intrinsic("floor", quotient)
     above = code.fcmp("ogt", code.op("fsub", quotient, floored), code.const(dtype, 0.5))
-    floored = code.op("fadd", floored, code.select(above, one, code.const(dtype, -0.0)))
+    floored = code.op("fadd", floored, code.select(above, unit, code.const(dtype, -0.0)))
     negative = code.op("xor", sign_bit(code, a), sign_bit(code, b))
     signed_zero = code.select(negative, code.const(dtype, -0.0), nil)
     return code.select(code.fcmp("une", quotient, nil), floored, signed_zero)
@@ -114,11 +114,11 @@ def _floored(code: Code, a: Value, b: Value, rest: Value) -> Value:
 
 def floor_divide(code: Code, a: Value, b: Value) -> Value:
     """The quotient, rounded down; ``a / b`` where ``b`` is zero."""
-    one = code.const(a.dtype, 1.0)
+    unit = code.const(a.dtype, 1.0)
     zero = code.fcmp("oeq", b, code.const(a.dtype, 0.0))
-    safe, dividend = code.select(zero, one, b), code.select(zero, one, a)
+    safe, dividend = code.select(zero, unit, b), code.select(zero, unit, a)
     floored = _floored(code, dividend, safe, fmod(code, dividend, safe))
-    return code.select(zero, code.op("fdiv", a, code.select(zero, b, one)), floored)
+    return code.select(zero, code.op("fdiv", a, code.select(zero, b, unit)), floored)
 
 
 def remainder(code: Code, a: Value, b: Value) -> Value:
@@ -133,12 +133,12 @@ def remainder(code: Code, a: Value, b: Value) -> Value:
 
 def divmod_quotient(code: Code, a: Value, b: Value) -> Value:
     """The first result of ``divmod``, whose flags include those of the remainder."""
-    one = code.const(a.dtype, 1.0)
+    unit = code.const(a.dtype, 1.0)
     zero = code.fcmp("oeq", b, code.const(a.dtype, 0.0))
     rest = fmod(code, a, b)
-    safe, dividend = code.select(zero, one, b), code.select(zero, one, a)
-    floored = _floored(code, dividend, safe, code.select(zero, one, rest))
-    return code.select(zero, code.op("fdiv", a, code.select(zero, b, one)), floored)
+    safe, dividend = code.select(zero, unit, b), code.select(zero, unit, a)
+    floored = _floored(code, dividend, safe, code.select(zero, unit, rest))
+    return code.select(zero, code.op("fdiv", a, code.select(zero, b, unit)), floored)
 
 
 # neighbours, fractions and exponents
@@ -147,12 +147,12 @@ def divmod_quotient(code: Code, a: Value, b: Value) -> Value:
 def nextafter(code: Code, a: Value, b: Value) -> Value:
     """The next number after ``a`` towards ``b``."""
     kind = SIGNED_BITS[a.dtype]
-    one, minus = code.const(kind, 1), code.const(kind, -1)
+    unit, minus = code.const(kind, 1), code.const(kind, -1)
     nil = code.const(a.dtype, 0.0)
     whole = pattern(code, a)
     outward = code.op("xor", code.fcmp("olt", a, b), sign_bit(code, a))
-    stepped = code.retype(code.op("add", whole, code.select(outward, one, minus)), a.dtype)
-    smallest = copysign(code, code.retype(one, a.dtype), b)
+    stepped = code.retype(code.op("add", whole, code.select(outward, unit, minus)), a.dtype)
+    smallest = copysign(code, code.retype(unit, a.dtype), b)
     result = code.select(code.fcmp("oeq", a, nil), smallest, stepped)
     # Between two zeros, half precision differs from the others in NumPy.
     result = code.select(code.fcmp("oeq", a, b), a if a.dtype == "f2" else b, result)
@@ -168,15 +168,15 @@ def spacing(code: Code, value: Value) -> Value:
     Half precision differs in NumPy: there it is the distance to the next greater number.
     """
     dtype = value.dtype
-    one = code.const(SIGNED_BITS[dtype], 1)
+    unit = code.const(SIGNED_BITS[dtype], 1)
     nil = code.const(dtype, 0.0)
     finite = is_finite(code, value)
     size = code.select(finite, magnitude(code, value), nil)
-    following = code.retype(code.op("add", pattern(code, size), one), dtype)
+    following = code.retype(code.op("add", pattern(code, size), unit), dtype)
     is_zero = code.fcmp("oeq", size, nil)
     if dtype == "f2":
         inward = code.op("and", sign_bit(code, value), code.negate(is_zero))
-        preceding = code.retype(code.op("sub", pattern(code, size), one), dtype)
+        preceding = code.retype(code.op("sub", pattern(code, size), unit), dtype)
         high, low = code.select(inward, size, following), code.select(inward, preceding, size)
         gap = code.half(code.op("fsub", code.single(high), code.single(low)))
     else:

@@ -25,27 +25,27 @@ def negative(code: Code, value: Value) -> Value:
 
 def sign(code: Code, value: Value) -> Value:
     """-1, 0 or 1."""
-    nil, one = code.const(value.dtype, 0), code.const(value.dtype, 1)
+    nil, unit = code.const(value.dtype, 0), code.const(value.dtype, 1)
     if not is_signed(value.dtype):
-        return code.select(code.icmp("eq", value, nil), nil, one)
-    down = code.select(code.icmp("slt", value, nil), code.const(value.dtype, -1), one)
+        return code.select(code.icmp("eq", value, nil), nil, unit)
+    down = code.select(code.icmp("slt", value, nil), code.const(value.dtype, -1), unit)
     return code.select(code.icmp("eq", value, nil), nil, down)
 
 
 def _safe(code: Code, a: Value, b: Value, overflow: bool) -> tuple[Value, Value, Value]:
     """A divisor that cannot fail, and where ``b`` is zero, and where the quotient overflows."""
     dtype = a.dtype
-    one = code.const(dtype, 1)
+    unit = code.const(dtype, 1)
     zero = code.icmp("eq", b, code.const(dtype, 0))
     code.flag(zero, DIVIDE)
-    safe = code.select(zero, one, b)
+    safe = code.select(zero, unit, b)
     if not is_signed(dtype):
         return safe, zero, code.const("b1", 0)
     lowest = code.icmp("eq", a, code.const(dtype, smallest(dtype)))
     over = code.op("and", lowest, code.icmp("eq", b, code.const(dtype, -1)))
     if overflow:
         code.flag(over, OVERFLOW)
-    return code.select(over, one, safe), zero, over
+    return code.select(over, unit, safe), zero, over
 
 
 def _divide(code: Code, a: Value, b: Value) -> Value:
@@ -237,9 +237,9 @@ def lcm(code: Code, a: Value, b: Value) -> Value:
     """The least common multiple, wrapped; zero if either is zero."""
     a, b = absolute(code, a), absolute(code, b)
     divisor = gcd(code, a, b)
-    nil, one = code.const(a.dtype, 0), code.const(a.dtype, 1)
+    nil, unit = code.const(a.dtype, 0), code.const(a.dtype, 1)
     zero = code.icmp("eq", divisor, nil)
-    quotient = code.op("udiv", a, code.select(zero, one, divisor))
+    quotient = code.op("udiv", a, code.select(zero, unit, divisor))
     return code.select(zero, nil, code.op("mul", quotient, b))
 
 
@@ -266,8 +266,8 @@ def inverse_dtype(dtype: str) -> str:
 def inverse(code: Code, b: Value) -> Value:
     """``1 / b``, and 1 for zero."""
     wide = inverse_dtype(b.dtype)
-    one = code.const(b.dtype, 1)
-    safe = code.select(code.icmp("eq", b, code.const(b.dtype, 0)), one, b)
+    unit = code.const(b.dtype, 1)
+    safe = code.select(code.icmp("eq", b, code.const(b.dtype, 0)), unit, b)
     return code.op("fdiv", code.const(wide, 1.0), cast(code, safe, wide))
 
 

@@ -105,8 +105,8 @@ class CompiledStep(KernelStep):
             step.launch = launch
             step._take(kernel)
             slot, folds = layout.partials, []
-            for (one, _), start in zip(parts, starts, strict=True):
-                fold = template.fold(one, binding)
+            for (partials, _), start in zip(parts, starts, strict=True):
+                fold = template.fold(partials, binding)
                 folds.append(fold)
                 for where in fold.addresses(start):
                     words[slot] = where

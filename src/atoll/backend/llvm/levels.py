@@ -39,14 +39,14 @@ class Analysis:
             and not any(instruction.op == "store" for instruction in spec.body)
         )
         widest = self._widest()
-        one = max(1, vector_bytes // widest)
-        self.width = min(policy.limits.vector, one * self._registers(), *self._order())
+        register = max(1, vector_bytes // widest)
+        self.width = min(policy.limits.vector, register * self._registers(), *self._order())
         if not spec.reductions:
             self.width = min(self.width, self._useful())
         self.folds_only = len(self.members[ELEMENT]) <= policy.limits.small_body and not any(
             instruction.op == "store" for instruction in spec.body
         )
-        self.tail = min(self.width, one, policy.limits.tail)
+        self.tail = min(self.width, register, policy.limits.tail)
         self.guard = self._guard(levels)
         self.decides: list[int] = []
         self.guarded: list[int] = []
@@ -66,7 +66,7 @@ class Analysis:
 
         Numbers of eight bytes are compared, and added up, in lanes of their own as quickly.
         """
-        found = {}
+        counted = {}
         for number, reduction in enumerate(self.spec.reductions):
             value, exact = reduction.value, KIND[reduction.dtype] in "iu" or reduction.dtype == "f8"
             while self.spec.body[value].op == "cast" and self.spec.body[value].dtype != "b1":
@@ -74,27 +74,29 @@ class Analysis:
             plain = reduction.op == "add" and reduction.mask < 0
             truth = self.spec.body[value].dtype == "b1"
             if plain and exact and truth and self.spec.ndim - 1 in reduction.axes:
-                found[number] = value
-        return found
+                counted[number] = value
+        return counted
 
     def _order(self) -> list[int]:
         """How wide rounded sums and products along the innermost axis let vectors be."""
         along = [n for n, r in enumerate(self.spec.reductions) if self.spec.ndim - 1 in r.axes]
         folds = [self.spec.reductions[n] for n in along if n not in self.counts]
-        return [accumulators(one.dtype) for one in folds if rounds(one)]
+        return [accumulators(fold.dtype) for fold in folds if rounds(fold)]
 
     def _settles(self) -> bool:
         """Whether there are only folds of everything by ``and`` and ``or``."""
         spec = self.spec
         return (
             bool(spec.reductions)
-            and all(is_full(one, spec.ndim) for one in spec.reductions)
-            and all(one.op in ("logical_and", "logical_or") for one in spec.reductions)
-            and not any(one.op == "store" for one in spec.body)
+            and all(is_full(fold, spec.ndim) for fold in spec.reductions)
+            and all(fold.op in ("logical_and", "logical_or") for fold in spec.reductions)
+            and not any(instruction.op == "store" for instruction in spec.body)
         )
 
     def _guard(self, levels: list[int]) -> int:
-        masks = {mask_of(one) for one in self.spec.body if one.op == "store"} - {-1}
+        masks = {
+            mask_of(instruction) for instruction in self.spec.body if instruction.op == "store"
+        } - {-1}
         mask = masks.pop() if len(masks) == 1 else -1
         return mask if mask >= 0 and levels[mask] == ELEMENT else -1
 
@@ -123,21 +125,21 @@ class Analysis:
 
     def _meet(self, a: int, b: int) -> bool:
         """Whether two instructions use the same memory, and one of them writes."""
-        one, two = self.spec.body[a], self.spec.body[b]
-        if "store" not in (one.op, two.op):
+        first, second = self.spec.body[a], self.spec.body[b]
+        if "store" not in (first.op, second.op):
             return False
         operands = self.spec.operands
-        return operands[whole(one.args[0])].alias == operands[whole(two.args[0])].alias
+        return operands[whole(first.args[0])].alias == operands[whole(second.args[0])].alias
 
     def _behind(self, values: list[int]) -> list[int]:
         """What is computed in every element for these values, in order."""
-        found, left = set(values), list(values)
+        reached, left = set(values), list(values)
         while left:
             for argument in arguments(self.spec.body[left.pop()]):
-                if argument not in found:
-                    found.add(argument)
+                if argument not in reached:
+                    reached.add(argument)
                     left.append(argument)
-        return [n for n in self.members[ELEMENT] if n in found]
+        return [n for n in self.members[ELEMENT] if n in reached]
 
     def _needed(self) -> list[bool]:
         needed = [instruction.op == "store" for instruction in self.spec.body]

@@ -293,9 +293,9 @@ class Nest:
     def _streams(self) -> bool:
         """Whether several rows, or parts of one, may be read in turns: see :mod:`.rows`."""
         loads = [
-            self.spec.operands[int(one.args[0].real)].inner
-            for one in self.spec.body
-            if one.op == "load"
+            self.spec.operands[int(instruction.args[0].real)].inner
+            for instruction in self.spec.body
+            if instruction.op == "load"
         ]
         return (
             bool(self.folds)
@@ -304,7 +304,9 @@ class Nest:
             and not self.analysis.settles
             and self.analysis.folds_only
             and (self._begin_with_rows() or (self.analysis.seeks and self._run_on()))
-            and all(one.mask < 0 or not self.analysis.seeks for one in self.spec.reductions)
+            and all(
+                reduction.mask < 0 or not self.analysis.seeks for reduction in self.spec.reductions
+            )
             and "unit" in loads
             and "any" not in loads
         )

@@ -56,7 +56,7 @@ def can_convert(source: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
 def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[Memory, int]:
     """``ufunc.accumulate`` of a contiguous array in ``dtype``, and the floating-point flags that
     came up."""
-    made = allocate_array(dense(array.shape, dtype), "a scan")
+    result = allocate_array(dense(array.shape, dtype), "a scan")
     outer, length, inner = (
         prod(array.shape[:axis]),
         array.shape[axis],
@@ -66,12 +66,12 @@ def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[
     strips = -(-inner // strip)
     chunks = outer * strips if inner > 1 else -(-outer // batch)
     source = array.__array_interface__["data"][0]
-    block = np.array([0, source, made.address, outer, length, inner, strips], np.int64)
-    codes = tuple([one.kind + str(one.itemsize) for one in (array.dtype, dtype)])
+    block = np.array([0, source, result.address, outer, length, inner, strips], np.int64)
+    codes = tuple([kind.kind + str(kind.itemsize) for kind in (array.dtype, dtype)])
     threads = config.threads if array.size >= policy.limits.parallel else 1
     function = _function(ufunc, *codes, strip if inner > 1 else 0, batch)
     parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
-    return made, int(block[0])
+    return result, int(block[0])
 
 
 @functools.cache

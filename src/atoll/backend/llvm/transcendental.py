@@ -63,13 +63,13 @@ def _unless_nan(code: Code, name: str, value: Value) -> Value:
 def arctan2(code: Code, a: Value, b: Value) -> Value:
     """The angle of a point. Where both numbers are zero, or infinite, the vector form divides one by the other."""
     dtype = a.dtype
-    one, nil, infinity = (code.const(dtype, number) for number in (1.0, 0.0, math.inf))
+    unit, nil, infinity = (code.const(dtype, number) for number in (1.0, 0.0, math.inf))
     sizes = [code.intrinsic("fabs", value) for value in (a, b)]
     zero = code.op("and", *[code.fcmp("oeq", size, nil) for size in sizes])
     endless = code.op("and", *[code.fcmp("oeq", size, infinity) for size in sizes])
     special = code.op("or", zero, endless)
-    result = code.libm("atan2", code.select(special, one, a), code.select(special, one, b))
-    behind = code.fcmp("olt", copysign(code, one, b), nil)
+    result = code.libm("atan2", code.select(special, unit, a), code.select(special, unit, b))
+    behind = code.fcmp("olt", copysign(code, unit, b), nil)
     straight = code.select(behind, code.const(dtype, math.pi), nil)
     slanting = code.select(
         behind, code.const(dtype, 0.75 * math.pi), code.const(dtype, 0.25 * math.pi)
@@ -81,19 +81,19 @@ def arctan2(code: Code, a: Value, b: Value) -> Value:
 def arccosh(code: Code, value: Value) -> Value:
     """The positive number with this hyperbolic cosine."""
     dtype = value.dtype
-    one, infinity = code.const(dtype, 1.0), code.const(dtype, math.inf)
-    inside = code.op("and", code.fcmp("ogt", value, one), code.fcmp("olt", value, infinity))
+    unit, infinity = code.const(dtype, 1.0), code.const(dtype, math.inf)
+    inside = code.op("and", code.fcmp("ogt", value, unit), code.fcmp("olt", value, infinity))
     # The largest numbers would overflow inside: acosh(x) = acosh(x / 2**k) + k * log(2) there.
     bits = 64 if dtype == "f4" else 512
     argument = code.select(inside, value, code.const(dtype, 2.0))
     huge = code.fcmp("ogt", argument, code.const(dtype, 2.0 ** (bits * 3 // 2)))
-    scale = code.select(huge, code.const(dtype, 0.5**bits), one)
+    scale = code.select(huge, code.const(dtype, 0.5**bits), unit)
     argument = code.op("fmul", argument, scale)
     more = code.select(huge, code.const(dtype, bits * math.log(2.0)), code.const(dtype, 0.0))
     result = code.op("fadd", code.libm("acosh", argument), more)
-    below = code.fcmp("olt", value, one)
+    below = code.fcmp("olt", value, unit)
     code.flag(below, INVALID)
-    at_one = code.fcmp("oeq", value, one)
+    at_one = code.fcmp("oeq", value, unit)
     other = code.select(at_one, code.const(dtype, 0.0), value)
     other = code.select(below, code.const(dtype, math.nan), other)
     return code.select(inside, result, other)
@@ -102,11 +102,11 @@ def arccosh(code: Code, value: Value) -> Value:
 def arctanh(code: Code, value: Value) -> Value:
     """The number with this hyperbolic tangent."""
     dtype = value.dtype
-    one = code.const(dtype, 1.0)
+    unit = code.const(dtype, 1.0)
     size = code.intrinsic("fabs", value)
-    inside = code.fcmp("olt", size, one)
+    inside = code.fcmp("olt", size, unit)
     result = code.libm("atanh", code.select(inside, value, code.const(dtype, 0.5)))
-    at_one, outside = code.fcmp("oeq", size, one), code.fcmp("ogt", size, one)
+    at_one, outside = code.fcmp("oeq", size, unit), code.fcmp("ogt", size, unit)
     code.flag(at_one, DIVIDE)
     code.flag(outside, INVALID)
     limit = copysign(code, code.const(dtype, math.inf), value)
@@ -197,15 +197,15 @@ def _quick_hypot(code: Code, a: Value, b: Value) -> Value:
 
 
 def _scaled_hypot(code: Code, a: Value, b: Value) -> Value:
-    one, nil = code.const("f8", 1.0), code.const("f8", 0.0)
+    unit, nil = code.const("f8", 1.0), code.const("f8", 0.0)
     x, y = code.intrinsic("fabs", a), code.intrinsic("fabs", b)
     less = code.fcmp("olt", x, y)
     large, small = code.select(less, y, x), code.select(less, x, y)
     high = code.fcmp("ogt", large, code.const("f8", 2.0**500))
     low = code.fcmp("olt", large, code.const("f8", 2.0**-450))
-    scale = code.select(low, code.const("f8", 2.0**600), one)
+    scale = code.select(low, code.const("f8", 2.0**600), unit)
     scale = code.select(high, code.const("f8", 2.0**-600), scale)
-    back = code.select(low, code.const("f8", 2.0**-600), one)
+    back = code.select(low, code.const("f8", 2.0**-600), unit)
     back = code.select(high, code.const("f8", 2.0**600), back)
     # What is too small to matter is left out before its square underflows.
     matters = code.fcmp("oge", small, code.op("fmul", large, code.const("f8", 2.0**-60)))
@@ -224,12 +224,12 @@ def edge_of_size(code: Code, limit: Value, relation: str) -> Value:
     """The smallest number whose rounded root is in ``relation`` to ``limit``, if that is ordinary."""
     limit = code.select(_is_ordinary(code, limit), limit, code.const("f8", 1.0))
     square = pattern(code, code.op("fmul", limit, limit))
-    found = code.retype(code.op("add", square, code.const("i8", _AROUND)), "f8")
+    edge = code.retype(code.op("add", square, code.const("i8", _AROUND)), "f8")
     for step in range(_AROUND - 1, -_AROUND - 1, -1):
         below = code.retype(code.op("add", square, code.const("i8", step)), "f8")
         inside = code.fcmp(relation, code.intrinsic("sqrt", below), limit)
-        found = code.select(inside, below, found)
-    return found
+        edge = code.select(inside, below, edge)
+    return edge
 
 
 def _is_ordinary(code: Code, limit: Value) -> Value:
@@ -264,15 +264,15 @@ def power(code: Code, base: Value, exponent: Value) -> Value:
     them one by one.
     """
     dtype = base.dtype
-    nil, one = code.const(dtype, 0.0), code.const(dtype, 1.0)
+    nil, unit = code.const(dtype, 0.0), code.const(dtype, 1.0)
     limit = code.const(dtype, _LARGEST_POWER[dtype])
     size = code.intrinsic("fabs", exponent)
     bounded = code.select(code.fcmp("olt", size, limit), size, limit)
     plain = code.fcmp("olt", code.op("fmul", bounded, _magnitude(code, base)), limit)
     plain = code.op("and", plain, is_finite(code, base))
     plain = code.op("and", plain, code.fcmp("une", base, nil))
-    size = code.select(plain, code.intrinsic("fabs", base), one)
-    result = code.libm("pow", size, code.select(plain, exponent, one))
+    size = code.select(plain, code.intrinsic("fabs", base), unit)
+    result = code.libm("pow", size, code.select(plain, exponent, unit))
     negative = code.op("and", plain, code.fcmp("olt", base, nil))
     integral = code.fcmp("oeq", code.intrinsic("trunc", exponent), exponent)
     half = code.op("fmul", exponent, code.const(dtype, 0.5))

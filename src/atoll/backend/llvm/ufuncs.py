@@ -386,8 +386,8 @@ def _cast_flags(source: str, target: str) -> int:
 def flags_of(spec: KernelSpec) -> int:
     """All flags that a kernel may raise."""
     flags = 0
-    for one in can_flag(spec):
-        flags |= one
+    for raised in can_flag(spec):
+        flags |= raised
     for reduction in spec.reductions:
         if rounds(reduction):
             flags |= OVERFLOW | UNDERFLOW | INVALID

@@ -60,12 +60,18 @@ class Nest:
         self.raised = [0] * (len(spec.body) + 1)
         """The floating-point flags that came up in each instruction, and after them those of folds."""
         self._at = 0
-        self._dtypes = [dtype_of(one.dtype) if one.dtype else None for one in spec.body]
+        self._dtypes = [
+            dtype_of(instruction.dtype) if instruction.dtype else None for instruction in spec.body
+        ]
         written = {spec.operands[k].alias for k in written_operands(spec)}
-        self._kept = [one.alias in written for one in spec.operands]
+        self._kept = [operand.alias in written for operand in spec.operands]
         """Of which operands what is loaded must be copied, for it may be written over."""
         last = max(0, spec.ndim - 1)
-        inner = [_innermost(one.axes, spec.ndim) for one in spec.reductions if rounds(one)]
+        inner = [
+            _innermost(reduction.axes, spec.ndim)
+            for reduction in spec.reductions
+            if rounds(reduction)
+        ]
         self._cut = min([last, *[first - 1 for first in inner if first]])
         """The innermost axis that blocks are cut along: rows that are folded in an order that shows stay whole."""
         self._mask, self._masked = _masked(spec)
@@ -109,11 +115,11 @@ class Nest:
     def in_order(self, views: Sequence[Array]) -> bool:
         """Whether an element may be written that is read at another index: then each waits for the one before."""
         for a, b in conflicting_pairs(self.spec):
-            one, two = views[a], views[b]
-            if _begin(one) == _begin(two) and one.strides == two.strides:
+            first, second = views[a], views[b]
+            if _begin(first) == _begin(second) and first.strides == second.strides:
                 continue
             try:
-                if np.shares_memory(one, two, max_work=_COMPARED):
+                if np.shares_memory(first, second, max_work=_COMPARED):
                     return True
             except np.exceptions.TooHardError:
                 return True
@@ -152,39 +158,43 @@ class Nest:
 
     def _instruction(self, number: int) -> Callable[[list[Any], Any], Any]:
         """How an instruction is computed, from earlier values and from where the block is."""
-        one, dtype = self.spec.body[number], self._dtypes[number]
+        instruction, dtype = self.spec.body[number], self._dtypes[number]
         mask = self._mask if number in self._masked else -1
-        args = [whole(a) for a in one.args] if one.op != "const" else []
-        if one.op == "load":
+        args = [whole(a) for a in instruction.args] if instruction.op != "const" else []
+        if instruction.op == "load":
             kept, operand = self._kept[args[0]], args[0]
             return lambda values, where: _load(where[5][operand], kept)
-        if one.op == "scalar":
+        if instruction.op == "scalar":
             return lambda values, where: where[4][args[0]]
-        if one.op == "const":
-            constant = np.asarray(one.args[0], dtype)
+        if instruction.op == "const":
+            constant = np.asarray(instruction.args[0], dtype)
             return lambda values, where: constant
-        if one.op == "index":
+        if instruction.op == "index":
             return lambda values, where: _line(args[0], where)
-        if one.op == "store":
-            return self._store(one)
-        if one.op == "call":
-            return _call(one, args, mask, dtype)
-        if one.op == "cast":
+        if instruction.op == "store":
+            return self._store(instruction)
+        if instruction.op == "call":
+            return _call(instruction, args, mask, dtype)
+        if instruction.op == "cast":
             return lambda values, where: _cast(
                 values[args[0]], dtype, values[mask] if mask >= 0 else None
             )
-        if one.op == "where":
+        if instruction.op == "where":
             return lambda values, where: np.where(*[values[a] for a in args])
-        if one.op == "real":
+        if instruction.op == "real":
             return lambda values, where: values[args[0]].real
-        if one.op == "imag":
+        if instruction.op == "imag":
             return lambda values, where: values[args[0]].imag
-        if one.op == "complex":
+        if instruction.op == "complex":
             return lambda values, where: _complex(values[args[0]], values[args[1]], dtype)
-        raise ValueError(f"kernels: there is no instruction {one.op!r}")
+        raise ValueError(f"kernels: there is no instruction {instruction.op!r}")
 
-    def _store(self, one: Instruction) -> Callable[[list[Any], Any], None]:
-        operand, value, mask = whole(one.args[0]), whole(one.args[1]), mask_of(one)
+    def _store(self, instruction: Instruction) -> Callable[[list[Any], Any], None]:
+        operand, value, mask = (
+            whole(instruction.args[0]),
+            whole(instruction.args[1]),
+            mask_of(instruction),
+        )
         runs = self.spec.operands[operand].run > 1
 
         def store(values: list[Any], where: Any) -> None:
@@ -236,27 +246,27 @@ def _masked(spec: KernelSpec) -> tuple[int, set[int]]:
 
     NumPy raises no flags for elements that are not wanted.
     """
-    stores = [one for one in spec.body if one.op == "store"]
-    masks = {mask_of(one) for one in stores} - {-1}
+    stores = [instruction for instruction in spec.body if instruction.op == "store"]
+    masks = {mask_of(store) for store in stores} - {-1}
     if len(masks) != 1:
         return -1, set()
     mask = masks.pop()
-    open_ = [whole(one.args[1]) for one in stores if mask_of(one) < 0]
+    open_ = [whole(store.args[1]) for store in stores if mask_of(store) < 0]
     folded = [n for r in spec.reductions for n in (r.value, r.position, r.mask) if n >= 0]
     needed = _behind(spec, [mask, *open_, *folded])
-    wanted = _behind(spec, [whole(one.args[1]) for one in stores if mask_of(one) >= 0])
+    wanted = _behind(spec, [whole(store.args[1]) for store in stores if mask_of(store) >= 0])
     return mask, wanted - needed
 
 
 def _behind(spec: KernelSpec, values: list[int]) -> set[int]:
     """All values that these are computed from, and they themselves."""
-    found, left = set(values), list(values)
+    reached, left = set(values), list(values)
     while left:
         for argument in arguments(spec.body[left.pop()]):
-            if argument not in found:
-                found.add(argument)
+            if argument not in reached:
+                reached.add(argument)
                 left.append(argument)
-    return found
+    return reached
 
 
 def _order(spec: KernelSpec, mask: int) -> list[int]:
@@ -265,10 +275,14 @@ def _order(spec: KernelSpec, mask: int) -> list[int]:
     early = sorted(_behind(spec, [mask])) if mask >= 0 else []
     aliases: set[int] = set()
     for n in numbers:
-        one = spec.body[n]
-        if one.op == "store":
-            aliases.add(spec.operands[whole(one.args[0])].alias)
-        elif n in early and one.op == "load" and spec.operands[whole(one.args[0])].alias in aliases:
+        instruction = spec.body[n]
+        if instruction.op == "store":
+            aliases.add(spec.operands[whole(instruction.args[0])].alias)
+        elif (
+            n in early
+            and instruction.op == "load"
+            and spec.operands[whole(instruction.args[0])].alias in aliases
+        ):
             return list(numbers)
     return [*early, *[n for n in numbers if n not in set(early)]]
 
@@ -287,35 +301,35 @@ def _cast(value: Array, dtype: Any, mask: Array | None) -> Array:
         value = value.real
     if mask is None:
         return value.astype(dtype)
-    found = np.empty(np.broadcast_shapes(value.shape, mask.shape), dtype)
-    np.copyto(found, value, casting="unsafe", where=mask)
-    return found
+    result = np.empty(np.broadcast_shapes(value.shape, mask.shape), dtype)
+    np.copyto(result, value, casting="unsafe", where=mask)
+    return result
 
 
 def _complex(real: Array, imag: Array, dtype: Any) -> Array:
-    found = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imag)), dtype)
-    found.real, found.imag = real, imag
-    return found
+    result = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imag)), dtype)
+    result.real, result.imag = real, imag
+    return result
 
 
 def _call(
-    one: Instruction, args: list[int], mask: int, dtype: Any
+    instruction: Instruction, args: list[int], mask: int, dtype: Any
 ) -> Callable[[list[Any], Any], Any]:
     """A ufunc on values, or one output of it."""
-    name, _, output = one.name.partition(".")
+    name, _, output = instruction.name.partition(".")
     function = ufunc_of(name)
     which = int(output or 0)
 
     def call(values: list[Any], where: Any) -> Any:
         inputs = [values[a] for a in args]
         if mask < 0:
-            found = function(*inputs)
+            results = function(*inputs)
         else:
             wanted = values[mask]
             shape = np.broadcast_shapes(wanted.shape, *[value.shape for value in inputs])
             outs = tuple([np.empty(shape, d) for d in _outputs(function, inputs, dtype)])
-            found = function(*inputs, out=outs if len(outs) > 1 else outs[0], where=wanted)
-        return np.asarray(found[which] if output else found)
+            results = function(*inputs, out=outs if len(outs) > 1 else outs[0], where=wanted)
+        return np.asarray(results[which] if output else results)
 
     return call
 
@@ -336,9 +350,9 @@ def _full_folds(
     if not is_flat(spec):
         chunk *= prod(extents[1:])
     return [
-        _Fold(one, chunk, next(left), next(left) if one.position >= 0 else None)
-        for one in spec.reductions
-        if is_full(one, spec.ndim)
+        _Fold(reduction, chunk, next(left), next(left) if reduction.position >= 0 else None)
+        for reduction in spec.reductions
+        if is_full(reduction, spec.ndim)
     ]
 
 
@@ -362,9 +376,9 @@ class _Fold:
         """Fold the elements of one more block."""
         if mask is not None and positions is None:
             value, mask = np.where(mask, value, self.identity.astype(value.dtype)), None
-        rows = [None if one is None else one.reshape(-1) for one in (value, positions, mask)]
+        rows = [None if block is None else block.reshape(-1) for block in (value, positions, mask)]
         for start, stop in self._cuts(value.size):
-            part, places, wanted = (None if one is None else one[start:stop] for one in rows)
+            part, places, wanted = (None if row is None else row[start:stop] for row in rows)
             assert part is not None
             self.length += stop - start
             if places is not None:
@@ -430,8 +444,8 @@ def _fold_into(
     places = blocks[reduction.operand + 1][corner]
     new = _best(op, _lines(value, axes), _lines(positions, axes))
     old = target.reshape(-1), places.reshape(-1)
-    for one, found in zip((target, places), _better(op, old, new), strict=True):
-        one[...] = found.reshape(one.shape)
+    for into, best in zip((target, places), _better(op, old, new), strict=True):
+        into[...] = best.reshape(into.shape)
 
 
 def _folded_last(

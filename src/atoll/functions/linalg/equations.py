@@ -36,8 +36,8 @@ def solve(a: Any, b: Any) -> Any:
     if kind.char not in "fdFD" or "e" in (matrix.dtype.char, right.dtype.char):
         return NotImplemented
     wide = right if right.ndim == 2 else shaping.reshape(right, (-1, 1))
-    found = _solution(matrix.astype(kind), wide.astype(kind), world)
-    return found if right.ndim == 2 else shaping.reshape(found, (-1,))
+    solution = _solution(matrix.astype(kind), wide.astype(kind), world)
+    return solution if right.ndim == 2 else shaping.reshape(solution, (-1,))
 
 
 def _solution(matrix: Any, right: Any, world: World) -> Any:
@@ -45,8 +45,8 @@ def _solution(matrix: Any, right: Any, world: World) -> Any:
     order, _, singular = lu(factors)
     if singular:
         raise np.linalg.LinAlgError("Singular matrix")
-    found = solved(factors, order, dealt_rows(section_of(right, world)))
-    return of_section(redistributed(found, even_rows(found.shape, world.size)), world)
+    section = solved(factors, order, dealt_rows(section_of(right, world)))
+    return of_section(redistributed(section, even_rows(section.shape, world.size)), world)
 
 
 @of_matrices
@@ -91,8 +91,8 @@ def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
     a = floats(a)
     factors = dealt_rows(section_of(adjoint(a) if upper else a, world))
     factor_cholesky(factors)
-    made = of_section(redistributed(factors, even_rows(factors.shape, world.size)), world)
-    return adjoint(made).copy() if upper else made
+    lower = of_section(redistributed(factors, even_rows(factors.shape, world.size)), world)
+    return adjoint(lower).copy() if upper else lower
 
 
 @collective(np.linalg.cond)
@@ -105,7 +105,7 @@ def cond(x: Any, p: Any = None) -> Any:
         if values is NotImplemented:
             return values
         with np.errstate(all="ignore"):
-            found = values[-1] / values[0] if p == -2 else values[0] / values[-1]
+            ratio = values[-1] / values[0] if p == -2 else values[0] / values[-1]
     elif x.shape[0] != x.shape[1]:
         return NotImplemented
     else:
@@ -113,5 +113,5 @@ def cond(x: Any, p: Any = None) -> Any:
             inverse = inv(x)
         except np.linalg.LinAlgError:
             return NotImplemented
-        found = np.asarray(norm(x, p, (0, 1)) * norm(inverse, p, (0, 1)))[()]
-    return NotImplemented if np.isnan(found) else found
+        ratio = np.asarray(norm(x, p, (0, 1)) * norm(inverse, p, (0, 1)))[()]
+    return NotImplemented if np.isnan(ratio) else ratio

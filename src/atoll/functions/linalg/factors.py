@@ -92,8 +92,8 @@ def svd(
 
 @of_matrices
 def svdvals(x: Any, world: World) -> Any:
-    found = singular_values(x)
-    return found if found is NotImplemented else asarray(found)
+    values = singular_values(x)
+    return values if values is NotImplemented else asarray(values)
 
 
 def _lies_tall(a: Any, world: World) -> bool | None:
@@ -189,10 +189,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     matrix = matrix.astype(inner)
     share = np.finfo(inner).eps * max(matrix.shape) if rcond is None else rcond
     solve = _tall_squares if matrix.shape[0] > matrix.shape[1] else _wide_squares
-    found = solve(matrix, wide, share, world)
-    if found is NotImplemented:
-        return found
-    x, left, rank, values = found
+    solution = solve(matrix, wide, share, world)
+    if solution is NotImplemented:
+        return solution
+    x, left, rank, values = solution
     real = kind.type(0).real.dtype
     x = x[:, 0] if right.ndim == 1 else x
     return x.astype(kind), replicated(left, real), rank, replicated(values, real)
@@ -217,8 +217,8 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
         return NotImplemented
     q, r = tall_factors(in_rows(section_of(adjoint(matrix), world)))
     every = Layout.replicated(right.shape, world.size)
-    there = redistributed(section_of(right, world), every).block
-    y, _, rank, values = np.linalg.lstsq(r.conj().T, there, share)
+    sides = redistributed(section_of(right, world), every).block
+    y, _, rank, values = np.linalg.lstsq(r.conj().T, sides, share)
     layout = even_rows((columns, right.shape[1]), world.size)
-    made = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
-    return made, np.empty(0), rank, values
+    shortest = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
+    return shortest, np.empty(0), rank, values

@@ -75,31 +75,31 @@ def _of_each(original: Callable[..., Any], a: Any, world: World, *args: Any, **o
     if count < world.size:
         flat = shaping.reshape(a, (count, *shape[-2:]))
         ours: Any = registry.find(original)
-        made = [ours(flat[k], *args, **options) for k in range(count)]
-        parts = [call("stack", list(part)) for part in zip(*map(_several, made))]
-        kind = type(made[0])
+        results = [ours(flat[k], *args, **options) for k in range(count)]
+        parts = [call("stack", list(part)) for part in zip(*map(_several, results))]
+        kind = type(results[0])
     else:
         section = reshaped(section_of(a, world), even_rows((count, *shape[-2:]), world.size))
-        found = every_rank(
+        result = every_rank(
             world, lambda: original(section.block, *args, **options), "whether a function raised"
         )
-        parts, kind = _agreed(_several(found), count, world), type(found)
+        parts, kind = _agreed(_several(result), count, world), type(result)
     parts = [shaping.reshape(part, (*shape[:-2], *part.shape[1:])) for part in parts]
     if hasattr(kind, "_fields"):
         return kind(*parts)
     return tuple(parts) if issubclass(kind, tuple) else parts[0]
 
 
-def _several(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)
+def _several(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
 
 
-def _agreed(found: tuple[Any, ...], count: int, world: World) -> list[Any]:
+def _agreed(results: tuple[Any, ...], count: int, world: World) -> list[Any]:
     """Arrays of what each rank has of a result, in a dtype that all agree on: eigenvalues may be complex on some only."""
-    kinds = np.array([ord(np.asarray(part).dtype.char) for part in found])
+    kinds = np.array([ord(np.asarray(part).dtype.char) for part in results])
     agreed = allgather(world.communicator, kinds, "dtypes of results").reshape(world.size, -1)
     parts = []
-    for part, numbers in zip(found, agreed.T):
+    for part, numbers in zip(results, agreed.T):
         kind = np.result_type(*[np.dtype(chr(n)) for n in sorted(set(numbers.tolist()))])
         block = np.asarray(part).astype(kind, copy=False)
         layout = even_rows((count, *block.shape[1:]), world.size)

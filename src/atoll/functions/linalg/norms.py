@@ -59,14 +59,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if ord in (1, -1, np.inf, -np.inf):
         inner, outer = axes if abs(ord) == 1 else axes[::-1]
         sums = abs(x).sum(inner, keepdims=True)
-        made = call("max" if ord > 0 else "min", sums, outer, keepdims=True)
+        extremes = call("max" if ord > 0 else "min", sums, outer, keepdims=True)
         left = [1 if k in axes else n for k, n in enumerate(x.shape) if keepdims or k not in axes]
-        return shaping.reshape(made, tuple(left)) if left else made[(0,) * x.ndim]
+        return shaping.reshape(extremes, tuple(left)) if left else extremes[(0,) * x.ndim]
     values = singular_values(x) if x.ndim == 2 and axes == (0, 1) else NotImplemented
     if values is NotImplemented or ord not in (2, -2, "nuc"):
         return NotImplemented
-    found = values.sum() if ord == "nuc" else values.max() if ord == 2 else values.min()
-    return asarray(found.reshape(1, 1)) if keepdims else found
+    number = values.sum() if ord == "nuc" else values.max() if ord == 2 else values.min()
+    return asarray(number.reshape(1, 1)) if keepdims else number
 
 
 @collective(np.linalg.matrix_norm, alone=True)

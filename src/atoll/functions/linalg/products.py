@@ -23,14 +23,14 @@ def matrix_power(a: Any, n: Any) -> Any:
         return NotImplemented
     if a.ndim != 2 or a.shape[0] != a.shape[1] or n < 1:
         return NotImplemented
-    made = None
+    product = None
     while n:
         if n & 1:
-            made = a if made is None else call("matmul", made, a)
+            product = a if product is None else call("matmul", product, a)
         n >>= 1
         if n:
             a = call("matmul", a, a)
-    return made.copy() if made is a else made
+    return product.copy() if product is a else product
 
 
 @collective(np.linalg.multi_dot)
