@@ -7,11 +7,12 @@ call here stands in ``exceptions.EXEMPT``, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from .methods import METHODS, Call, changed, legacy, out, seeded
 
 ROWS, COLUMNS, LENGTH = 24, 18, 60
 
@@ -51,8 +52,6 @@ def operands(
 LINES = "vwkjltgzor"
 """The operands that have one axis."""
 
-Call = Callable[[Any, SimpleNamespace], Any]
-
 
 def _ufuncs() -> dict[str, Call]:
     """Every ufunc on operands of a kind that it takes; ``out=`` and the methods of some below."""
@@ -77,28 +76,6 @@ def _ufuncs() -> dict[str, Call]:
 
 def _types(operands: str) -> str:
     return "".join({"b": "d", "c": "D", "n": "l", "m": "?"}[one] for one in operands)
-
-
-def _out(function: Callable[[Any], Any], out: Any) -> Any:
-    """What a function returned is its ``out``; that is what is compared."""
-    found = function(out)
-    assert found is out
-    return out
-
-
-def _changed(x: Any, change: Callable[[Any], Any]) -> Any:
-    """An operand after it was changed in place."""
-    change(x)
-    return x
-
-
-def _seeded(np: Any, draw: Callable[[Any], Any]) -> Any:
-    return draw(np.random.default_rng(5))
-
-
-def _legacy(np: Any, draw: Callable[[Any], Any]) -> Any:
-    np.random.seed(5)
-    return draw(np.random)
 
 
 FUNCTIONS: dict[str, Call] = {
@@ -183,13 +160,13 @@ FUNCTIONS: dict[str, Call] = {
     "concatenate": lambda np, x: np.concatenate([x.a, x.b], 1),
     "concatenate flat": lambda np, x: np.concatenate([x.a, x.b], None),
     "concatenate to": lambda np, x: np.concatenate([x.a, x.n], dtype=np.float32),
-    "concatenate out": lambda np, x: _out(
+    "concatenate out": lambda np, x: out(
         lambda out: np.concatenate([x.v[:20], x.w[20:]], out=out), x.o
     ),
     "concatenate many": lambda np, x: np.concatenate([x.v] * 12),
     "concat": lambda np, x: np.concat([x.a, x.b]),
     "stack": lambda np, x: np.stack([x.a, x.b], 1),
-    "stack out": lambda np, x: _out(
+    "stack out": lambda np, x: out(
         lambda out: np.stack([x.a[0], x.a[1]], out=out), x.O[:2]
     ),
     "vstack": lambda np, x: np.vstack([x.a, x.b]),
@@ -222,9 +199,9 @@ FUNCTIONS: dict[str, Call] = {
     "argwhere": lambda np, x: np.argwhere(x.m),
     "take": lambda np, x: np.take(x.v, x.j),
     "take rows": lambda np, x: np.take(x.a, [3, 1, 1], 0),
-    "take out": lambda np, x: _out(lambda out: np.take(x.v, x.j, out=out), x.o),
+    "take out": lambda np, x: out(lambda out: np.take(x.v, x.j, out=out), x.o),
     "compress": lambda np, x: np.compress(x.l, x.v),
-    "compress out": lambda np, x: _out(
+    "compress out": lambda np, x: out(
         lambda out: np.compress([True, False] * 12, x.a, 0, out=out), x.O[:12]
     ),
     "extract": lambda np, x: np.extract(x.m, x.a),
@@ -233,12 +210,12 @@ FUNCTIONS: dict[str, Call] = {
     "choose wrap": lambda np, x: np.choose(x.n, [x.a, x.b, 3.0], mode="wrap"),
     "choose number": lambda np, x: np.choose(x.n % 2, [x.a.astype("f4"), 3]),
     "choose clip": lambda np, x: np.choose(x.n, [x.a, x.b], mode="clip"),
-    "choose out": lambda np, x: _out(lambda out: np.choose(x.k % 2, [x.v, x.w], out=out), x.o),
+    "choose out": lambda np, x: out(lambda out: np.choose(x.k % 2, [x.v, x.w], out=out), x.o),
     "select": lambda np, x: np.select([x.a > 0, x.m], [x.a, x.b], 3.0),
     "select integers": lambda np, x: np.select([x.n > 5, x.n > 2], [x.n, x.p]),
     "piecewise": lambda np, x: np.piecewise(x.a, [x.a > 0, x.a < -1], [2.0, lambda y: y * 3, -1.0]),
     "clip": lambda np, x: np.clip(x.a, 0, 1),
-    "clip out": lambda np, x: _out(lambda out: np.clip(x.v, 0, 1, out=out), x.o),
+    "clip out": lambda np, x: out(lambda out: np.clip(x.v, 0, 1, out=out), x.o),
     "tril_indices_from": lambda np, x: np.tril_indices_from(x.s),
     "triu_indices_from": lambda np, x: np.triu_indices_from(x.s),
     "tril_indices": lambda np, x: np.tril_indices(18),
@@ -250,18 +227,18 @@ FUNCTIONS: dict[str, Call] = {
     "unravel_index": lambda np, x: np.unravel_index(x.j, (6, 10)),
     "ravel_multi_index": lambda np, x: np.ravel_multi_index((x.k, x.k), (9, 9)),
     # changes
-    "copyto": lambda np, x: _changed(x.a, lambda a: np.copyto(a, x.b)),
-    "copyto where": lambda np, x: _changed(x.a, lambda a: np.copyto(a, x.b, where=x.m)),
-    "copyto number where": lambda np, x: _changed(x.a, lambda a: np.copyto(a, 3.0, where=x.m)),
-    "put": lambda np, x: _changed(x.v, lambda v: np.put(v, [3, 1, 70 - 60], [9.0, 8.0])),
-    "put_along_axis": lambda np, x: _changed(
+    "copyto": lambda np, x: changed(x.a, lambda a: np.copyto(a, x.b)),
+    "copyto where": lambda np, x: changed(x.a, lambda a: np.copyto(a, x.b, where=x.m)),
+    "copyto number where": lambda np, x: changed(x.a, lambda a: np.copyto(a, 3.0, where=x.m)),
+    "put": lambda np, x: changed(x.v, lambda v: np.put(v, [3, 1, 70 - 60], [9.0, 8.0])),
+    "put_along_axis": lambda np, x: changed(
         x.a, lambda a: np.put_along_axis(a, x.n[:1], 9.0, 0)
     ),
-    "place": lambda np, x: _changed(x.a, lambda a: np.place(a, x.m, [1.0, 2.0, 3.0])),
-    "putmask": lambda np, x: _changed(x.a, lambda a: np.putmask(a, x.m, x.b)),
-    "putmask short": lambda np, x: _changed(x.v, lambda v: np.putmask(v, x.l, [1.0, 2.0, 3.0])),
-    "fill_diagonal": lambda np, x: _changed(x.s, lambda s: np.fill_diagonal(s, 9.0)),
-    "fill_diagonal wrap": lambda np, x: _changed(
+    "place": lambda np, x: changed(x.a, lambda a: np.place(a, x.m, [1.0, 2.0, 3.0])),
+    "putmask": lambda np, x: changed(x.a, lambda a: np.putmask(a, x.m, x.b)),
+    "putmask short": lambda np, x: changed(x.v, lambda v: np.putmask(v, x.l, [1.0, 2.0, 3.0])),
+    "fill_diagonal": lambda np, x: changed(x.s, lambda s: np.fill_diagonal(s, 9.0)),
+    "fill_diagonal wrap": lambda np, x: changed(
         x.a, lambda a: np.fill_diagonal(a, [1.0, 2.0], wrap=True)
     ),
     # order
@@ -293,30 +270,30 @@ FUNCTIONS: dict[str, Call] = {
     "isin inverted": lambda np, x: np.isin(x.v, x.v[::3], invert=True),
     # folds
     "sum": lambda np, x: np.sum(x.a, 0),
-    "sum out": lambda np, x: _out(lambda out: np.sum(x.a, 0, out=out), x.r),
+    "sum out": lambda np, x: out(lambda out: np.sum(x.a, 0, out=out), x.r),
     "prod": lambda np, x: np.prod(x.b, 1),
     "max": lambda np, x: np.max(x.a, 0),
     "amax": lambda np, x: np.amax(x.a, 1),
     "min": lambda np, x: np.min(x.a),
     "amin": lambda np, x: np.amin(x.a, 0),
-    "max out": lambda np, x: _out(lambda out: np.max(x.a, 0, out=out), x.r),
+    "max out": lambda np, x: out(lambda out: np.max(x.a, 0, out=out), x.r),
     "all": lambda np, x: np.all(x.m, 0),
     "any": lambda np, x: np.any(x.m, 1),
     "mean": lambda np, x: np.mean(x.a, 0),
-    "mean out": lambda np, x: _out(lambda out: np.mean(x.a, 0, out=out), x.r),
+    "mean out": lambda np, x: out(lambda out: np.mean(x.a, 0, out=out), x.r),
     "std": lambda np, x: np.std(x.a, 0),
-    "std out": lambda np, x: _out(lambda out: np.std(x.a, 0, out=out), x.r),
+    "std out": lambda np, x: out(lambda out: np.std(x.a, 0, out=out), x.r),
     "var": lambda np, x: np.var(x.a, 1),
     "ptp": lambda np, x: np.ptp(x.a, 0),
-    "ptp out": lambda np, x: _out(lambda out: np.ptp(x.a, 0, out=out), x.r),
+    "ptp out": lambda np, x: out(lambda out: np.ptp(x.a, 0, out=out), x.r),
     "argmax": lambda np, x: np.argmax(x.a, 0),
     "argmin": lambda np, x: np.argmin(x.a),
-    "argmax out": lambda np, x: _out(
+    "argmax out": lambda np, x: out(
         lambda out: np.argmax(x.a, 0, out=out), x.k[:18]
     ),
     "count_nonzero": lambda np, x: np.count_nonzero(x.n, 0),
     "cumsum": lambda np, x: np.cumsum(x.a, 0),
-    "cumsum out": lambda np, x: _out(lambda out: np.cumsum(x.v, out=out), x.o),
+    "cumsum out": lambda np, x: out(lambda out: np.cumsum(x.v, out=out), x.o),
     "cumprod": lambda np, x: np.cumprod(x.b, 1),
     "cumulative_sum": lambda np, x: np.cumulative_sum(x.v, include_initial=True),
     "cumulative_prod": lambda np, x: np.cumulative_prod(x.b, axis=0),
@@ -327,7 +304,7 @@ FUNCTIONS: dict[str, Call] = {
     "nanmean": lambda np, x: np.nanmean(x.h, 0),
     "nanvar": lambda np, x: np.nanvar(x.h, 0),
     "nanstd": lambda np, x: np.nanstd(x.h),
-    "nanstd out": lambda np, x: _out(lambda out: np.nanstd(x.h, 0, out=out), x.r),
+    "nanstd out": lambda np, x: out(lambda out: np.nanstd(x.h, 0, out=out), x.r),
     "nanargmin": lambda np, x: np.nanargmin(x.h, 0),
     "nanargmax": lambda np, x: np.nanargmax(x.h),
     "nancumsum": lambda np, x: np.nancumsum(x.h, 0),
@@ -377,10 +354,10 @@ FUNCTIONS: dict[str, Call] = {
     "angle": lambda np, x: np.angle(x.c),
     "fix": lambda np, x: np.fix(x.v),
     "nan_to_num": lambda np, x: np.nan_to_num(x.h),
-    "nan_to_num in place": lambda np, x: _changed(x.h, lambda h: np.nan_to_num(h, copy=False)),
+    "nan_to_num in place": lambda np, x: changed(x.h, lambda h: np.nan_to_num(h, copy=False)),
     "round": lambda np, x: np.round(x.a, 2),
     "around": lambda np, x: np.around(x.a),
-    "round out": lambda np, x: _out(lambda out: np.round(x.v, 1, out=out), x.o),
+    "round out": lambda np, x: out(lambda out: np.round(x.v, 1, out=out), x.o),
     "real_if_close": lambda np, x: np.real_if_close(x.c),
     "polyval": lambda np, x: np.polyval([1.0, 2.0, 3.0], x.v),
     "polyfit": lambda np, x: np.polyfit(x.v, x.w, 2),
@@ -403,12 +380,12 @@ FUNCTIONS: dict[str, Call] = {
     "iscomplex": lambda np, x: np.iscomplex(x.c),
     # products
     "matmul": lambda np, x: np.matmul(x.a, x.b.T),
-    "matmul out": lambda np, x: _out(lambda out: np.matmul(x.a, x.s, out=out), x.O),
+    "matmul out": lambda np, x: out(lambda out: np.matmul(x.a, x.s, out=out), x.O),
     "matvec": lambda np, x: np.matvec(x.a, x.v[:18]),
     "vecmat": lambda np, x: np.vecmat(x.v[:24], x.a),
     "vecdot": lambda np, x: np.vecdot(x.a, x.b),
     "dot": lambda np, x: np.dot(x.a, x.b.T),
-    "dot out": lambda np, x: _out(lambda out: np.dot(x.a, x.s, out=out), x.O),
+    "dot out": lambda np, x: out(lambda out: np.dot(x.a, x.s, out=out), x.O),
     "vdot": lambda np, x: np.vdot(x.a, x.b),
     "inner": lambda np, x: np.inner(x.a, x.b),
     "outer": lambda np, x: np.outer(x.v, x.w),
@@ -481,124 +458,41 @@ FUNCTIONS: dict[str, Call] = {
     "fft.fftshift": lambda np, x: np.fft.fftshift(x.a),
     "fft.ifftshift": lambda np, x: np.fft.ifftshift(x.a, 0),
     # random
-    "random.random": lambda np, x: _seeded(np, lambda rng: rng.random((24, 18))),
-    "random.normal": lambda np, x: _seeded(np, lambda rng: rng.normal(size=(24, 18))),
-    "random.permutation": lambda np, x: _seeded(np, lambda rng: rng.permutation(x.v)),
-    "random.permutation of rows": lambda np, x: _seeded(np, lambda rng: rng.permutation(x.a)),
-    "random.permutation of a number": lambda np, x: _seeded(np, lambda rng: rng.permutation(60)),
-    "random.shuffle": lambda np, x: _changed(
-        x.v, lambda v: _seeded(np, lambda rng: rng.shuffle(v))
+    "random.random": lambda np, x: seeded(np, lambda rng: rng.random((24, 18))),
+    "random.normal": lambda np, x: seeded(np, lambda rng: rng.normal(size=(24, 18))),
+    "random.permutation": lambda np, x: seeded(np, lambda rng: rng.permutation(x.v)),
+    "random.permutation of rows": lambda np, x: seeded(np, lambda rng: rng.permutation(x.a)),
+    "random.permutation of a number": lambda np, x: seeded(np, lambda rng: rng.permutation(60)),
+    "random.shuffle": lambda np, x: changed(
+        x.v, lambda v: seeded(np, lambda rng: rng.shuffle(v))
     ),
-    "random.choice": lambda np, x: _seeded(np, lambda rng: rng.choice(x.v, 50)),
-    "random.choice by chances": lambda np, x: _seeded(
+    "random.choice": lambda np, x: seeded(np, lambda rng: rng.choice(x.v, 50)),
+    "random.choice by chances": lambda np, x: seeded(
         np, lambda rng: rng.choice(x.v, 50, p=x.w / x.w.sum())
     ),
-    "random.choice without": lambda np, x: _seeded(
+    "random.choice without": lambda np, x: seeded(
         np, lambda rng: rng.choice(x.v, 60, replace=False)
     ),
-    "random.normal around": lambda np, x: _seeded(np, lambda rng: rng.normal(x.a, x.b)) < 99,
-    "random.old": lambda np, x: _legacy(np, lambda r: r.normal(size=(24, 18))),
-    "random.old rand": lambda np, x: _legacy(np, lambda r: r.rand(24, 18)),
-    "random.old permutation": lambda np, x: _legacy(np, lambda r: r.permutation(x.v)),
-    "random.old shuffle": lambda np, x: _changed(
-        x.v, lambda v: _legacy(np, lambda r: r.shuffle(v))
+    "random.normal around": lambda np, x: seeded(np, lambda rng: rng.normal(x.a, x.b)) < 99,
+    "random.old": lambda np, x: legacy(np, lambda r: r.normal(size=(24, 18))),
+    "random.old rand": lambda np, x: legacy(np, lambda r: r.rand(24, 18)),
+    "random.old permutation": lambda np, x: legacy(np, lambda r: r.permutation(x.v)),
+    "random.old shuffle": lambda np, x: changed(
+        x.v, lambda v: legacy(np, lambda r: r.shuffle(v))
     ),
-    "random.old choice": lambda np, x: _legacy(np, lambda r: r.choice(x.v, 50)),
+    "random.old choice": lambda np, x: legacy(np, lambda r: r.choice(x.v, 50)),
     # ufuncs beyond a call
-    "add out": lambda np, x: _out(lambda out: np.add(x.a, x.b, out=out), x.O),
-    "add where": lambda np, x: _out(lambda out: np.add(x.a, x.b, out=out, where=x.m), x.O),
-    "add.at": lambda np, x: _changed(x.v, lambda v: np.add.at(v, x.k, x.w)),
+    "add out": lambda np, x: out(lambda out: np.add(x.a, x.b, out=out), x.O),
+    "add where": lambda np, x: out(lambda out: np.add(x.a, x.b, out=out, where=x.m), x.O),
+    "add.at": lambda np, x: changed(x.v, lambda v: np.add.at(v, x.k, x.w)),
     "add.reduceat": lambda np, x: np.add.reduceat(x.v, [0, 5, 30]),
     "add.outer": lambda np, x: np.add.outer(x.v, x.w),
     "add.reduce": lambda np, x: np.add.reduce(x.a, 0),
-    "add.reduce out": lambda np, x: _out(lambda out: np.add.reduce(x.a, 0, out=out), x.r),
+    "add.reduce out": lambda np, x: out(lambda out: np.add.reduce(x.a, 0, out=out), x.r),
     "maximum.accumulate": lambda np, x: np.maximum.accumulate(x.a, 0),
-    "maximum.accumulate out": lambda np, x: _out(
+    "maximum.accumulate out": lambda np, x: out(
         lambda out: np.maximum.accumulate(x.a, 0, out=out), x.O
     ),
-}  # fmt: skip
-
-METHODS: dict[str, Call] = {
-    "a.flat item": lambda np, x: np.asarray([x.a.flat[5], x.a.flat[-3]]),
-    "a.flat picks": lambda np, x: x.a.flat[[3, 1, 200]],
-    "a.flat mask": lambda np, x: x.v.flat[x.l],
-    "a.flat slice": lambda np, x: x.a.flat[3:90:7],
-    "a.flat iteration": lambda np, x: np.asarray([e for e, _ in zip(x.a.flat, range(40))]),
-    "a.flat set item": lambda np, x: _changed(x.a, lambda a: a.flat.__setitem__(7, 3.0)),
-    "a.flat set slice": lambda np, x: _changed(
-        x.a, lambda a: a.flat.__setitem__(slice(0, 60), x.v)
-    ),
-    "a.flat set cycle": lambda np, x: _changed(
-        x.a, lambda a: a.flat.__setitem__(slice(0, 90), x.v)
-    ),
-    "a.flat set picks": lambda np, x: _changed(
-        x.a, lambda a: a.flat.__setitem__([5, 2, 99], [1.0, 2.0])
-    ),
-    "a.flat set all": lambda np, x: _changed(x.a, lambda a: setattr(a, "flat", 4.0)),
-    "a.iteration": lambda np, x: np.asarray([row.sum() for row in x.a]),
-    "a.contains": lambda np, x: 3 in x.n,
-    "a.item": lambda np, x: x.a.item(5),
-    "a.item of two": lambda np, x: x.a.item(3, 4),
-    "a.all": lambda np, x: x.m.all(0),
-    "a.any": lambda np, x: x.m.any(),
-    "a.argmax": lambda np, x: x.a.argmax(1),
-    "a.argmin": lambda np, x: x.a.argmin(0),
-    "a.argpartition": lambda np, x: x.v[x.v.argpartition(9)[9]],
-    "a.argsort": lambda np, x: x.v.argsort(),
-    "a.astype": lambda np, x: x.a.astype(np.int32),
-    "a.byteswap": lambda np, x: x.v.byteswap().byteswap(),
-    "a.choose": lambda np, x: (x.n % 2).choose([x.a, x.b]),
-    "a.clip": lambda np, x: x.a.clip(0, 1),
-    "a.compress": lambda np, x: x.v.compress(x.l),
-    "a.conj": lambda np, x: x.c.conj(),
-    "a.conjugate": lambda np, x: x.c.conjugate(),
-    "a.copy": lambda np, x: x.a.copy(),
-    "a.cumprod": lambda np, x: x.b.cumprod(0),
-    "a.cumsum": lambda np, x: x.a.cumsum(),
-    "a.cumsum out": lambda np, x: _out(lambda out: x.v.cumsum(out=out), x.o),
-    "a.diagonal": lambda np, x: x.a.diagonal() * 1,
-    "a.dot": lambda np, x: x.a.dot(x.s),
-    "a.dot out": lambda np, x: _out(lambda out: x.a.dot(x.s, out), x.O),
-    "a.fill": lambda np, x: _changed(x.a, lambda a: a.fill(3.0)),
-    "a.flatten": lambda np, x: x.a.flatten(),
-    "a.getfield": lambda np, x: x.c.getfield(np.float64, 8) * 1,
-    "a.max": lambda np, x: x.a.max(0),
-    "a.mean": lambda np, x: x.a.mean(0),
-    "a.min": lambda np, x: x.a.min(1),
-    "a.nonzero": lambda np, x: x.m.nonzero(),
-    "a.partition": lambda np, x: _changed(x.v, lambda v: v.partition(7))[7],
-    "a.prod": lambda np, x: x.b.prod(0),
-    "a.put": lambda np, x: _changed(x.v, lambda v: v.put([3, 1], [9.0, 8.0])),
-    "a.ravel": lambda np, x: x.a.ravel() * 1,
-    "a.repeat": lambda np, x: x.a.repeat(2, 0),
-    "a.repeat each": lambda np, x: x.v.repeat(x.k),
-    "a.reshape": lambda np, x: x.a.reshape(9, 48) * 1,
-    "a.resize": lambda np, x: _changed(
-        x.v * 1, lambda v: v.resize((3, 30), refcheck=False)
-    ),
-    "a.round": lambda np, x: x.a.round(1),
-    "a.searchsorted": lambda np, x: x.t.searchsorted(x.v),
-    "a.setfield": lambda np, x: _changed(x.c, lambda c: c.setfield(3.0, np.float64, 8)),
-    "a.sort": lambda np, x: _changed(x.v, lambda v: v.sort()),
-    "a.sort rows": lambda np, x: _changed(x.a, lambda a: a.sort(0)),
-    "a.squeeze": lambda np, x: x.a[None].squeeze(),
-    "a.std": lambda np, x: x.a.std(0),
-    "a.sum": lambda np, x: x.a.sum(1),
-    "a.swapaxes": lambda np, x: x.a.swapaxes(0, 1) * 1,
-    "a.take": lambda np, x: x.a.take([3, 1], 0),
-    "a.take out": lambda np, x: _out(lambda out: x.v.take(x.j, out=out), x.o),
-    "a.to_device": lambda np, x: x.a.to_device("cpu"),
-    "a.trace": lambda np, x: x.a.trace(),
-    "a.transpose": lambda np, x: x.a.transpose() * 1,
-    "a.var": lambda np, x: x.a.var(0),
-    "a.view": lambda np, x: x.v.view(np.int64) * 1,
-    "a.view wide": lambda np, x: x.a.view(np.complex128) * 1,
-    "a.view narrow": lambda np, x: x.v.view(np.int32) * 1,
-    "a.real of another shape": lambda np, x: x.c.T.ravel()[5:31].real * 1,
-    "a.imag of a diagonal": lambda np, x: x.c.diagonal().imag * 1,
-    "a.T": lambda np, x: x.a.T * 1,
-    "a.real": lambda np, x: x.c.real * 1,
-    "a.imag set": lambda np, x: _changed(x.c, lambda c: setattr(c, "imag", 2.0)),
 }  # fmt: skip
 
 CALLS = {**_ufuncs(), **FUNCTIONS, **METHODS}

@@ -42,6 +42,7 @@ PROGRAMS = {
     "an open mesh": (lambda m, line, grid: grid[PLACES[:5, None] % 13, m.array(PLACES % 17)]),
     "masks of axes": (lambda m, line, grid: grid[GRID[:, 0] > 0][:, m.array(GRID[0] > 0)]),
     "a table": (lambda m, line, grid: (m.arange(91) * 3)[m.array(PLACES)]),
+    "bytes as indices": (lambda m, line, grid: line[m.array(PLACES % 91, dtype="u1")]),
     "take": (lambda m, line, grid: m.take(grid, PLACES % 17, axis=1)),
     "take of the flat array": (lambda m, line, grid: m.take(grid, m.array(PLACES))),
     "take, wrapped": (lambda m, line, grid: m.take(line, m.array(PLACES) * 5, mode="wrap")),

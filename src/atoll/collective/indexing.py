@@ -231,7 +231,7 @@ def check_range(indices: Sequence[Section], axes: Sequence[int], lengths: Sequen
     bad: tuple[int, tuple[int, int, int]] | None = None
     for number, (index, axis, length) in enumerate(zip(indices, axes, lengths, strict=True)):
         flat = index.block.reshape(-1)
-        if flat.min(initial=0) >= -length and flat.max(initial=-1) < length:
+        if not flat.size or (flat.min() >= -length and flat.max() < length):
             continue
         outside = np.flatnonzero((flat < -length) | (flat >= length))
         positions = flat_indices(index.region, index.shape)[outside]

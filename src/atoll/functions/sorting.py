@@ -21,7 +21,7 @@ from ..collective import (
 from ..collective.section import empty
 from ..comm.world import World
 from ..layout import Layout
-from ..lazy import ordering, shaping
+from ..lazy import scans, shaping
 from ..lazy.creation import asarray
 from ..lazy.sections import line_of, record, small_or_there
 from ..lazy.spread import world_of
@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 @collective(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    return ordering.sort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
+    return scans.sort(a, axis) if scans.by_value(kind, order, stable) else NotImplemented
 
 
 @collective(np.ndarray.sort, writes=(0,))
@@ -48,7 +48,7 @@ def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
-    return ordering.argsort(a, axis) if ordering.by_value(kind, order, stable) else NotImplemented
+    return scans.argsort(a, axis) if scans.by_value(kind, order, stable) else NotImplemented
 
 
 @collective(np.searchsorted, np.ndarray.searchsorted)
@@ -127,7 +127,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = N
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
         return NotImplemented
-    return ordering.sort(a, axis)
+    return scans.sort(a, axis)
 
 
 @collective(np.ndarray.partition, writes=(0,))
@@ -141,7 +141,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
         return NotImplemented
-    return ordering.argsort(a, axis)
+    return scans.argsort(a, axis)
 
 
 @collective(np.sort_complex, order=shaping.order_of)
@@ -183,7 +183,7 @@ def unique(
     if axis is not None:
         return _unique_rows(ar, return_index, return_inverse, return_counts, axis)
     if not return_inverse:
-        return ordering.unique(ar, index=bool(return_index), counts=bool(return_counts))
+        return scans.unique(ar, index=bool(return_index), counts=bool(return_counts))
     found, first, numbers = with_inverse(ar, world)
     made = [small_or_there(found, world)]
     if return_index:

@@ -395,9 +395,9 @@ def _on_ranks(name: str) -> Callable[..., Any]:
             return NotImplemented
         if name == "reduceat" and ufunc not in FOLDS:  # parts are joined in any order
             return NotImplemented
-        from . import scattering
+        from . import taking
 
-        return getattr(scattering, name)(ufunc, array, *args, **options)
+        return getattr(taking, name)(ufunc, array, *args, **options)
 
     return method
 
