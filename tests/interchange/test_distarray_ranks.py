@@ -4,6 +4,7 @@ Tests that catch warnings run on real ranks only: the filters belong to the proc
 """
 
 import array
+import sys
 import warnings
 
 import numpy as np
@@ -448,6 +449,25 @@ def test_notes_are_warnings_on_every_rank_at_the_callers_line(rank):
     assert len({str(w.message) for w in caught}) == 1
     assert "(rank 1)" in str(caught[0].message)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.ranks(1, distributes=False)
+@pytest.mark.parametrize("name", ["distarray", "partitioned"])
+@pytest.mark.parametrize("action", ["from", "check"])
+def test_notes_are_warnings_at_the_line_of_the_call(name, action):
+    entry = {"start": (1,), "shape": (3,), "data": np.zeros(3), "location": [("", 1)]}
+    grid = {"shape": (3,), "partition_tiling": (1,), "partitions": {(0,): entry}, "locals": [(0,)]}
+    if name == "distarray":
+        source = describe(np.zeros(3), {**block(0, 3, 3, 1, 0), "color": "red"})
+    else:
+        source = {**grid, "get": len}
+    call = getattr(atoll, f"{action}_{name}")
+    options = {"strict": False} if action == "check" else {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        line = sys._getframe().f_lineno + 1
+        call(source, **options)
+    assert {(w.filename, w.lineno) for w in caught} == {(__file__, line)}
 
 
 @pytest.mark.simulated(4)

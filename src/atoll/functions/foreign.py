@@ -34,7 +34,7 @@ def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> nd
     """
     from ..interchange.distarray.importing import import_distarray
 
-    return _over(*import_distarray(source, strict=strict, comm=comm, stacklevel=3))
+    return _over(*import_distarray(source, strict=strict, comm=comm))
 
 
 def from_partitioned(source: Any, *, comm: Any = None, copy: bool | None = None) -> ndarray:
@@ -49,7 +49,7 @@ def from_partitioned(source: Any, *, comm: Any = None, copy: bool | None = None)
     """
     from ..interchange.partitioned import import_partitioned
 
-    return _over(*import_partitioned(source, comm=comm, copy=copy, stacklevel=3))
+    return _over(*import_partitioned(source, comm=comm, copy=copy))
 
 
 def _over(block: np.ndarray[Any, Any], layout: Layout, world: World) -> ndarray:

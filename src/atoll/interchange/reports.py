@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy.typing as npt
 
 from ..comm.world import World
+from ..context.call_sites import user_site
+from ..context.warn import warn_at
 from ..errors import BufferTypeError, ProtocolError, ProtocolWarning
 from ..layout import Layout
 from .values import Plain, plain, printable
@@ -114,10 +116,15 @@ def noted(sections: Sequence[Digest]) -> list[str]:
     ]
 
 
-def warn(protocol: str, notes: Sequence[str], stacklevel: int) -> None:
-    """Issue each note as a :class:`~atoll.errors.ProtocolWarning` at the caller's line."""
+def warn(protocol: str, notes: Sequence[str]) -> None:
+    """Issue each note as a :class:`~atoll.errors.ProtocolWarning` at the line that called atoll."""
+    site = user_site()
     for note in notes:
-        warnings.warn(f"{protocol}: {note}", ProtocolWarning, stacklevel=stacklevel + 1)
+        text = f"{protocol}: {note}"
+        if site is None:
+            warnings.warn(text, ProtocolWarning, stacklevel=2)
+        else:
+            warn_at(site, text, ProtocolWarning)
 
 
 def refuse(name: str, protocol: str, violations: Sequence[Violation], unshared: str) -> None:

@@ -48,7 +48,7 @@ def check_distarray(source: object, *, strict: bool = True, comm: Any = None) ->
     communicator, of the processes that hold the array.
     """
     examination = examine(source, world_of(comm).communicator, strict)
-    warn("distarray", examination.notes, stacklevel=2)
+    warn("distarray", examination.notes)
     return list(examination.violations)
 
 

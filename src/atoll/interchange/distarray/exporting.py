@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,18 +40,6 @@ EMPTY = -1
 DEFAULT_VERSION = "1.0.0"
 
 
-class Exportable(Protocol):
-    """What this module asks of an array."""
-
-    @property
-    def layout(self) -> Layout: ...
-    @property
-    def world(self) -> Any: ...
-    @property
-    def local_padded(self) -> npt.NDArray[Any]: ...
-    def _evaluate(self) -> object: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Description:
     """One process's dictionaries, and how the buffer is cut out of the padded block."""
@@ -61,7 +49,7 @@ class Description:
     shape: tuple[int, ...]
 
 
-def to_distarray(array: Exportable, version: str = DEFAULT_VERSION) -> dict[str, Any]:
+def to_distarray(array: Any, version: str = DEFAULT_VERSION) -> dict[str, Any]:
     """The description of ``array`` by the Distributed Array Protocol of ``version``: 1.x.y, 0.10.x or 0.9.x.
 
     The buffer is the array's own memory on this process. If nothing is pending, the call communicates nothing.
@@ -105,7 +93,7 @@ def description(layout: Layout, rank: int, legacy: bool) -> Description:
     """The description of a layout for ``rank``."""
     grid, orders = _grid(layout)
     cell = layout.coordinates(rank)
-    place = _unravel(rank, grid) if len(orders) else ()
+    place = [int(k) for k in np.unravel_index(rank % prod(grid), grid)] if grid else []
     dictionaries: list[dict[str, Any]] = []
     key: list[slice] = []
     shape: list[int] = []
@@ -182,14 +170,6 @@ def _orders(
         idle |= mapped == EMPTY
         orders.append(tuple(order.tolist()))
     return tuple(orders) if idle[~members].all() else None
-
-
-def _unravel(rank: int, grid: tuple[int, ...]) -> tuple[int, ...]:
-    place = []
-    for count in reversed(grid):
-        rank, coordinate = divmod(rank, count)
-        place.append(coordinate)
-    return tuple(reversed(place))
 
 
 # -- one axis ------------------------------------------------------------------------------

@@ -20,9 +20,7 @@ from .description import Dimension, Section
 from .rules import coordinates, distinct, is_replicated, representatives
 
 
-def import_distarray(
-    source: object, *, strict: bool = False, comm: Any = None, stacklevel: int = 2
-) -> Imported:
+def import_distarray(source: object, *, strict: bool = False, comm: Any = None) -> Imported:
     """The block, layout and world of what ``source`` exports by the protocol. Collective.
 
     The block is the producer's memory. Raises :class:`~atoll.errors.ProtocolError` with every broken rule, on all
@@ -33,7 +31,7 @@ def import_distarray(
     refuse("from_distarray", "the Distributed Array Protocol", examination.violations, "T3")
     assert examination.block is not None
     layout = layout_of(examination.sections)
-    warn("distarray", examination.notes, stacklevel=stacklevel + 1)
+    warn("distarray", examination.notes)
     return Imported(examination.block, layout, world)
 
 

@@ -30,7 +30,7 @@ def check_partitioned(source: object, *, strict: bool = True, comm: Any = None) 
     the mpi4py communicator, of the ranks that hold the container.
     """
     examination = examine(source, world_of(comm).communicator, strict)
-    warn("partitioned", examination.notes, stacklevel=2)
+    warn("partitioned", examination.notes)
     return list(examination.violations)
 
 

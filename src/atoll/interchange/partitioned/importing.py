@@ -36,7 +36,6 @@ def import_partitioned(
     copy: bool | None = None,
     strict: bool = False,
     name: str = "from_partitioned",
-    stacklevel: int = 2,
 ) -> Imported:
     """The block, layout and world of what ``source`` exports by ``__partitioned__``. Collective.
 
@@ -51,7 +50,7 @@ def import_partitioned(
         block, layout = _held(name, examination, world, copy)
     else:
         block, layout = _fetched(name, examination.container, examination, world, copy)
-    warn("partitioned", examination.notes, stacklevel=stacklevel + 1)
+    warn("partitioned", examination.notes)
     return Imported(block, layout, world)
 
 
