@@ -11,7 +11,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ..comm.world import current_world
@@ -32,44 +31,27 @@ The exit code is 0 if every rule holds, 1 if one is broken, 2 if nothing could b
 """
 
 
-@dataclass(slots=True)
-class Request:
-    """The options of a command line."""
-
-    ranks: int | None = None
-    lenient: bool = False
-    target: str = ""
-
-
 def main(words: Sequence[str]) -> int:
     """Check the objects that ``words`` name; the exit code."""
-    request = parsed(list(words))
-    if request.ranks is not None:
-        again = [word for word in ("--lenient",) if request.lenient]
-        program = ["-m", "atoll", "check-distarray", *again, request.target]
-        return run.main(["-n", str(request.ranks), *program])
-    return check(request)
-
-
-def parsed(words: list[str]) -> Request:
-    """The request that a command line makes."""
-    request = Request()
+    words, ranks, lenient = list(words), None, False
     for name, value in options(words, ("--lenient",), ("-n",)):
         if name == "-n":
-            request.ranks = positive(name, value, "the number of ranks")
+            ranks = positive(name, value, "the number of ranks")
         else:
-            request.lenient = True
+            lenient = True
     if words and words[0].startswith("-"):
         name = words[0].partition("=")[0]
         raise UsageError(f"there is no option {name!r}; `atoll check-distarray --help` lists them")
     if len(words) != 1 or not all(words[0].partition(":")):
         said = " ".join(words) or "nothing"
         raise UsageError(f"write one module:factory, such as mylibrary.arrays:make, not {said!r}")
-    request.target = words[0]
-    return request
+    if ranks is None:
+        return check(words[0], lenient)
+    program = ["-m", "atoll", "check-distarray", *(["--lenient"] if lenient else []), words[0]]
+    return run.main(["-n", str(ranks), *program])
 
 
-def found(target: str) -> Any:
+def named(target: str) -> Any:
     """What ``module:name`` names."""
     module_name, _, name = target.partition(":")
     if os.getcwd() not in sys.path and "" not in sys.path:
@@ -89,7 +71,7 @@ def found(target: str) -> Any:
     return value
 
 
-class Unmade:
+class FailedProducer:
     """Stands for a producer that its factory could not make; the checker reports why."""
 
     def __init__(self, error: Exception) -> None:
@@ -99,7 +81,7 @@ class Unmade:
         raise RuntimeError(f"the factory raised {type(self.error).__name__}: {self.error}")
 
 
-def made(value: Any) -> object:
+def producer(value: Any) -> object:
     """The producer: what a factory returns, or the value itself if it is one."""
     if isinstance(value, dict) or (hasattr(value, "__distarray__") and not isinstance(value, type)):
         return value
@@ -110,26 +92,26 @@ def made(value: Any) -> object:
         return factory()
     except Exception as error:
         traceback.print_exc()
-        return Unmade(error)
+        return FailedProducer(error)
 
 
-def check(request: Request) -> int:
+def check(target: str, lenient: bool) -> int:
     """Check on the current ranks; rank 0 prints."""
-    source = made(found(request.target))
+    source = producer(named(target))
     world = current_world()
-    examination = examine(source, world.communicator, not request.lenient)
+    examination = examine(source, world.communicator, not lenient)
     if world.rank == 0:
-        print(report(request, examination))
+        print(report(target, lenient, examination))
     world.barrier()
     return 1 if examination.violations else 0
 
 
-def report(request: Request, examination: Examination) -> str:
+def report(target: str, lenient: bool, examination: Examination) -> str:
     """The findings, line by line."""
     count = len(examination.sections)
     readable = [section for section in examination.sections if section.readable]
     section = readable[0] if readable else examination.sections[0]
-    lines = [f"{request.target} on {count} rank{'s' if count > 1 else ''}"]
+    lines = [f"{target} on {count} rank{'s' if count > 1 else ''}"]
     sizes = [d.size for d in section.dimensions if d is not None]
     if readable:
         shape = f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
@@ -140,5 +122,5 @@ def report(request: Request, examination: Examination) -> str:
     broken = {violation.rule for violation in examination.violations}
     lines += [f"rule {rule}: {words}" for rule, words in RULES.items() if rule in broken]
     if not broken:
-        lines.append("every rule holds" + (", as repaired" if request.lenient else ""))
+        lines.append("every rule holds" + (", as repaired" if lenient else ""))
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,14 +50,12 @@ class ImplStored(Tag):
     """Requests that a value be stored, and so become a part's output if another part reads it."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Input:
     """The origin of a placeholder: the argument of that name."""
 
-    __slots__ = ("key", "tags")
-
-    def __init__(self, key: str, tags: TagSet = _NO_TAGS) -> None:
-        self.key = key
-        self.tags = tags
+    key: str
+    tags: TagSet = _NO_TAGS
 
     @property
     def name(self) -> str:
@@ -65,15 +63,13 @@ class Input:
         return f"the placeholder {self.key!r}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Data:
     """The origin of wrapped data: memory that is read when the graph is run."""
 
-    __slots__ = ("array", "tags")
-    name = "wrapped data"
-
-    def __init__(self, array: Array, tags: TagSet = _NO_TAGS) -> None:
-        self.array = array
-        self.tags = tags
+    array: Array
+    tags: TagSet = _NO_TAGS
+    name: ClassVar = "wrapped data"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,14 +110,12 @@ class DistributedSend:
         hash(self.comm_tag)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Hold:
     """The origin of a holder: the value is the first operand, and the send goes along."""
 
-    __slots__ = ("send",)
-    name = "a value that holds a send"
-
-    def __init__(self, send: DistributedSend) -> None:
-        self.send = send
+    send: DistributedSend
+    name: ClassVar = "a value that holds a send"
 
 
 def rank_of(value: Any, name: str) -> int:

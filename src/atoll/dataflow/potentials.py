@@ -65,7 +65,7 @@ def grows(order: list[DistributedGraphPart], number: Callable[[Any], Order]) -> 
     most: dict[Hashable, Order | None] = {}
     for part in order:
         waited = [number(node.comm_tag) for node in part.name_to_recv_node.values()]
-        waited += [there for pid in part.needed_pids if (there := most[pid]) is not None]
+        waited += [before for pid in part.needed_pids if (before := most[pid]) is not None]
         here = most[part.pid] = max(waited, default=None)
         if here is not None and any(
             number(send.comm_tag) <= here

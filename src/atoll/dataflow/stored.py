@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
+from dataclasses import fields
 from hashlib import blake2b
 from math import inf
 from typing import Any
@@ -54,14 +55,8 @@ def _parameter(value: Any) -> Any:
             value.inputs,
             [loop.name for loop in outputs].index(value.name),
         )
-    if isinstance(value, Input):
-        return ("input", value.key, value.tags)
-    if isinstance(value, Data):
-        return ("data", value.array, value.tags)
-    if isinstance(value, Receive):
-        return (
-            "receive", value.src_rank, value.comm_tag, value.axes, value.tags, value.non_equality_tags,
-        )  # fmt: skip
+    if isinstance(value, Input | Data | Receive):
+        return ("origin", type(value), *[getattr(value, field.name) for field in fields(value)])
     return ("plain", value)
 
 
@@ -71,13 +66,7 @@ def _parameter_again(row: Any) -> Any:
         return _geometry_again(rest[0])
     if kind == "loop":
         return loops_of(rest[0], rest[1])[rest[2]]
-    if kind == "input":
-        return Input(*rest)
-    if kind == "data":
-        return Data(*rest)
-    if kind == "receive":
-        return Receive(*rest)
-    return rest[0]
+    return rest[0](*rest[1:]) if kind == "origin" else rest[0]
 
 
 class Rows:
@@ -189,7 +178,7 @@ def unpacked(content: Any) -> Any:
     rows, parts, outputs, names = content
     nodes = nodes_again(rows)
     parts_again = {}
-    for pid, (*fields, received, sent) in parts.items():
+    for pid, (*values, received, sent) in parts.items():
         receives = {name: DistributedRecv._over(nodes[number]) for name, number in received.items()}
         sends = {
             name: tuple(
@@ -200,6 +189,6 @@ def unpacked(content: Any) -> Any:
             )
             for name, these in sent.items()
         }
-        parts_again[pid] = (*fields, receives, sends)
+        parts_again[pid] = (*values, receives, sends)
     arrays = {name: array_over(nodes[number]) for name, number in outputs.items()}
     return parts_again, arrays, names

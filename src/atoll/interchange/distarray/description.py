@@ -7,17 +7,22 @@ rules and the repairs so far.
 The two versions of the protocol describe a block differently: 1.0 includes communication padding in ``start`` and
 ``stop``, 0.9 does not. A :class:`Dimension` keeps the given numbers and derives one form from them: the owned range and
 the widths of the halo.
+
+``num_owned_indices`` and its like are the utilities of the protocol's own helper module. *Owned* excludes communication
+padding, which belongs to the neighbour, and includes boundary padding. The partial last block of a block-cyclic
+dimension belongs to the process whose turn it is, not always to process 0.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import ProtocolError
 from ..reports import Violation
-from .counting import cyclic_count
 
 Indices = npt.NDArray[np.int64]
 
@@ -51,6 +56,14 @@ RULES: dict[str, str] = {
     "X8": "size, dist_type, block_size, periodic, dtype and ndim agree everywhere",
     "X9": "one_to_one means that no index is held twice",
 }
+
+
+def cyclic_count(start: int, size: int, grid_size: int, block_size: int = 1) -> int:
+    """The number of indices below ``size`` in every ``grid_size``-th block from ``start`` on."""
+    if start >= size:
+        return 0
+    cycles, rest = divmod(size - start, grid_size * block_size)
+    return cycles * block_size + min(rest, block_size)
 
 
 class Dimension(NamedTuple):
@@ -142,3 +155,52 @@ class Section(NamedTuple):
     def readable(self) -> bool:
         """Whether every dimension could be read, so that rules across processes apply."""
         return self.ndim >= 0 and None not in self.dimensions
+
+
+def num_owned_indices_from_block(dim_dict: Mapping[str, Any], *, version: str = "1.0.0") -> int:
+    """The owned count of a dictionary with dist_type ``'b'``; pass ``version="0.9.0"`` for one of 0.9."""
+    count = int(dim_dict["stop"]) - int(dim_dict["start"])
+    if version.startswith("0.9"):
+        return count
+    left, right = dim_dict.get("padding", (0, 0))
+    if dim_dict["proc_grid_rank"] != 0:
+        count -= left
+    if dim_dict["proc_grid_rank"] != dim_dict["proc_grid_size"] - 1:
+        count -= right
+    return count
+
+
+def num_owned_indices_from_cyclic(dim_dict: Mapping[str, Any]) -> int:
+    """The owned count of a dictionary with dist_type ``'c'``, block-cyclic ones included."""
+    return cyclic_count(
+        int(dim_dict["start"]),
+        int(dim_dict["size"]),
+        int(dim_dict["proc_grid_size"]),
+        int(dim_dict.get("block_size", 1)),
+    )
+
+
+def num_owned_indices_from_unstructured(dim_dict: Mapping[str, Any]) -> int:
+    """The owned count of a dictionary with dist_type ``'u'``: how many indices it lists."""
+    return len(dim_dict["indices"])
+
+
+def num_owned_indices(dim_dict: Mapping[str, Any], *, version: str = "1.0.0") -> int:
+    """The number of indices the process owns along the dimension that ``dim_dict`` describes."""
+    kind = dim_dict.get("dist_type")
+    if kind == "b":
+        return num_owned_indices_from_block(dim_dict, version=version)
+    if kind == "c":
+        return num_owned_indices_from_cyclic(dim_dict)
+    if kind == "u":
+        return num_owned_indices_from_unstructured(dim_dict)
+    if kind == "n":
+        return int(dim_dict["size"])
+    if not dim_dict:
+        raise ProtocolError(
+            "num_owned_indices: an empty dimension dictionary stands for the whole axis of its "
+            "buffer; the count is buffer.shape[i]"
+        )
+    raise ProtocolError(
+        f"num_owned_indices: dist_type is {kind!r}; it must be 'b', 'c', 'u' or 'n'"
+    )
