@@ -5,8 +5,9 @@ All that is left to find out here is whether the operands are there, as memory o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,66 +15,31 @@ from ..context.caches import Memo
 from ..context.call_sites import Site, site_from
 from ..context.threads import turn
 from ..graph.geometry import Geometry
-from ..graph.node import Form, Node, settled, view_of
+from ..graph.node import Node, settled, view_of
 from .float_errors import free
 from .making import of_node
 from .profiles import eager_at, eager_marks
 from .views import Handle
 
 
-class Met(Protocol):
-    """What is known of operands that were met before; see ``lazy.elementwise``."""
-
-    @property
-    def form(self) -> Form:
-        """What the operation's nodes have in common."""
-
-    @property
-    def geometry(self) -> Geometry:
-        """That of the result."""
-
-
-def at_call(ufunc: np.ufunc, found: Met, one: Any, two: Any, frame: FrameType) -> Any:
+def at_call(ufunc: np.ufunc, geometry: Geometry, site: Site | None, *operands: Any) -> Any:
     """The result by NumPy, where recording such an operation at this line has gained nothing; else ``None``."""
-    profile = eager_at(site_from(frame))
-    if profile is None:
-        return None
-    first = _memory_of(one)
-    if first is None:
-        profile.recorded()
-        return None
-    if two is None:
-        result = ufunc(first)
-    else:
-        second = _memory_of(two)
-        if second is None:
-            profile.recorded()
-            return None
-        result = ufunc(first, second)
-    geometry = found.geometry
-    if result.dtype is not geometry.dtype or result.strides != geometry.strides:
-        return None
-    return of_node(settled(result, geometry))
+    memories = _memories(site, operands)
+    return None if memories is None else _result(ufunc(*memories), geometry)
 
 
-def at_call_in_place(
-    ufunc: np.ufunc, found: Met, target: Handle, other: Any, site: Site | None
-) -> bool:
+def at_call_in_place(ufunc: np.ufunc, target: Handle, other: Any, site: Site | None) -> bool:
     """Let NumPy do ``target += other`` where recording it at this line has gained nothing; whether it did."""
-    profile = eager_at(site)
-    if profile is None:
-        return False
     cell = target._cell
-    second = _memory_of(other)
-    if second is None or _memory_of(target) is None:
-        profile.recorded()
+    memories = _memories(site, (target, other))
+    if memories is None:
         return False
     with turn.lock:
         if cell.node.value is None or not cell.is_unshared():
             return False
         value = cell.own()
         value.program = None
-        ufunc(value.array, second, out=value.array)
+        ufunc(value.array, memories[1], out=value.array)
     return True
 
 
@@ -91,21 +57,33 @@ def remember_conversion(handle: Handle, dtype: Any, node: Node) -> None:
 def converted_at_call(handle: Handle, dtype: Any, frame: FrameType) -> Any:
     """``astype`` by NumPy, where recording it at this line has gained nothing; else ``None``."""
     try:
-        found = _conversions.get((handle._geometry.number, dtype))
+        conversion = _conversions.get((handle._geometry.number, dtype))
     except TypeError:  # what says a dtype may be a list
         return None
-    if found is None:
+    if conversion is None or conversion[0] not in eager_marks or not free():
         return None
-    mark, geometry = found
-    profile = eager_at(site_from(frame)) if mark in eager_marks and free() else None
+    memories = _memories(site_from(frame), (handle,))
+    geometry = conversion[1]
+    return None if memories is None else _result(memories[0].astype(geometry.dtype), geometry)
+
+
+def _result(array: Any, geometry: Geometry) -> Any:
+    """What NumPy has made, if it lies in memory as the operation's results do."""
+    if array.dtype is not geometry.dtype or array.strides != geometry.strides:
+        return None
+    return of_node(settled(array, geometry))
+
+
+def _memories(site: Site | None, operands: Sequence[Any]) -> list[Any] | None:
+    """The operands as NumPy takes them, where it shall compute at this line and they are all there."""
+    profile = eager_at(site)
     if profile is None:
         return None
-    memory = _memory_of(handle)
-    if memory is None:
+    memories = [_memory_of(operand) for operand in operands]
+    if any(memory is None for memory in memories):
         profile.recorded()
         return None
-    result = memory.astype(geometry.dtype)
-    return of_node(settled(result, geometry)) if result.strides == geometry.strides else None
+    return memories
 
 
 def _memory_of(value: Any) -> Any:
@@ -115,8 +93,6 @@ def _memory_of(value: Any) -> Any:
     if value._np is not None:
         return value._np
     node = value._cell.node
-    there = node.value
-    if there is None or node.place is not None:
+    if node.value is None or node.place is not None:
         return None
-    geometry = value._geometry
-    return there.array if geometry.is_base else view_of(there.array, geometry)
+    return view_of(node.value.array, value._geometry)

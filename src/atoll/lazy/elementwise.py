@@ -335,7 +335,9 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     (state() is calm.state and warnings.filters is calm.filters) or free()
                 ):
                     if met.form[5] in eager_marks:
-                        result = at_call(ufunc, met, self, other, sys._getframe(1))
+                        result = at_call(
+                            ufunc, met.geometry, site_from(sys._getframe(1)), self, other
+                        )
                         if result is not None:
                             return result
                     cell, second = self._cell, other._cell
@@ -359,7 +361,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 except OverflowError:
                     return general(ufunc, self, other)
                 if met.form[5] in eager_marks:
-                    result = at_call(ufunc, met, self, number, sys._getframe(1))
+                    result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), self, number)
                     if result is not None:
                         return result
                 return _recorded(met, (self._node(), number), self._cell.pins)
@@ -383,7 +385,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 except OverflowError:
                     return general(ufunc, other, self)
                 if met.form[5] in eager_marks:
-                    result = at_call(ufunc, met, number, self, sys._getframe(1))
+                    result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), number, self)
                     if result is not None:
                         return result
                 return _recorded(met, (number, self._node()), self._cell.pins)
@@ -425,7 +427,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
         ):
             return general(ufunc, self)
         if met.form[5] in eager_marks:
-            result = at_call(ufunc, met, self, None, sys._getframe(1))
+            result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), self)
             if result is not None:
                 return result
         cell = self._cell

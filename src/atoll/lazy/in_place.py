@@ -105,7 +105,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     except OverflowError:
         return False
     site = site_from(sys._getframe(2))
-    if found.form[5] in eager_marks and at_call_in_place(ufunc, found, target, other, site):
+    if found.form[5] in eager_marks and at_call_in_place(ufunc, target, other, site):
         return True
     node = node_of(found.form, (cell.node, value), site, entered)
     del value

@@ -88,11 +88,11 @@ def _shown(handle: Handle) -> Array | None:
     """The memory of a short view whose value is there, for reading; ``None`` where there is no such thing."""
     if not handle._geometry.short:
         return None
-    there = present(handle)
-    if there is not None:
-        there = there.view()
-        there.flags.writeable = False
-    return there
+    memory = present(handle)
+    if memory is not None:
+        memory = memory.view()
+        memory.flags.writeable = False
+    return memory
 
 
 def _of_shown(
@@ -105,11 +105,11 @@ def _of_shown(
         result = function(*plain, **named)
     except ValueError:  # perhaps because they cannot be written to
         return GENERAL
-    for one in result if isinstance(result, (tuple, list)) else (result,):
-        if isinstance(one, ndarray):
-            if one.base is not None or type(one) is not ndarray:
+    for part in result if isinstance(result, (tuple, list)) else (result,):
+        if isinstance(part, ndarray):
+            if part.base is not None or type(part) is not ndarray:
                 return GENERAL
-        elif type(one) not in PASSED:
+        elif type(part) not in PASSED:
             return GENERAL
     return _taken(result, owners)
 
@@ -177,13 +177,8 @@ def _inside(value: Any, kind: type, owners: Owners, seen: list[Handle]) -> Any:
     ):
         if PASSED.issuperset(map(type, value)):
             return value
-        made = []
-        for item in value:
-            item = _inside(item, type(item), owners, seen)
-            if item is GENERAL:
-                return GENERAL
-            made.append(item)
-        return made if kind is list else tuple(made)
+        items = [_inside(item, type(item), owners, seen) for item in value]
+        return GENERAL if any(item is GENERAL for item in items) else kind(items)
     return GENERAL
 
 
@@ -193,11 +188,11 @@ def _taken(result: Any, owners: Owners) -> Any:
     if kind is ndarray:
         return _array_taken(result, owners)
     if kind is tuple:
-        return tuple([_taken(one, owners) for one in result])
+        return tuple([_taken(part, owners) for part in result])
     if kind is list:
-        return [_taken(one, owners) for one in result]
+        return [_taken(part, owners) for part in result]
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return kind(*[_taken(one, owners) for one in result])
+        return kind(*[_taken(part, owners) for part in result])
     return result
 
 

@@ -45,17 +45,18 @@ class Tiles:
 
     def emptied(self) -> Tiles:
         """The same history, of memory that is about to be written to."""
-        made = Tiles()
-        made.asked, made.brought, made.budget = self.asked, self.brought, self.budget
-        made.last = self.last
-        return made
+        empty = Tiles()
+        empty.asked, empty.brought, empty.budget = self.asked, self.brought, self.budget
+        empty.last = self.last
+        return empty
 
     def showing(self, view: Geometry) -> Array | None:
         """A view, if it is in one of the tiles."""
-        for box, array in self.held:
-            found = _seen(view, box, array)
-            if found is not None:
-                return found
+        needed = _box_of(view) if self.held else None
+        if needed is not None:
+            for box, array in self.held:
+                if _contains(box, needed):
+                    return _seen(view, box, array)
         return None
 
     def all_of(self, shape: tuple[int, ...]) -> Array | None:
@@ -74,20 +75,20 @@ class Tiles:
         self.budget = policy.brought_next(self.budget, size, last is None or _goes_on(last, box))
         if self.brought > policy.limits.pieces and view.base.size <= policy.limits.brought:
             return tuple([(0, n) for n in shape])
-        found = list(box)
+        tile = list(box)
         room = max(self.budget, size)
         for axis, (low, high) in enumerate(box):  # what is a line already is made a whole one
             wide = size // (high - low) * shape[axis]
             if high - low > 1 and wide <= room:
-                found[axis], size = (0, shape[axis]), wide
+                tile[axis], size = (0, shape[axis]), wide
         for axis in reversed(range(len(box))):
-            low, high = found[axis]
+            low, high = tile[axis]
             if high - low == 1:
                 length = min(max(room // size, 1), shape[axis])
                 start = low - low % length
-                found[axis] = start, min(start + length, shape[axis])
+                tile[axis] = start, min(start + length, shape[axis])
                 size *= length
-        return tuple(found)
+        return tuple(tile)
 
     def bring(self, node: Node, box: Box) -> Array:
         """The elements of a box, kept. Collective."""
@@ -111,7 +112,7 @@ def _box_of(view: Geometry) -> Box | None:
     axes = view.axes
     if axes is None or not view.size or view.dtype != view.base.dtype:
         return None
-    found = []
+    box = []
     for first, steps in axes:
         low = high = first
         for axis, step in steps:
@@ -120,30 +121,27 @@ def _box_of(view: Geometry) -> Box | None:
                 high += reach
             else:
                 low += reach
-        found.append((low, high + 1))
-    return tuple(found)
+        box.append((low, high + 1))
+    return tuple(box)
 
 
-def _seen(view: Geometry, box: Box, array: Array) -> Array | None:
-    """A view of a base, looked at in the elements of a box; ``None`` if they are not all there."""
+def _contains(box: Box, inner: Box) -> bool:
+    """Whether a box lies in another one."""
+    for (low, high), (first, last) in zip(box, inner, strict=True):
+        if first < low or last > high:
+            return False
+    return True
+
+
+def _seen(view: Geometry, box: Box, array: Array) -> Array:
+    """A view of a base, looked at in the elements of a box that contains it."""
     offset = 0
     strides = [0] * view.ndim
-    for (first, steps), (low, high), stride in zip(
-        view.axes or (), box, array.strides, strict=True
-    ):
-        least = most = first
+    for (first, steps), (low, _), stride in zip(view.axes or (), box, array.strides, strict=True):
         for axis, step in steps:
             strides[axis] += step * stride
-            reach = step * (view.shape[axis] - 1)
-            if reach > 0:
-                most += reach
-            else:
-                least += reach
-        if least < low or most >= high:
-            return None
         offset += (first - low) * stride
-    found: Array = np.ndarray(view.shape, array.dtype, array, offset, strides)
-    return found
+    return np.ndarray(view.shape, array.dtype, array, offset, strides)
 
 
 def _tiles(cell: Cell) -> Tiles | None:
@@ -169,10 +167,9 @@ def present(cell: Cell, view: Geometry) -> Array | None:
     tiles = _tiles(cell)
     if tiles is None:
         return None
-    if tiles.held and view.dtype == view.base.dtype and view.axes is not None and view.size:
-        found = tiles.showing(view)
-        if found is not None:
-            return found
+    shown = tiles.showing(view)
+    if shown is not None:
+        return shown
     tiles.asked += 1
     if tiles.asked < policy.limits.patience:
         return None
@@ -213,12 +210,12 @@ def whole(cell: Cell) -> Array | None:
     tiles = _tiles(cell)
     if tiles is None:
         return None
-    found = tiles.all_of(shape)
-    if found is None:
+    everything = tiles.all_of(shape)
+    if everything is None:
         tiles.asked += 1
         if tiles.asked >= policy.limits.patience:
-            found = tiles.bring(cell.node, tuple([(0, n) for n in shape]))
-    return found
+            everything = tiles.bring(cell.node, tuple([(0, n) for n in shape]))
+    return everything
 
 
 def in_hand(value: Value, key: Any) -> Any:
