@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from operator import getitem
 from types import FunctionType, GenericAlias
 from typing import Any
@@ -37,9 +38,9 @@ from .lazy.in_place import in_place, in_place_operator
 from .lazy.indexing import BASIC
 from .lazy.making import from_numpy, of_array, of_small
 from .lazy.operators import Operators
-from .lazy.printing import text_of
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
+from .lazy.showing import text_of
 from .lazy.spread import place_of
 from .lazy.views import Handle, is_deferred, register_array_type
 from .ops.elementwise import FAST_SCALARS
@@ -453,14 +454,6 @@ class ndarray(Operators, Distributed):
         return GenericAlias(cls, item)
 
 
-def _sum(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True) -> Any:  # fmt: skip
-    return reductions.reduce(np.add, self, axis, dtype, out, keepdims, initial, where)
-
-
-def _prod(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True) -> Any:  # fmt: skip
-    return reductions.reduce(np.multiply, self, axis, dtype, out, keepdims, initial, where)
-
-
 def _fold(ufunc: np.ufunc) -> Callable[..., Any]:
     def fold(
         self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
@@ -479,39 +472,18 @@ def _test(ufunc: np.ufunc) -> Callable[..., Any]:
     return fold
 
 
-def _mean(self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:  # fmt: skip
-    return reductions.mean(self, axis, dtype, out, keepdims, where)
-
-
-def _spread(record: Callable[..., Any]) -> Callable[..., Any]:
-    def spread(
-        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False,
-        *, where: Any = True, mean: Any = NOTHING,
-    ) -> Any:  # fmt: skip
-        return record(self, axis, dtype, out, ddof, keepdims, where, mean)
-
-    return spread
-
-
-def _position(name: str) -> Callable[..., Any]:
-    def position(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-        return reductions.position(name, self, axis, out, keepdims)
-
-    return position
-
-
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "sum": _sum,
-    "prod": _prod,
+    "sum": partial(reductions.reduce, np.add),
+    "prod": partial(reductions.reduce, np.multiply),
     "min": _fold(np.minimum),
     "max": _fold(np.maximum),
     "all": _test(np.logical_and),
     "any": _test(np.logical_or),
-    "mean": _mean,
-    "var": _spread(reductions.variance),
-    "std": _spread(reductions.deviation),
-    "argmin": _position("argmin"),
-    "argmax": _position("argmax"),
+    "mean": reductions.mean_of,
+    "var": reductions.variance,
+    "std": reductions.deviation,
+    "argmin": partial(reductions.position, "argmin"),
+    "argmax": partial(reductions.position, "argmax"),
 }
 
 DECLARED = (

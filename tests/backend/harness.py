@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from atoll import backend
-from atoll.backend.numpy.launch import over
+from atoll.backend.numpy import over
 from atoll.backend.numpy.nest import Nest, dtype_of
 from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction, is_flat, is_full
 

@@ -7,7 +7,7 @@ import pytest
 
 import atoll
 from atoll import Layout
-from atoll.backend.numpy.launch import NumpyStep
+from atoll.backend.numpy import NumpyStep
 from atoll.comm.simulated import Simulation
 from atoll.config import config
 from atoll.execute.exchange import StartExchange

@@ -31,7 +31,7 @@ def definitions():
 
 def test_no_function_of_numpys_is_written_twice():
     where = definitions()
-    assert len(where) > 150
+    assert len(where) > 120
     assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
 
 

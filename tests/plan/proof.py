@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from atoll.backend.numpy.launch import NumpyStep
+from atoll.backend.numpy import NumpyStep
 from atoll.plan.templates import Template
 
 

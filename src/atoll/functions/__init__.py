@@ -18,7 +18,6 @@ from . import inserting as inserting
 from . import grids as grids
 from . import reductions as reductions
 from . import applying as applying
-from . import convolution as convolution
 from . import counting as counting
 from . import sets as sets
 from . import logic as logic

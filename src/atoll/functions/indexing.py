@@ -11,7 +11,7 @@ from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from .blocks import arrays_of, by_blocks, into, world_among
-from .public import array_of, collective, native
+from .public import array_of, collective, declare, native
 
 
 @native
@@ -33,14 +33,12 @@ def clip(a: Any, a_min: Any = NOTHING, a_max: Any = NOTHING, out: Any = None, *,
     return a.clip(a_min, a_max, out, **options)
 
 
-@native
-def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
+def _rounded(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return array_of(a).round(decimals, out)
 
 
-@native
-def around(a: Any, decimals: Any = 0, out: Any = None) -> Any:
-    return array_of(a).round(decimals, out)
+for _name in ("round", "around"):
+    declare(_rounded, getattr(np, _name), _name)
 
 
 @collective(np.take, np.ndarray.take)

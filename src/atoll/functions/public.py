@@ -16,14 +16,13 @@ import numpy as np
 
 from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
-from ..lazy.classed import in_class_of
+from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
 from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
-from ..lazy.twins import is_subclass
 from ..lazy.views import Handle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -140,8 +139,8 @@ def declare(
 
 
 def native(function: Function) -> Function:
-    """Declare a function under its own name, which is NumPy's (``round_`` stands for ``round``)."""
-    name = function.__name__.rstrip("_")
+    """Declare a function under its own name, which is NumPy's."""
+    name = function.__name__
     return declare(function, getattr(np, name), name)  # type: ignore[return-value]
 
 

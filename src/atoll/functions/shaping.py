@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..lazy import shaping
+from ..lazy.classed import is_subclass
 from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
 from ..lazy.registry import registry
-from ..lazy.twins import is_subclass
 from .public import array_of, declare, names, native, publish
 
 
@@ -189,25 +189,16 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return array_split(ary, sections, axis)
 
 
-@native
-def hsplit(ary: Any, indices_or_sections: Any) -> Any:
-    ary = array_of(ary)
-    if ary.ndim == 0:
-        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
-    return split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
+def _splitting(name: str, least: int, axis: int) -> None:
+    def function(ary: Any, indices_or_sections: Any) -> Any:
+        ary = array_of(ary)
+        if ary.ndim < least:
+            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+        return split(ary, indices_or_sections, axis if ary.ndim > 1 else 0)
+
+    declare(function, getattr(np, name), name)
 
 
-@native
-def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    ary = array_of(ary)
-    if ary.ndim < 2:
-        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
-    return split(ary, indices_or_sections, 0)
-
-
-@native
-def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    ary = array_of(ary)
-    if ary.ndim < 3:
-        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
-    return split(ary, indices_or_sections, 2)
+_splitting("hsplit", 1, 1)
+_splitting("vsplit", 2, 0)
+_splitting("dsplit", 3, 2)

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..lazy import operators
-from ..lazy.calling import call, folded, method, takes_over
-from ..lazy.creation import asarray
+from ..lazy.calling import call, method, takes_over
 from ..lazy.elementwise import binary, unary
-from ..lazy.fallback import Given, by_numpy
-from ..lazy.flat import flatiter
+from ..lazy.fallback import Given
 from ..lazy.making import of_small
-from ..lazy.reductions import NOTHING, reduce
+from ..lazy.reductions import reduced
 from ..lazy.small import GENERAL, at_once
-from ..lazy.views import Handle
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.ufuncs import Ufunc
 from .public import publish
@@ -89,18 +85,9 @@ class ufunc:
     def _to_numpy(self, given: Given, write: bool) -> np.ufunc:
         return self._numpy
 
-    def reduce(
-        self,
-        array: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = NOTHING,
-        where: Any = True,
-    ) -> Any:
+    def reduce(self, array: Any, *args: Any, **options: Any) -> Any:
         """Fold over axes."""
-        return reduced(self._numpy, array, axis, dtype, out, keepdims, initial, where)
+        return reduced(self._numpy, array, *args, **options)
 
     def accumulate(self, *args: Any, **options: Any) -> Any:
         """All partial folds along an axis."""
@@ -121,54 +108,6 @@ class ufunc:
     def resolve_dtypes(self, *args: Any, **options: Any) -> Any:
         """The dtypes of the loop that would run."""
         return self._numpy.resolve_dtypes(*args, **options)
-
-
-def reduced(
-    numpy_ufunc: np.ufunc,
-    array: Any,
-    axis: Any,
-    dtype: Any,
-    out: Any,
-    keepdims: Any,
-    initial: Any,
-    where: Any,
-) -> Any:
-    """``ufunc.reduce``."""
-    if isinstance(array, (Handle, flatiter)):
-        result = reduce(numpy_ufunc, asarray(array), axis, dtype, out, keepdims, initial, where)
-        if result is not NotImplemented:
-            return folded(array, result, out)
-    options: dict[str, Any] = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
-    if out is not None:
-        options["out"] = out
-    if initial is not NOTHING:
-        options["initial"] = initial
-    if where is not True:
-        options["where"] = where
-    result = by_numpy(numpy_ufunc.reduce, (array,), options)
-    return folded(array, result, out)
-
-
-def _reduce_called(numpy_ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    names = ("array", "axis", "dtype", "out", "keepdims", "initial", "where")
-    given = {
-        "axis": 0,
-        "dtype": None,
-        "out": None,
-        "keepdims": False,
-        "initial": NOTHING,
-        "where": True,
-    }
-    given.update(zip(names[1:], inputs[1:]))
-    given.update(options)
-    return reduced(numpy_ufunc, inputs[0], *[given[name] for name in names[1:]])
-
-
-def _method_called(name: str) -> Any:
-    def called(numpy_ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        return method(numpy_ufunc, name, inputs, options)
-
-    return called
 
 
 def _ufunc_named(name: str) -> Any:
@@ -208,9 +147,6 @@ def _publish_ufuncs() -> None:
             publish(name, ours, "native", original)
     publish("frompyfunc", frompyfunc, "native")
     publish("ufunc", np.ufunc, "same")
-    operators.register_method("reduce", _reduce_called)
-    for name in ("accumulate", "reduceat", "outer", "at"):
-        operators.register_method(name, _method_called(name))
 
 
 _publish_ufuncs()

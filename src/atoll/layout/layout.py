@@ -24,11 +24,20 @@ import numpy.typing as npt
 
 from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
-from .arguments import read_grid, read_key, read_maps, read_ranks, read_shape
 from .axes import Axis, BlockAxis, Widths
 from .grids import even_grid
 from .index_set import EMPTY, IndexSet, Indices, Range, is_index, listed
-from .maps import LETTERS, Map, described, whole_number
+from .maps import (
+    LETTERS,
+    Map,
+    described,
+    read_grid,
+    read_key,
+    read_maps,
+    read_ranks,
+    read_shape,
+    whole_number,
+)
 from .picture import html, svg, text
 
 Region = tuple[IndexSet, ...]

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..context.call_sites import user_site
 from ..ops.elementwise import is_native
 from ..ops.ufuncs import is_known
 from . import shaping
@@ -182,11 +181,6 @@ def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
     return out
 
 
-def pins_of(*values: Any) -> bool:
-    """Whether any of these lies in memory that others see."""
-    return any(isinstance(v, Handle) and v._np is None and v._cell.pins for v in values)
-
-
 def _of_class(inputs: tuple[Any, ...], result: Any, ufunc: Any = None) -> Any:
     """The result in the class of the operand with the highest priority."""
     base = Handle.array_type
@@ -231,18 +225,11 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
         if result is not NotImplemented:
             return result
     jointly = methods.get(name)
-    if jointly is not None:
-        result = jointly(ufunc, *args, **options)
-        if result is not NotImplemented:
-            return (
-                result
-                if result is None or _is_out(result, args, options)
-                else _of_class(args[:2], result)
-            )
-    result = by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
-    return (
-        result if result is None or _is_out(result, args, options) else _of_class(args[:2], result)
-    )
+    result = NotImplemented if jointly is None else jointly(ufunc, *args, **options)
+    if result is NotImplemented:
+        result = by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
+    own = result is None or _is_out(result, args, options)
+    return result if own else _of_class(args[:2], result)
 
 
 def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -273,16 +260,3 @@ def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
         return NotImplemented
     spread = shaping.reshape(a, a.shape + (1,) * b.ndim)  # type: ignore[attr-defined]
     return call(ufunc, (spread, b), {})
-
-
-__all__ = [
-    "assigned_to",
-    "call",
-    "folded",
-    "into",
-    "method",
-    "overrides",
-    "pins_of",
-    "user_site",
-    "wrapped",
-]

@@ -1,20 +1,51 @@
-"""Which collective functions return instances of a user's subclass.
+"""Arrays of users' classes: which results of functions are of their class.
 
-On one process NumPy itself decides that, on the memory of the array (see :mod:`.twins`). On ranks there is no
-such memory. So the functions whose results keep a class are named here; ``tests/functions/test_classes_of_users.py``
-compares them with NumPy's.
+In one process NumPy itself decides that, in a hundred places of its own, on the memory of the array. So where it runs
+a function on the data of an array of a user's subclass, it gets the memory as an array of a *twin*: an empty subclass
+of NumPy's array with the same priority. Results that are of a twin become arrays of the user's class again, told by
+``__array_finalize__`` whom they come from; results that are not have lost it in NumPy as well.
+
+On ranks there is no such memory. So the functions whose results keep a class are named here;
+``tests/functions/test_classes_of_users.py`` compares them with NumPy's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .making import in_class, of_small, of_view
-from .twins import is_subclass
 from .views import Handle
+
+Array = np.ndarray[Any, Any]
+
+
+class Twin(np.ndarray[Any, Any]):
+    """The base of all twins."""
+
+
+_twins: WeakKeyDictionary[type, type[Twin]] = WeakKeyDictionary()
+
+
+def is_subclass(handle: Any) -> bool:
+    """Whether this is an array of a user's class whose results are of that class."""
+    kind = type(handle)
+    base = Handle.array_type
+    return kind is not base and isinstance(handle, base) and bool(handle.inherits)
+
+
+def twin_of(handle: Any, array: Array) -> Array:
+    """The memory of an array of a user's class, as an array of its twin."""
+    kind = type(handle)
+    twin = _twins.get(kind)
+    if twin is None:
+        names = {"__array_priority__": kind.__array_priority__, "__module__": kind.__module__}
+        twin = _twins[kind] = type(kind.__name__, (Twin,), names)
+    return array.view(twin)
+
 
 KEPT = frozenset((
     "median", "nanmedian", "average", "piecewise", "kron", "insert", "delete", "apply_along_axis", "vectorize", "sort",

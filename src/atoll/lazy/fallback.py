@@ -22,11 +22,10 @@ from ..context.caches import remembered
 from ..context.call_sites import ROOT
 from ..context.warn import come_first
 from ..errors import FallbackWarning
-from .classed import class_giver, in_class_of
+from .classed import class_giver, in_class_of, is_subclass, twin_of
 from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
 from .small import GENERAL, at_once
 from .spread import in_step, world_of
-from .twins import is_subclass, twin_of
 from .views import Handle, any_deferred
 
 Array = np.ndarray[Any, Any]

@@ -10,9 +10,11 @@ import numpy as np
 
 from ..ops.elementwise import FAST_SCALARS
 from .calling import call, takes_over
+from .calling import method as method_called
 from .elementwise import binary, general, unary
 from .fallback import by_numpy
 from .making import of_small
+from .reductions import reduced
 from .small import GENERAL, at_once
 from .spread import place_of
 from .views import Handle
@@ -210,16 +212,9 @@ def ufunc_called(
         options["out"] = out if len(out) > 1 else out[0]
     if method == "__call__":
         return call(ufunc, inputs, options)
-    return methods[method](ufunc, inputs, options)
-
-
-methods: dict[str, Any] = {}
-"""``reduce``, ``accumulate`` and the others; filled where reductions are known."""
-
-
-def register_method(name: str, function: Any) -> None:
-    """Let ``function(ufunc, inputs, options)`` do what NumPy's dispatch asks for by this name."""
-    methods[name] = function
+    if method == "reduce":
+        return reduced(ufunc, *inputs, **options)
+    return method_called(ufunc, method, inputs, options)
 
 
 _add_operators()

@@ -26,13 +26,14 @@ from ..ops.elementwise import is_native
 from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
-from .calling import assigned_to, folded, into, pins_of, register_method
-from .creation import recorded
+from .calling import assigned_to, folded, into, register_method
+from .creation import asarray, recorded
 from .elementwise import binary, general, operand_of
 from .evaluate import evaluate
 from .fallback import by_numpy
+from .flat import flatiter
 from .float_errors import free
-from .making import from_numpy, of_node, of_small, plain, present
+from .making import of_node, of_small, plain, present
 from .recording import cast, read, record
 from .spread import chosen_by, place_of, world_of
 from .views import Handle
@@ -270,7 +271,9 @@ def _in_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
     return of_node(cast(value._node(), dtype, user_site()))
 
 
-def mean(handle: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
+def mean_of(
+    handle: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:  # fmt: skip
     """The arithmetic mean."""
     if where is not True and where is not NOTHING:
         return NotImplemented
@@ -292,8 +295,9 @@ def mean(handle: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any
 
 
 def variance(
-    handle: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, center: Any
-) -> Any:
+    handle: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
+    where: Any = True, mean: Any = NOTHING,
+) -> Any:  # fmt: skip
     """The variance: the mean of the squared distances from the mean."""
     if (where is not True and where is not NOTHING) or handle._np is not None:
         return NotImplemented
@@ -305,10 +309,10 @@ def variance(
     if not isinstance(ddof, (int, float)) or not count > 0:
         return NotImplemented
     if own.kind == "c":
-        if dtype is not None or center is not NOTHING:
+        if dtype is not None or mean is not NOTHING:
             return NotImplemented
         parts = [
-            variance(part, axis, None, None, ddof, keepdims, True, NOTHING)
+            variance(part, axis, None, None, ddof, keepdims)
             for part in (shaping.real(handle), shaping.imag(handle))
         ]
         if parts[0] is NotImplemented:
@@ -317,11 +321,11 @@ def variance(
     inner = np.dtype(dtype) if dtype is not None else (_DOUBLE if own.kind in "iub" else own)
     if inner.kind != "f":
         return NotImplemented
-    if center is NOTHING:
-        center = mean(handle, axis, inner, None, True, True)
-        if center is NotImplemented:
+    if mean is NOTHING:
+        mean = mean_of(handle, axis, inner, None, True)
+        if mean is NotImplemented:
             return NotImplemented
-    distance = general(np.subtract, handle, center)
+    distance = general(np.subtract, handle, mean)
     squares = general(np.square, distance)
     del distance
     total = reduce(np.add, squares, axis, inner, None, keepdims)
@@ -332,17 +336,20 @@ def variance(
     return finished(handle, _in_dtype(general(np.true_divide, total, divisor), inner), out)
 
 
-def deviation(*args: Any) -> Any:
+def deviation(
+    handle: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
+    where: Any = True, mean: Any = NOTHING,
+) -> Any:  # fmt: skip
     """The square root of the variance."""
-    handle, out = args[0], args[3]
-    squared: Any = variance
-    result = squared(*args[:3], None, *args[4:])
+    result = variance(handle, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
     if result is NotImplemented:
         return NotImplemented
     return finished(handle, general(np.sqrt, result), out, "same_kind")
 
 
-def position(name: str, handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+def position(
+    name: str, handle: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False
+) -> Any:
     """``argmin`` or ``argmax``."""
     if handle._np is not None or not free():
         return NotImplemented
@@ -430,6 +437,25 @@ def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
     return reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
 
 
+def reduced(
+    ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
+    initial: Any = NOTHING, where: Any = True,
+) -> Any:  # fmt: skip
+    """``ufunc.reduce``, by NumPy where it cannot be recorded."""
+    if isinstance(array, (Handle, flatiter)):
+        result = reduce(ufunc, asarray(array), axis, dtype, out, keepdims, initial, where)
+        if result is not NotImplemented:
+            return folded(array, result, out)
+    options: dict[str, Any] = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
+    if out is not None:
+        options["out"] = out
+    if initial is not NOTHING:
+        options["initial"] = initial
+    if where is not True:
+        options["where"] = where
+    return folded(array, by_numpy(ufunc.reduce, (array,), options), out)
+
+
 _times = binary(np.multiply)[0]
 
 
@@ -466,31 +492,18 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
         small = self._np
         if small is None and not args and not options and self._geometry.short:
             small = present(self)
-        if small is not None:
-            if not args and not options:
-                result = of_small(small_method(small))
-            else:
-                result = by_numpy(small_method, (self, *args), options)
-            return (
-                result
-                if type(self) is Handle.array_type
-                else in_class(self, result, (*args, *options.values()))
-            )
-        result = record(self, *args, **options)
+        if small is None:
+            result = record(self, *args, **options)
+        elif not args and not options:
+            result = of_small(small_method(small))
+        else:
+            result = NotImplemented
         if result is NotImplemented:
             result = by_numpy(small_method, (self, *args), options)
-        return (
-            result
-            if type(self) is Handle.array_type
-            else in_class(self, result, (*args, *options.values()))
-        )
+        if type(self) is Handle.array_type:
+            return result
+        return in_class(self, result, (*args, *options.values()))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = small_method.__doc__
     return call
-
-
-__all__ = [
-    "NOTHING", "count_nonzero", "deviation", "from_numpy", "mean", "method", "pins_of", "position",
-    "product_sum", "reduce", "span", "variance",
-]  # fmt: skip

@@ -1,13 +1,18 @@
-"""The memory of an array for other libraries: read-only, unless the caller asks for writable memory.
+"""The memory of an array for other libraries, read-only unless they ask for writable memory; and its text.
 
 ``numpy.asarray(a)`` cannot tell why it is called. NumPy's C API calls it as well, for functions that are about to write,
 and takes what it gets from an object that is no ``numpy.ndarray`` for a temporary array: SciPy's f2py wrappers would
 overwrite the arguments of ``lapack.dgtsv(dl, d, du, b)``. What is read-only they copy. Whoever wants to write through a
 view says so: ``a.local``, ``a.data``, ``a.ctypes``, DLPack, or a writable buffer.
+
+NumPy prints the ends of each axis of a long array and looks at nothing else. So of an array on ranks only these ends are
+gathered, one element longer where something is left out: that gives the same text, but for the shape behind it.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,3 +91,50 @@ def ctypes_of(handle: Handle) -> Any:
     if handle._np is None and handle._cell.node.place is None:
         handle._cell.pin()
     return array.ctypes
+
+
+# the text of an array: only the printed elements are gathered
+
+
+def text_of(handle: Handle, write: Callable[[np.ndarray[Any, Any]], str]) -> str:
+    """What ``write``, one of NumPy's own, says of an array."""
+    ends = _ends(handle)
+    if ends is None:
+        return write(handle._array())
+    with np.printoptions(threshold=0):
+        text = write(ends)
+    before, matched, after = text.rpartition(f"shape={ends.shape}")
+    return _with_shape(before.rstrip(), handle._geometry.shape, after) if matched else text
+
+
+def _with_shape(before: str, shape: tuple[int, ...], after: str) -> str:
+    """The text with its shape behind it, in a line of its own where it does not fit."""
+    extra = f"shape={shape}{after}"
+    last = len(before) - (before.rfind("\n") + 1)
+    if last + len(extra) + 1 > np.get_printoptions()["linewidth"]:
+        return f"{before}\n{' ' * len('array(')}{extra}"
+    return f"{before} {extra}"
+
+
+def _ends(handle: Handle) -> np.ndarray[Any, Any] | None:
+    """The elements that NumPy prints of a long array on ranks; ``None`` for any other array."""
+    if handle._np is not None:
+        return None
+    handle._cell.settle()
+    if handle._cell.node.place is None:
+        return None
+    options = np.get_printoptions()
+    edge = options["edgeitems"]
+    geometry = handle._geometry
+    if geometry.size <= options["threshold"] or options["legacy"] or edge < 1:
+        return None
+    cut = [n > 2 * edge + 1 for n in geometry.shape]
+    if not any(cut):
+        return None
+    ends = np.zeros(
+        [2 * edge + 1 if short else n for n, short in zip(geometry.shape, cut)], geometry.dtype
+    )
+    sides = [(slice(edge), slice(-edge, None)) if short else (slice(None),) for short in cut]
+    for corner in itertools.product(*sides):
+        ends[corner] = handle[corner].copy()._array()  # type: ignore[index]
+    return ends

@@ -2,16 +2,131 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...graph.node import Value
 from ...graph.op import Op
-from ..base import Array, Backend, Launch
+from ..base import Array, Backend, KernelStep, Launch, Run, Template
 from ..spec import KernelSpec
-from .launch import NumpyStep
-from .nest import ufunc_of
+from .nest import Nest, ufunc_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The numbers of a launch that differ from one place of its slices to another."""
+
+    extents: tuple[int, ...]
+    chunk: int
+    chunks: int
+    origins: tuple[int, ...]
+    places: tuple[tuple[int, tuple[int, ...]], ...]
+    """For each operand its offset and its strides, in bytes."""
+    literals: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, launch: Launch) -> tuple[Any, ...]:
+        """Those of a launch, in order."""
+        places = tuple([(memory.offset, memory.strides) for memory in launch.memories])
+        literals = tuple([literal for _, _, literal in launch.scalars])
+        return launch.extents, launch.chunk, launch.chunks, launch.origins, places, literals
+
+
+class _Span:
+    """Memory that an array is made over; it keeps the owner alive."""
+
+    def __init__(
+        self, owner: Array, address: int, shape: Any, strides: Any, dtype: np.dtype[Any]
+    ) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3, "shape": tuple(shape), "strides": tuple(strides), "typestr": dtype.str,
+            "data": (address, False),
+        }  # fmt: skip
+
+
+def over(owner: Array, address: int, shape: Any, strides: Any, dtype: np.dtype[Any]) -> Array:
+    """An array over memory of another one."""
+    return np.asarray(_Span(owner, address, shape, strides, dtype))
+
+
+class NumpyStep(KernelStep):
+    """One launch, run by NumPy."""
+
+    __slots__ = ("_nest", "_numbers", "_ordered", "_partials", "_raised")
+
+    def __init__(self, launch: Launch, parts: list[tuple[Any, int]]) -> None:
+        self._bind(launch, Nest(launch.spec), _Numbers(*_Numbers.of(launch)), parts)
+
+    def _bind(
+        self, launch: Launch, nest: Nest, numbers: _Numbers, parts: list[tuple[Any, int]]
+    ) -> None:
+        self.launch = launch
+        self._nest = nest
+        self._numbers = numbers
+        self._ordered: bool | None = None
+        self._raised: list[int] = []
+        stop = numbers.chunks
+        self._partials: list[Array] = []
+        for fold, start in parts:
+            for array in (fold.partials, fold.positions):
+                if array is not None:
+                    self._partials.append(array[start : start + stop])
+
+    @staticmethod
+    def moving(
+        launch: Launch, parts: list[tuple[Any, Any]], template: Template
+    ) -> Callable[[Any], NumpyStep]:
+        nest = Nest(launch.spec)
+        place = template.result((_Numbers.of(launch), tuple([start for _, start in parts])))
+
+        def make(binding: Any) -> NumpyStep:
+            numbers, starts = binding.results[place]
+            step = NumpyStep.__new__(NumpyStep)
+            folds = [template.fold(partials, binding) for partials, _ in parts]
+            step._bind(launch, nest, _Numbers(*numbers), list(zip(folds, starts, strict=True)))
+            return step
+
+        return make
+
+    def raised_by(self) -> Sequence[int]:
+        return self._raised[:-1]
+
+    def run(self, state: Run) -> None:
+        """Make arrays of the operands, and compute."""
+        numbers, launch, views = self._numbers, self.launch, []
+        for memory, operand, (offset, strides) in zip(
+            launch.memories, launch.spec.operands, numbers.places, strict=True
+        ):
+            value: Any = state.registers[memory.register]
+            shape = numbers.extents
+            if operand.run > 1:
+                shape, strides = (*shape, operand.run), (*strides, memory.dtype.itemsize)
+            address = value.address + offset
+            views.append(over(value.array, address, shape, strides, memory.dtype))
+        if self._ordered is None:
+            self._ordered = self._nest.in_order(views)
+        scalars = [
+            np.asarray(state.scalars[number] if number >= 0 else literal).astype(dtype)
+            for (number, dtype, _), literal in zip(launch.scalars, numbers.literals, strict=True)
+        ]
+        flags = self._nest.run(
+            numbers.extents,
+            numbers.chunk,
+            views,
+            scalars,
+            numbers.origins,
+            (1,) * len(numbers.extents),
+            self._partials,
+            self._ordered,
+        )
+        state.kernels += 1
+        if flags:
+            self._raised = self._nest.raised
+            state.flags.append((flags, self))
 
 
 class Numpy(Backend):
