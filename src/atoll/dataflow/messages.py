@@ -21,7 +21,6 @@ from ..comm.in_step import agree
 from ..comm.world import world_of
 from ..context.call_sites import site_text
 from ..errors import CommunicationTagError
-from .nodes import DistributedRecv
 from .records import DistributedGraphPart, DistributedGraphPartition
 
 _DEEPEST = 100
@@ -195,12 +194,7 @@ def number_distributed_tags(
     for pid, part in partition.parts.items():
         receives = {}
         for name, receive in part.name_to_recv_node.items():
-            numbered = DistributedRecv(
-                receive.shape, receive.dtype, receive.src_rank, number[tag_bytes(receive.comm_tag)],
-                axes=receive.axes, tags=receive.tags, non_equality_tags=receive.non_equality_tags,
-            )  # fmt: skip
-            numbered._cell.node.site = receive._cell.node.site
-            receives[name] = numbered
+            receives[name] = receive._with_tag(number[tag_bytes(receive.comm_tag)])
         sent = {
             name: tuple(
                 [replace(send, comm_tag=number[tag_bytes(send.comm_tag)]) for send in sends]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import index
 from typing import Any, ClassVar
 
@@ -231,6 +231,11 @@ class DistributedRecv(_Leaf):
         source = rank_of(src_rank, "src_rank")
         origin = Receive(source, comm_tag, tagged, frozenset(tags), frozenset(non_equality_tags))
         return cls._over(deferred_node(form, origin))
+
+    def _with_tag(self, comm_tag: Hashable) -> Any:
+        """The same receive by another tag."""
+        node, origin = self._cell.node, replace(self.origin, comm_tag=comm_tag)
+        return self._over(Node(node.op, (), node.geometry, (origin, 0), node.name, node.site))
 
     @property
     def src_rank(self) -> int:

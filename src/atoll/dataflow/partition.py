@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -316,7 +315,6 @@ class _Partitioner:
             placeholder = placeholders.get(name)
             if placeholder is None:
                 placeholder = Node(DEFERRED, (), node.geometry, (Input(name), 0), "", node.site)
-                placeholder.weight = -inf
                 placeholders[name] = placeholder
             return placeholder
 
@@ -351,20 +349,7 @@ class _Partitioner:
                     new = again[id(real)]
                 changed = changed or new is not arg
                 args.append(new)
-            if changed:
-                rewritten = Node(
-                    node.op,
-                    tuple(args),
-                    node.geometry,
-                    node.params,
-                    node.name,
-                    node.site,
-                    node.code,
-                )
-                rewritten.weight = -inf
-                again[id(node)] = rewritten
-            else:
-                again[id(node)] = node
+            again[id(node)] = node.again(tuple(args)) if changed else node
         return again
 
     def _need(self, group: _Group, wait: int, other: int) -> None:

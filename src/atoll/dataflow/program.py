@@ -7,8 +7,7 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..context.caches import Memo
 from ..execute.parts import State
 from ..execute.program import Program as EngineProgram
 from ..graph.node import Node, Value, in_order
+from ..graph.op import SOURCE
 from ..lazy import unplanned
 from ..lazy.deferred import Call
 from ..lazy.evaluate import bound_program
@@ -69,30 +69,30 @@ class Bound:
 
     def _unplanned(self, given: Sequence[Value]) -> list[Value]:
         """The value of each root, operation by operation, where there is no program."""
-        with self._given(given):
-            return unplanned.values(self.roots, *unplanned.in_order(self.roots))
+        roots, _ = self._over(given)
+        return unplanned.values(roots, *unplanned.in_order(roots))
 
-    @contextmanager
-    def _given(self, given: Sequence[Value]) -> Iterator[None]:
-        """The inputs have values for a while."""
+    def _over(self, given: Sequence[Value]) -> tuple[list[Node], dict[Node, int]]:
+        """The roots of the same trace over these values, and the numbers of its inputs."""
+        over: dict[Node, Node] = {}
+        number: dict[Node, int] = {}
         for node, value in zip(self.inputs, given, strict=True):
-            node.value = Value(value.array, value.address, pinned=True)
-        try:
-            yield
-        finally:
-            for node in self.inputs:
-                node.value = None
+            known = Value(value.array, value.address, pinned=True)
+            leaf = over[node] = Node(SOURCE, (), node.geometry, value=known)
+            number[leaf] = len(number)
+        for node in in_order(self.roots, lambda node: node.value is None and node not in over):
+            over[node] = node.again(tuple([over.get(arg, arg) for arg in node.args]))
+        return [over[root] for root in self.roots], number
 
     def _make(
         self, given: Sequence[Value]
     ) -> tuple[EngineProgram, list[Any], list[int], list[Any]]:
         """The program for inputs with these strides, and the sources of its leaves."""
-        number = {id(node): k for k, node in enumerate(self.inputs)}
-        with self._given(given):
-            program, trace = bound_program(self.roots)
-        sources = [number.get(id(leaf), leaf.value) for leaf in trace.leaves]
-        position = {id(trace.order[kept]): place for place, kept in enumerate(program.kept)}
-        return program, sources, [position[id(root)] for root in self.roots], trace.scalars
+        roots, number = self._over(given)
+        program, trace = bound_program(roots)
+        sources = [number.get(leaf, leaf.value) for leaf in trace.leaves]
+        position = {trace.order[kept]: place for place, kept in enumerate(program.kept)}
+        return program, sources, [position[root] for root in roots], trace.scalars
 
 
 class _Stage:

@@ -10,7 +10,6 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import fields
 from hashlib import blake2b
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -125,10 +124,7 @@ def nodes_again(rows: list[Row]) -> list[Node]:
         again = [_parameter_again(p) for p in params]
         if shared >= 0:
             again[0] = calls.setdefault(shared, again[0])
-        node = Node(op, operands, geometry, tuple(again), name)
-        if op.is_deferred:
-            node.weight = -inf
-        nodes.append(node)
+        nodes.append(Node(op, operands, geometry, tuple(again), name))
     return nodes
 
 

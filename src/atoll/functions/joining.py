@@ -23,7 +23,7 @@ from ..lazy import creation, shaping
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.float_errors import free
-from ..lazy.making import at_place, default_place, from_numpy, plain, present
+from ..lazy.making import default_place, distributed, from_numpy, plain, present
 from ..lazy.recording import cast, read, update
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
@@ -61,9 +61,11 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     order = kept_order(shape, [a._shape_of_view() for a in arrays])
     site = user_site()
     geometry = dense(shape, kind, order)
-    node = Node(FILL, (kind.type(0),), geometry, (), join_of(sum(a.size > 0 for a in arrays)), site)
+    name = join_of(sum(a.size > 0 for a in arrays))
+    place = None
     if any(place_of(a) is not None for a in arrays):
-        node = at_place(node, default_place(shape, among=True))
+        place = distributed(default_place(shape, among=True))
+    node = Node(FILL, (kind.type(0),), geometry, (), name, site, place=place)
     start = 0
     for a in arrays:
         stop = start + a.shape[axis]
@@ -264,9 +266,11 @@ def _rolled_here(a: Any, shift: int, along: int) -> Any:
         return None
     turn = _turn(geometry, along % geometry.ndim, by)
     site = user_site()
-    node = Node(FILL, (geometry.dtype.type(0),), turn.shape, (), join_of(2), site)
+    place = None
     if home is not None:
-        node = at_place(node, default_place(geometry.shape, among=True))
+        place = distributed(default_place(geometry.shape, among=True))
+    zero = geometry.dtype.type(0)
+    node = Node(FILL, (zero,), turn.shape, (), join_of(2), site, place=place)
     node = update(node, turn.first, read(cell.node, turn.late), None, site)
     node = update(node, turn.second, read(cell.node, turn.early), None, site)
     return creation.recorded(node)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from math import inf
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -70,6 +71,10 @@ def mark_of(
     """
     views = [part.number for part in params if type(part) is Geometry]
     return _marked((code, geometry.number, *views, nodes))
+
+
+FOLLOWS: Any = object()
+"""The place of a node that lies as its operation says, given where its operands lie."""
 
 
 class Value:
@@ -170,6 +175,9 @@ class Node:
         site: Site | None = None,
         code: Identity | None = None,
         mark: int | None = None,
+        *,
+        place: Any = FOLLOWS,
+        value: Value | None = None,
     ) -> None:
         self.op = op
         self.args = args
@@ -177,20 +185,28 @@ class Node:
         self.params = params
         self.name = name
         self.site = site
-        self.value = None
+        self.value = value
         self.code = code
         self.mark = mark
-        self.place = None
         self.holders = 0
         self.born = next_born()
-        weight: float = 1
+        weight: float = 1 if value is None else 0
+        if op.is_deferred:
+            weight = -inf
         for arg in args:
             if type(arg) is Node:
-                if arg.place is not None:
+                if arg.place is not None and place is FOLLOWS:
                     _lay(self)
                     return
                 weight += arg.weight
+        self.place = None if place is FOLLOWS else place
         self.weight = weight
+
+    def again(self, args: tuple[Any, ...]) -> Node:
+        """A new node for the same operation on other operands."""
+        return node_of(
+            (self.op, self.geometry, self.params, self.name, self.code, self.mark), args, self.site
+        )
 
     def identify(self) -> Identity:
         """The ``code``, made when it is first asked for."""
@@ -200,6 +216,11 @@ class Node:
                 part.form if type(part) is Geometry else getattr(part, "number", part)
                 for part in self.params
             ]
+            place = self.place
+            if place is not None and self.op.folds:  # that depends on a setting
+                params.append(place.form)
+            elif place is not None and not any(type(arg) is Node for arg in self.args):
+                params.append(place.number)
             code = self.code = identity_of((self.op, self.geometry.form, self.name, *params))
         return code
 
@@ -216,11 +237,6 @@ class Node:
             mark = _marked(("leaf", self.geometry.number, self.place.number, strides))
         self.mark = mark
         return mark
-
-    def relabelled(self, code: Identity) -> None:
-        """Take another ``code``."""
-        self.code = code
-        self.mark = None
 
     def settle(self, value: Value) -> None:
         """Take the value that was computed, and let go of the operands."""
@@ -254,7 +270,6 @@ def node_of(
     node.args = args
     node.site = site
     node.value = None
-    node.place = None
     node.holders = 0
     node.born = next_born()
     weight: float = 1
@@ -264,6 +279,7 @@ def node_of(
                 _lay(node)
                 return node if entered is None else entered(node)
             weight += arg.weight
+    node.place = None
     node.weight = weight
     return node
 
@@ -289,6 +305,8 @@ def _lay(node: Node) -> None:
     # What every rank has may have been looked at, and so be a source, on some of them only.
     node.weight = spread
     node.place = node.op.place(node, first)
+    if node.op.folds and node.place is not None:  # the code says where
+        node.code = node.mark = None
 
 
 new: Any = object.__new__
@@ -327,11 +345,7 @@ def source(
     array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False, place: Any = None
 ) -> Node:
     """A node whose value is there already: all of it, or this rank's block where it has a place."""
-    node = Node(SOURCE, (), geometry)
-    node.place = place
-    node.value = Value(array, pinned=pinned)
-    node.weight = 0
-    return node
+    return Node(SOURCE, (), geometry, place=place, value=Value(array, pinned=pinned))
 
 
 def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:

@@ -14,7 +14,7 @@ from .. import backend
 from ..config import config
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, dense
-from ..graph.node import Node, Value
+from ..graph.node import Node, source
 from ..graph.op import SOURCE
 from ..layout import Layout
 from ..ops.elementwise import is_native
@@ -24,8 +24,8 @@ from .eager import converted_at_call, remember_conversion
 from .fallback import by_numpy
 from .float_errors import free
 from .making import (
-    at_place,
     default_place,
+    distributed,
     from_numpy,
     is_small,
     must_travel,
@@ -106,11 +106,7 @@ def _by_numpy(
     if place is None:
         return of_small(make(shape, dtype, order))
     block = make(place.layout.padded_shape(place.world.rank), dtype, "C")
-    node = Node(SOURCE, (), _base(shape, dtype, order))
-    at_place(node, place)
-    node.value = Value(block)
-    node.weight = 0
-    return recorded(node)
+    return recorded(source(block, _base(shape, dtype, order), place=distributed(place)))
 
 
 def recorded(node: Node) -> Any:
@@ -139,8 +135,8 @@ def filled(
     geometry = _base(shape, dtype, order)
     if dtype.kind != "c" and isinstance(scalar, (float, complex, np.inexact)):
         scalar = np.full((), scalar, dtype)[()]  # NumPy warns, and has integers for inf and nan
-    node = Node(FILL, (dtype.type(scalar),), geometry, site=user_site())
-    return recorded(at_place(node, default_place(shape, layout)))
+    place = distributed(default_place(shape, layout))
+    return recorded(Node(FILL, (dtype.type(scalar),), geometry, site=user_site(), place=place))
 
 
 def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> Any:
@@ -163,17 +159,12 @@ def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
     if (is_small(shape) and layout is None) or not is_native(dtype):
         return _by_numpy(np.empty, shape, dtype, order, layout)
     geometry = _base(shape, dtype, order)
-    node = Node(SOURCE, (), geometry)
-    place = default_place(shape, layout)
-    if place is None:
-        node.value = backend.current().allocate(geometry)
-    else:
-        at_place(node, place)
-        node.value = backend.current().allocate(
-            dense(place.layout.padded_shape(place.world.rank), dtype)
-        )
-    node.weight = 0
-    return recorded(node)
+    place = distributed(default_place(shape, layout))
+    lies = geometry
+    if place is not None:
+        lies = dense(place.layout.padded_shape(place.world.rank), dtype)
+    value = backend.current().allocate(lies)
+    return recorded(Node(SOURCE, (), geometry, place=place, value=value))
 
 
 def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.dtype[Any]) -> Any:
@@ -184,8 +175,9 @@ def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.
         dense(shape, dtype),
         (axis,),
         site=user_site(),
+        place=distributed(default_place(shape)),
     )
-    return recorded(at_place(node, default_place(shape)))
+    return recorded(node)
 
 
 _COUNTED = "bhilqBHILQfd"

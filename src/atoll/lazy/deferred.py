@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from math import inf
 from operator import setitem
 from sys import getrefcount
 from typing import Any
@@ -42,9 +41,7 @@ def deferred_node(
     geometry: Geometry, origin: Any, args: Sequence[Node] = (), output: int = 0, name: str = ""
 ) -> Node:
     """A node whose value ``origin`` will give; ``output`` says which of its values."""
-    node = Node(DEFERRED, tuple(args), geometry, (origin, output), name, user_site())
-    node.weight = -inf
-    return node
+    return Node(DEFERRED, tuple(args), geometry, (origin, output), name, user_site())
 
 
 def text_of(handle: Handle) -> str:

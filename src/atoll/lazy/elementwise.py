@@ -291,7 +291,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     if now or not free():
         del node, given
         if cell.node.weight < 0:
-            captured(cell.node)
+            cell.node = captured(cell.node)
         else:
             cell.settle()
     return True
@@ -466,7 +466,7 @@ def _recorded(met: _Met, args: tuple[Any, ...], now: int) -> Any:
     if now or node.weight > policy.limits.light:
         del args
         if now and node.weight < 0:
-            captured(node)
+            node = captured(node)
         elif now:
             evaluate((node,))
         elif too_heavy(node):

@@ -13,7 +13,6 @@ from ..context import statistics
 from ..context.caches import Memo
 from ..errors import LayoutError
 from ..graph.geometry import Geometry, dense, kept_order, strided
-from ..graph.interned import identity_of
 from ..graph.node import Node, new, source, view_of
 from ..layout import Layout
 from ..layout.transfer import region_key
@@ -130,14 +129,11 @@ def must_travel(dtype: np.dtype[Any]) -> None:
         )
 
 
-def at_place(node: Node, place: Place | None) -> Node:
-    """A node without operands, made to lie at ``place``."""
-    if place is not None:
-        node.place = place
-        node.relabelled(identity_of(("at", node.identify(), place.number)))
-        if place.layout.cells > 1:
-            statistics.add("distributed")
-    return node
+def distributed(place: Place | None) -> Place | None:
+    """Where a new array lies; distributed ones are counted."""
+    if place is not None and place.layout.cells > 1:
+        statistics.add("distributed")
+    return place
 
 
 def of_protocol(value: Any) -> Any:

@@ -218,12 +218,10 @@ own_cells = _Cells()
 
 
 def captured(node: Node) -> Node:
-    """A node with nothing below it that others may still change: such memory is read now."""
-    if node.weight < 0:
-        node.args = tuple(
-            [captured_operand(arg) if type(arg) is Node else arg for arg in node.args]
-        )
-    return node
+    """A deferred node with nothing below it that others may still change: such memory is read now."""
+    return node.again(
+        tuple([captured_operand(arg) if type(arg) is Node else arg for arg in node.args])
+    )
 
 
 def captured_operand(node: Node) -> Node:

@@ -64,7 +64,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if any(operand.now for operand in operands):
         del args
         if node.weight < 0:
-            captured(node)
+            node = captured(node)
         else:
             evaluate((node,))
     return creation.recorded(node)

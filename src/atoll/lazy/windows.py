@@ -75,7 +75,7 @@ def _line(site: Site | None) -> object:
 
 
 def entered(node: Node) -> Node:
-    """The node to record for an operation on ranks: made anew where that has computed or moved its operands. Collective.
+    """The node to record for an operation on ranks: made again where that has computed or moved its operands. Collective.
 
     An operation whose result lies on ranks closes their window. One whose value all of them will have joins it, or
     opens another one.
@@ -96,8 +96,7 @@ def entered(node: Node) -> Node:
             return node
         log.window.close()
     if window is not None or args is not node.args:
-        code, mark = (None, None) if node.op.folds else (node.code, node.mark)
-        node = Node(node.op, args, node.geometry, node.params, node.name, node.site, code, mark)
+        node = node.again(args)
     if node.place is None and log.windows:
         Window(log, node)
     return node

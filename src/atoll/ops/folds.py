@@ -13,7 +13,6 @@ import numpy as np
 
 from ..config import config
 from ..graph.geometry import Geometry, dense, kept_order
-from ..graph.interned import identity_of
 from ..graph.node import Node, Site
 from ..graph.op import named
 from ..layout import Layout
@@ -134,10 +133,7 @@ class Fold(_Folding):
             return Place.of(layout.unpadded().reduced(axes, keepdims), home.world)
         if node.geometry.size < max(config.small, 2):
             return None
-        place = Place.of(Layout.default(node.geometry.shape, home.world.size), home.world)
-        if place is not None:  # which depends on a setting, so the code has to say it
-            node.relabelled(identity_of(("at", node.identify(), place.form)))
-        return place
+        return Place.of(Layout.default(node.geometry.shape, home.world.size), home.world)
 
     def numpy(self, node: Node) -> Callable[..., Any]:
         reduce, dtype = self.ufunc.reduce, node.geometry.dtype

@@ -88,26 +88,26 @@ class Skeleton:
     def dressed(self, geometries: Sequence[Any], places: Sequence[Any]) -> Twins:
         """A trace with these geometries and places, in the order of ``evaluate.geometries_of`` and ``places_of``."""
         nodes: list[Node] = []
-        views = iter(geometries[len(self.holders) :])
-        for pinned, lies, geometry in zip(self.pinned, self.lies, geometries, strict=False):
-            leaf = Node(SOURCE, (), geometry)
+        count = len(self.pinned)
+        views = iter(geometries[self.views[0] :])
+        homes = places or [None] * self.views[0]  # not asked for again: geometries may be unknown
+        for pinned, lies, geometry, home in zip(
+            self.pinned, self.lies, geometries, homes, strict=False
+        ):
             array: Any = None if lies is None else lies.shadow
-            leaf.value = Value(array, 0, pinned=pinned)
-            leaf.weight = 0
-            nodes.append(leaf)
-        for (op, args, params, name, site), geometry in zip(
-            self.nodes, geometries[len(self.pinned) :], strict=False
+            value = Value(array, 0, pinned=pinned)
+            nodes.append(Node(SOURCE, (), geometry, place=home, value=value))
+        for (op, args, params, name, site), geometry, home in zip(
+            self.nodes, geometries[count:], homes[count:], strict=False
         ):
             operands = tuple([arg if arg is None else nodes[arg] for arg in args])
             params = tuple([next(views) if part is _VIEW else part for part in params])
-            nodes.append(Node(op, operands, geometry, params, name, site))
+            nodes.append(Node(op, operands, geometry, params, name, site, place=home))
         for node, holders in zip(nodes, self.holders, strict=True):
             node.holders = holders
-        leaves, order = nodes[: len(self.pinned)], nodes[len(self.pinned) :]
+        leaves, order = nodes[:count], nodes[count:]
         regions: dict[int, Any] = {}
-        if places:  # they are not asked for again: geometries may be unknown
-            for node, place in zip(nodes, places, strict=False):
-                node.place = place
+        if places:
             assigned = [node for node in order if node.op.is_update]
             of_regions = places[len(nodes) :]
             regions = {id(node): at for node, at in zip(assigned, of_regions, strict=True)}
