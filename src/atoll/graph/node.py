@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..context.caches import Memo
 from .geometry import Geometry, strided
 from .interned import Identity, identity_of
@@ -121,27 +122,21 @@ class Value:
 class Node:
     """One operation; see the module's table.
 
-    ``weight`` counts the pending nodes below it (those that lie on ranks, if any does); ``code`` is
-    what identifies the operation in the key of a plan, operands and the numbers of geometries aside,
-    and ``mark`` the operation with its geometries: see :mod:`.pattern`;
-    ``place`` says how the value lies on ranks, ``None`` where
-    every rank has all of it; ``holders`` counts the arrays that have ever had this value;
-    ``passed`` is there once a loop has computed the value for others without storing it, ``asked`` once an
-    operation was recorded that reads it on ranks.
+    ``weight`` counts the nodes below it that were pending when it was recorded (those that lie on ranks, if any
+    does); :func:`weigh` counts them now. ``code`` is what identifies the operation in the key of a plan, operands and
+    the numbers of geometries aside, and ``mark`` the operation with its geometries: see :mod:`.pattern`. ``place`` says
+    how the value lies on ranks; ``None`` where every rank has all of it.
     """
 
     __slots__ = (
         "args",
-        "asked",
         "born",
         "code",
         "geometry",
-        "holders",
         "mark",
         "name",
         "op",
         "params",
-        "passed",
         "place",
         "site",
         "value",
@@ -156,10 +151,7 @@ class Node:
     value: Value | None
     code: Identity | None
     mark: int | None
-    passed: bool
-    asked: bool
     place: Any
-    holders: int
     born: int
     """A number that grows from node to node; what was there from the start has none."""
     weight: float
@@ -188,7 +180,6 @@ class Node:
         self.value = value
         self.code = code
         self.mark = mark
-        self.holders = 0
         self.born = next_born()
         weight: float = 1 if value is None else 0
         if op.is_deferred:
@@ -270,7 +261,6 @@ def node_of(
     node.args = args
     node.site = site
     node.value = None
-    node.holders = 0
     node.born = next_born()
     weight: float = 1
     for arg in args:
@@ -280,7 +270,7 @@ def node_of(
                 return node if entered is None else entered(node)
             weight += arg.weight
     node.place = None
-    node.weight = weight
+    node.weight = weight if weight <= policy.limits.pending else weigh(node)
     return node
 
 
@@ -294,7 +284,6 @@ def _lay(node: Node) -> None:
             weight += arg.weight
             place = arg.place
             if place is not None:
-                arg.asked = True
                 if not spread:
                     world, first, spread = place.world, arg, 1
                 elif place.world is not world:
@@ -303,10 +292,37 @@ def _lay(node: Node) -> None:
     if weight < 0 or not plain:
         node.op.check_worlds(node, weight)
     # What every rank has may have been looked at, and so be a source, on some of them only.
-    node.weight = spread
+    node.weight = spread if spread <= policy.limits.pending else weigh(node)
     node.place = node.op.place(node, first)
     if node.op.folds and node.place is not None:  # the code says where
         node.code = node.mark = None
+
+
+def weigh(root: Node) -> float:
+    """The weight of a pending node now; ``Node.weight`` still counts what was computed since it was recorded.
+
+    What is made of values on ranks counts those and nothing else, as where it is recorded: all ranks have computed
+    the same of them.
+    """
+    weights: dict[Node, float] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        operands = [arg for arg in node.args if type(arg) is Node]
+        counted = [arg for arg in operands if arg.place is not None] or operands
+        more = [arg for arg in counted if arg.value is None and arg not in weights]
+        if more:
+            stack += more
+        else:
+            weights[stack.pop()] = 1 + sum([weights.get(arg, 0) for arg in counted])
+    return weights[root]
+
+
+def weighed(node: Node) -> Node:
+    """The same pending operation, made again with the weight that it has now."""
+    again = node.again(node.args)
+    again.weight = weigh(node)
+    return again
 
 
 new: Any = object.__new__
@@ -363,7 +379,6 @@ def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:
     node.site = node.code = node.place = None
     node.mark = -1 - geometry.number
     node.value = value
-    node.holders = 0
     node.weight = 0
     return node
 

@@ -26,7 +26,7 @@ from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
-from ..context.caches import Recent
+from ..context.caches import Memo, Recent
 from ..context.call_sites import site_number, site_text
 from ..context.divergence import StepLog, opened
 from ..context.threads import catch_up, turn
@@ -67,6 +67,8 @@ class _Programs(threading.local):
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
+        self.passed: Memo[int, bool] = Memo()
+        """The nodes, by ``born``, that a loop has computed for others without storing them."""
         if not turn.simulated:
             self.process = dict(self.__dict__)
 
@@ -272,7 +274,7 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
     for node in found.order:
-        if hasattr(node, "passed") and node.site is not None:
+        if node.born in _programs.passed and node.site is not None:
             alone.sites.of(site_number(node.site)).computed_again = True
     if _is_shared(found):
         return []
@@ -344,7 +346,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
                     del nodes, values, scalars
                     return _prepared([*pending, *known])
                 for place in fit.passing:
-                    nodes[place].passed = True
+                    _programs.passed[nodes[place].born] = True
             if fit.gainless:
                 no_gain([nodes[place] for place in fit.gainless])
             state = State(values, scalars, 1)
@@ -366,7 +368,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
     passing = _passing(found, pending, program)
     for place in passing:
-        order[place].passed = True
+        _programs.passed[order[place].born] = True
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
         ours = attempted(lambda: without_gain(order, program.kept)) or []
         places = pattern.order

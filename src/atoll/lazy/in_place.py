@@ -58,14 +58,12 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     """Let NumPy do ``target += other`` with a few numbers that are there, and nobody else's; whether it did."""
     cell, geometry = target._cell, target._geometry
-    node = cell.node
-    if node.place is not None:
+    if cell.node.place is not None:
         return pieces.joined(ufunc, target, other)
-    if node.value is None or not is_at_hand(cell, geometry.size):
+    if cell.node.value is None or not is_at_hand(cell, geometry.size):
         return False
     if not (cell.writeable and geometry.writeable):
         return False
-    del node
     if type(other) is Handle.array_type:
         second = other._np
         if second is None:
@@ -111,7 +109,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     del value
     if node.weight > policy.limits.light and too_heavy(node):
         cut((node,))
-    cell.write(geometry, node, None, site)
+    cell.write(geometry, node, None, site, shared=False)
     return True
 
 
@@ -132,8 +130,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
                 value = result._cell.node
                 del result
                 if value.geometry is own and not target._cell.pins and free():
-                    value.holders -= 1  # the result was an array that nobody has seen
-                    target._cell.write(own, value, None, user_site())
+                    target._cell.write(own, value, None, user_site(), shared=False)
                 else:
                     _assign_node(target, value)
                 return target

@@ -19,7 +19,7 @@ from ..context.call_sites import site_number
 from ..context.threads import turn
 from ..errors import MixedArraysError
 from ..graph.cut import CutPoint, find_cut, live_at
-from ..graph.node import Node, source
+from ..graph.node import Node, source, weigh
 from ..ops.fingerprint import of_text
 from .evaluate import evaluate, fingerprint_of
 from .profiles import Cut, call_sites_of
@@ -43,14 +43,8 @@ def too_heavy(node: Node) -> bool:
     Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
     so are the lines where these ranks have cut before. What every rank has may weigh less on one that has looked at it.
     """
-    known = call_sites_of(node).known(node.site)
-    if known is not None and known.cut is not None and node.weight > known.cut.limit:
-        return True
-    if node.weight <= policy.limits.pending:
-        return False
-    with turn.lock:
-        weigh_again(node)
-    return node.weight > policy.limits.pending
+    limit = _limit_of(node)
+    return node.weight > limit and weigh(node) > limit
 
 
 def _cut_here_again(node: Node, point: CutPoint | None) -> None:
@@ -66,29 +60,6 @@ def _cut_here_again(node: Node, point: CutPoint | None) -> None:
         sites.of(site_number(node.site)).cut = Cut(None, policy.limits.near)
 
 
-def weigh_again(node: Node) -> None:
-    """Set the weights of what is pending behind a node, after some of it was computed.
-
-    Else the value of each turn of a loop would weigh as much as all turns before it. What is made of values on
-    ranks counts those and nothing else, as where it is recorded: all ranks have computed the same of them.
-    """
-    seen: set[int] = set()
-    stack = [node]
-    while stack:
-        one = stack[-1]
-        operands = [arg for arg in one.args if type(arg) is Node]
-        counted = [arg for arg in operands if arg.place is not None] or operands
-        more = [arg for arg in counted if arg.value is None and id(arg) not in seen]
-        if more and id(one) not in seen:
-            seen.add(id(one))
-            stack += more
-            continue
-        seen.add(id(one))
-        stack.pop()
-        if one.args:
-            one.weight = 1 + sum([arg.weight for arg in counted])
-
-
 def cut(nodes: Sequence[Node]) -> None:
     """Evaluate what has grown too heavy, and all that is pending with it; or what was live at the cut.
 
@@ -100,18 +71,18 @@ def cut(nodes: Sequence[Node]) -> None:
 
 def _cut(nodes: Sequence[Node]) -> None:
     first = nodes[0]
+    weight = weigh(first)
     known = call_sites_of(first).known(first.site)
     known_cut = None if known is None else known.cut
     if known_cut is not None and known_cut.line is not None:
-        weigh_again(first)
-        if first.weight > known_cut.limit:
+        if weight > known_cut.limit:
             line = known_cut.line
             evaluate(statistics.attempted(lambda: live_at(first, line)) or ())
-            weigh_again(first)
-        if first.weight <= policy.limits.near:
+            weight = weigh(first)
+        if weight <= policy.limits.near:
             return
     home = first.place
-    heavy = first.weight > policy.limits.pending
+    heavy = weight > policy.limits.pending
     if home is None or home.world.size == 1:
         others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
         together = [*nodes, *[cell.node for cell in others]]

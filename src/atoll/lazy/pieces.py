@@ -1,9 +1,8 @@
 """Rows and elements of distributed arrays that a Python loop writes one after the other.
 
 What such a loop writes (numbers and small arrays, which every rank has) is written by the rank that holds the elements,
-and into the tiles that all ranks keep (:mod:`.tiles`): no message. It is written at once if no operation has been recorded
-that reads the value, or else by the way that all assignments take. Each is a step of the log, so ranks that do not write
-alike find out.
+and into the tiles that all ranks keep (:mod:`.tiles`): no message. A rank on which somebody else has the memory writes
+into a copy. Each is a step of the log, so ranks that do not write alike find out.
 """
 
 from __future__ import annotations
@@ -29,16 +28,24 @@ _MASK = (1 << 64) - 1
 _NAMED = hash((0x7069, 0x6563))
 
 
-def _to_write(cell: Cell) -> Value | None:
-    """The memory of an array on ranks, if a few elements may be written to it at once."""
+def _may_write(cell: Cell) -> bool:
+    """Whether a few elements of an array on ranks may be written at once."""
     node = cell.node
-    value = node.value
-    if value is None or value.pinned or cell.pins or node.holders != 1 or hasattr(node, "asked"):
-        return None
+    if node.value is None or node.value.pinned or cell.pins:
+        return False
     place = node.place
     here = current_world()
-    if not place.is_boxes or not (place.world is here or place.world == here):
-        return None
+    return place.is_boxes and (place.world is here or place.world == here)
+
+
+def _own(cell: Cell) -> Value:
+    """The memory that no other node shares; tiles stay, which are about to be written to as well."""
+    shared = cell.settle()
+    tiles = shared.tiles
+    value = cell.own()
+    if tiles is not None:
+        copied = value is not shared
+        value.tiles.held = [(box, a.copy(order="K") if copied else a) for box, a in tiles.held]
     return value
 
 
@@ -71,25 +78,24 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
         if not cell.comes_round(user_site()):
             return False
         cell.settle()
-    memory = _to_write(cell)
     axes = region.axes
-    if memory is None or axes is None:
+    if axes is None or not _may_write(cell):
         return False
     taken = [steps[0][0] for _, steps in axes if steps]
     if any(len(steps) > 1 for _, steps in axes) or len(set(taken)) < region.ndim:
         return False
     given = _given(value, region.dtype)
-    if given is None or _to_write(cell) is not memory or (np.ndim(given) and not region.ndim):
+    if given is None or not _may_write(cell) or (np.ndim(given) and not region.ndim):
         return False  # an element: NumPy says what it takes
     wide = np.empty(region.shape, region.dtype)
     wide[...] = given
-    node = cell.node
-    world = node.place.world
+    place = cell.node.place
+    world = place.world
     world.communicator.log.step(hash((_NAMED, *region.integers)) & _MASK, "an assignment")
-    box = box_of_rank(node.place, world.rank)
+    box = box_of_rank(place, world.rank)
     assert box is not None
+    memory = _own(cell)
     _write(memory.array, box, region, taken, wide)
-    memory.count = -1
     if memory.tiles is not None:
         for tile, array in memory.tiles.held:
             _write(array, tile, region, taken, wide)
@@ -129,7 +135,7 @@ def joined(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
         return False
     mine = tile_of(cell, region)
     second = None if mine is None else _given(other, region.dtype)
-    if second is None or _to_write(cell) is None:
+    if second is None or not _may_write(cell):
         return False
     found = ufunc(mine, second)
     if found.shape != region.shape or not np.can_cast(found.dtype, region.dtype, "same_kind"):
@@ -139,20 +145,19 @@ def joined(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
 
 def put_picked(cell: Cell, key: Any, value: Any) -> bool:
     """Write a few numbers where small index arrays say, for all axes or the first ones; whether it was done."""
-    given = None if _to_write(cell) is None else _given(value, cell.geometry.dtype)
-    everything = None if given is None else whole(cell)
-    memory = _to_write(cell)
-    if everything is None or memory is None:
+    given = None if not _may_write(cell) else _given(value, cell.geometry.dtype)
+    if given is None or whole(cell) is None or not _may_write(cell):
         return False
-    everything[key] = given
-    node = cell.node
-    world = node.place.world
+    place = cell.node.place
+    world = place.world
     form = hash((_NAMED, *cell.geometry.integers)) & _MASK
     world.communicator.log.step(form, "an assignment through index arrays")
-    memory.count = -1
+    memory = _own(cell)
     tiles: Tiles = memory.tiles
+    everything: Any = tiles.all_of(cell.geometry.shape)
+    everything[key] = given  # which may raise
     tiles.held = [(box, array) for box, array in tiles.held if array is everything]
-    box: Any = box_of_rank(node.place, world.rank)
+    box: Any = box_of_rank(place, world.rank)
     items = key if type(key) is tuple else (key,)
     masked = any(type(item) is np.ndarray and item.dtype.kind == "b" for item in items)
     if masked or len(items) < cell.geometry.ndim or slice in map(type, items):

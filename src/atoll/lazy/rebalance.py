@@ -68,8 +68,6 @@ def _moved(result: Node) -> Node:
     made = source(
         redistributed(section, layout).block, result.geometry, place=Place.of(layout, home.world)
     )
-    made.asked = True  # by the node that is being made: nothing may be written into it at once
     for cell in cells_of(result):
         cell.node = made
-        made.holders += 1
     return made

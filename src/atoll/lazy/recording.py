@@ -54,11 +54,19 @@ def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
     return node_of(known.read, (operand,), site, entered)
 
 
-def update(old: Node, region: Geometry, value: Any, mask: Node | None, site: Site | None) -> Node:
-    """The base after ``value`` was written through the view ``region``."""
+def update(
+    old: Node,
+    region: Geometry,
+    value: Any,
+    mask: Node | None,
+    site: Site | None,
+    kept: bool = False,
+) -> Node:
+    """The base after ``value`` was written through the view ``region``; ``kept``: other arrays may have the old one."""
     base = old.geometry
-    if mask is not None:
-        return record(UPDATE, (old, value, mask), base, (region,), "", site)
+    if mask is not None or kept:
+        args = (old, value) if mask is None else (old, value, mask)
+        return record(UPDATE, args, base, (region, True) if kept else (region,), "", site)
     known: Through = region.through or through(region)
     form = known.update if type(value) is Node else known.update_number
     if base is not region.base:

@@ -15,14 +15,14 @@ import numpy as np
 
 from ..context.call_sites import user_site
 from ..graph.geometry import Geometry, copied_order, dense, kept_order
-from ..graph.node import Node, new, source
+from ..graph.node import Node, source
 from ..ops.elementwise import result_geometry
 from ..ops.table import CAST, FILL, READ
 from .evaluate import evaluate
 from .making import from_numpy, of_small, of_view, present
 from .making import in_class as in_class
 from .recording import record
-from .views import Cell, Handle, boxed
+from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
 
@@ -72,7 +72,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     if small is None and order == "C" and type(handle) is Handle.array_type:
         cell, geometry = handle._cell, handle._geometry
         if geometry.dense and geometry.c_contiguous and not cell.pins:
-            return of_view(boxed(new(Cell), cell.node), geometry)
+            return of_view(cell.copied(), geometry)
     if order != "C":
         order = "C" if order is None else str(order).upper()
     if small is not None or order not in ("C", "F", "A", "K"):
@@ -82,14 +82,14 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     if short is not None:
         return like(handle, from_numpy(short.copy(order)))
     if order == "C" and geometry.dense and geometry.c_contiguous and not cell.pins:
-        return like(handle, of_view(type(cell)(cell.node), geometry))
+        return like(handle, of_view(cell.copied(), geometry))
     target = _dense_for(geometry, order)
     if cell.pins:
         node = record(CAST, (handle._node(),), target, site=user_site())
         evaluate((node,))
         return like(handle, of_view(Cell(node), target))
     if geometry.is_base and target is geometry:
-        copy = of_view(type(cell)(cell.node), geometry)
+        copy = of_view(cell.copied(), geometry)
     elif target is result_geometry((geometry,), geometry.dtype) and not geometry.is_base:
         copy = of_view(type(cell)(handle._node()), target)
     else:

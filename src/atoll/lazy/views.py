@@ -25,10 +25,10 @@ from ..context.call_sites import site_number
 from ..context.threads import leave, turn
 from ..exchange.gathering import gather
 from ..graph.geometry import Geometry, kept_order, strided
-from ..graph.node import Node, Site, Value, source, view_of
+from ..graph.node import Node, Site, Value, new, source, view_of, weighed
 from ..graph.op import SOURCE
 from .evaluate import evaluate
-from .pending import cut, own_cells, reference, too_heavy, weigh_again
+from .pending import cut, own_cells, reference, too_heavy
 from .recording import read, update
 
 
@@ -42,6 +42,7 @@ class Cell:
         "node",
         "pieces",
         "pins",
+        "shared",
         "sites",
         "writeable",
     )
@@ -50,6 +51,8 @@ class Cell:
     node: Node
     pieces: int
     pins: int
+    shared: bool
+    """Whether other cells have, or have had, this value: what every rank knows alike, whenever it collects garbage."""
     sites: set[int] | None
     """Where pending assignments were made."""
     writeable: bool
@@ -81,6 +84,12 @@ class Cell:
             return None
         return handle
 
+    def copied(self) -> Cell:
+        """Another cell with this value."""
+        copy = boxed(new(Cell), self.node)
+        copy.shared = self.shared = True
+        return copy
+
     def settle(self) -> Value:
         """The value in memory, evaluated if it was pending."""
         node = self.node
@@ -97,9 +106,6 @@ class Cell:
         if not value.pinned and not self.is_unshared():
             node = self.node
             self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
-            self.node.holders = node.holders  # who shares it may be known to this rank alone
-            if hasattr(node, "asked"):
-                self.node.asked = True
             assert self.node.value is not None
             value = self.node.value
         value.count = -1
@@ -189,10 +195,14 @@ class Cell:
         mask: Node | None,
         site: Site | None,
         updated: Any = update,
+        *,
+        shared: bool = True,
     ) -> None:
         """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``.
 
-        ``updated`` records that, or what ranks write together into an array that lies on them. Of elements that share memory the last one stays, in NumPy's order, so NumPy writes them.
+        ``updated`` records that, or what ranks write together into an array that lies on them; ``shared`` says whether
+        other cells may have had the new value. Of elements that share memory the last one stays, in NumPy's order, so
+        NumPy writes them.
         """
         with turn.lock:
             if self.pins or region.overlapping:
@@ -205,6 +215,7 @@ class Cell:
             if node.place is not None:
                 node.place.world.communicator.log.settle()
             place = site_number(site)
+            stale = False
             if node.value is not None:
                 self.sites = {place}
             else:
@@ -215,21 +226,25 @@ class Cell:
                     del node
                     self.settle()
                     self.sites = {place}
-                    if type(value) is Node and value.weight > policy.limits.near:
-                        weigh_again(value)
+                    stale = type(value) is Node and value.weight > policy.limits.near
                 else:
                     sites.add(place)
             if (
                 mask is None
                 and region.is_base
+                and not stale
                 and type(value) is Node
                 and value.geometry is self.geometry
                 and value.place is self.node.place
             ):
                 self.node = value
             else:
-                self.node = updated(self.node, region, value, mask, site)
-            self.node.holders += 1
+                kept = self.shared and self.node.place is not None
+                node = updated(self.node, region, value, mask, site, kept)
+                # else it would weigh as much as all turns before it
+                self.node = weighed(node) if stale else node
+                shared = False
+            self.shared = shared
             if self.node.weight > policy.limits.near and too_heavy(self.node):
                 cut((self.node,))
                 self.sites = None
@@ -248,13 +263,13 @@ class Cell:
         """The same where the array lies on ranks: each keeps what falls into its own memory."""
         self.settle()
         old = self.node
-        new = updated(old, region, value, mask, site)
-        evaluate((new,))
+        written = updated(old, region, value, mask, site)
+        evaluate((written,))
         assert old.value is not None
-        assert new.value is not None
-        place = new.place
+        assert written.value is not None
+        place = written.place
         inside = place.layout.inside(place.world.rank)
-        np.copyto(old.value.array[inside], new.value.array[inside])
+        np.copyto(old.value.array[inside], written.value.array[inside])
 
 
 def _references() -> int:
@@ -270,7 +285,7 @@ _BY_ITSELF = _references()
 def boxed(cell: Cell, node: Node) -> Cell:
     """What makes a new object a cell: ``boxed(new(Cell), node)`` is quicker than a call of the class."""
     cell.node = node
-    node.holders += 1
+    cell.shared = False
     cell.geometry = node.geometry
     cell.pins = 0
     cell.pieces = 0

@@ -492,7 +492,8 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         has_memory = base.value is not None or id(base) in stored
         pinned = base.value is not None and base.value.pinned
         seen = id(base) in trace.alive
-        needed = base.holders > 1 or id(base) in roots if trace.together else seen
+        kept = node.params[1:] == (True,)
+        needed = kept or id(base) in roots if trace.together else seen
         mine = has_memory and not needed and last_read.get(id(base), k) <= k and not pinned
         if boxable and not mine and not scattered:
             still = reasons.NEW_VERSION if seen else reasons.SHARED

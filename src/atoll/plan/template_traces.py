@@ -66,7 +66,6 @@ class Skeleton:
         ]
         """How this rank's share of a leaf lies in memory, where that is the same in all of a family; shares
         that fill their memory may have other extents."""
-        self.holders = [node.holders for node in (*leaves, *order)]
         self.nodes = [
             (
                 node.op,
@@ -103,8 +102,6 @@ class Skeleton:
             operands = tuple([arg if arg is None else nodes[arg] for arg in args])
             params = tuple([next(views) if part is _VIEW else part for part in params])
             nodes.append(Node(op, operands, geometry, params, name, site, place=home))
-        for node, holders in zip(nodes, self.holders, strict=True):
-            node.holders = holders
         leaves, order = nodes[:count], nodes[count:]
         regions: dict[int, Any] = {}
         if places:

@@ -199,8 +199,6 @@ class Template:
         given = [f"v{k}, " for k in range(len(names))] + [f"p{k}, " for k in self._homes.leads]
         self._function = self.sheet.compiled(f"({''.join(given)})", loose.results, first)
         self._step_at = {id(one): k for k, one in enumerate(steps)}
-        self._shared = _shared_bases(order) if homes[-1] else []
-        """Which assignments are to arrays that others have had, too: on ranks that decides about buffers."""
         self._outline = outlined(order, [order[root] for root in skeleton.roots])
         self.first = self.bound(now, order)
 
@@ -278,8 +276,6 @@ class Template:
             return None
         if not self._are_different(numbers, homes):
             return None
-        if homes and _shared_bases(order) != self._shared:
-            return None
         for k, form in zip(self._homes.leads, self._forms, strict=True):
             place = sample.places[k]
             if place is None or sample.form_of(place) != form:
@@ -305,11 +301,6 @@ class Template:
     def described(self, sample: Sample, make: Any) -> Program:
         """The plan that a trace would have alone, for people to read."""
         return self.plan(self.skeleton.dressed(sample.geometries, sample.places), make)
-
-
-def _shared_bases(order: Sequence[Node]) -> list[bool]:
-    """For each assignment, whether more than one array has ever had the old version."""
-    return [node.args[0].holders > 1 for node in order if node.op.is_update]
 
 
 def _picked(places: list[int]) -> Callable[[list[int]], Any]:
