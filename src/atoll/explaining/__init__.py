@@ -108,11 +108,5 @@ def _explain_pending(nodes: list[Node], what: str) -> Explanation:
     if plan.program is not None:
         reader = Reader(_readable(plan.program), plan.scalars)
         return reader.explanation(what, "pending", "known")
-    # planning folds over the original shape of what was flattened, and notes it in the nodes
-    before = [(n, n.args, n.params) for n in plan.order]
-    try:
-        program = make_program(plan, roots, Planned)
-    finally:
-        for n, args, params in before:
-            n.args, n.params = args, params
+    program = make_program(plan, roots, Planned)
     return Reader(program, plan.scalars).explanation(what, "pending", "new")

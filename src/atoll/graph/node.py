@@ -35,7 +35,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import policy
 from ..context.caches import Memo
 from .geometry import Geometry, strided
 from .interned import Identity, identity_of
@@ -270,7 +269,7 @@ def node_of(
                 return node if entered is None else entered(node)
             weight += arg.weight
     node.place = None
-    node.weight = weight if weight <= policy.limits.pending else weigh(node)
+    node.weight = weight
     return node
 
 
@@ -292,7 +291,7 @@ def _lay(node: Node) -> None:
     if weight < 0 or not plain:
         node.op.check_worlds(node, weight)
     # What every rank has may have been looked at, and so be a source, on some of them only.
-    node.weight = spread if spread <= policy.limits.pending else weigh(node)
+    node.weight = spread
     node.place = node.op.place(node, first)
     if node.op.folds and node.place is not None:  # the code says where
         node.code = node.mark = None
@@ -318,10 +317,10 @@ def weigh(root: Node) -> float:
     return weights[root]
 
 
-def weighed(node: Node) -> Node:
+def weighed(node: Node, weight: float) -> Node:
     """The same pending operation, made again with the weight that it has now."""
     again = node.again(node.args)
-    again.weight = weigh(node)
+    again.weight = weight
     return again
 
 

@@ -27,7 +27,7 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
-from .pending import captured, cut, too_heavy
+from .pending import bounded, captured, cut, too_heavy
 from .profiles import eager_marks
 from .recording import call, cast, read, record
 from .views import Cell, Handle
@@ -469,8 +469,8 @@ def _recorded(met: _Met, args: tuple[Any, ...], now: int) -> Any:
             node = captured(node)
         elif now:
             evaluate((node,))
-        elif too_heavy(node):
-            cut((node,))
+        else:
+            node = bounded(node)
     return of_node(node)
 
 

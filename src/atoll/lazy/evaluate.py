@@ -542,11 +542,12 @@ def make_program(
     make: LaunchMaker,
     settings: Settings | None = None,
     describe: bool = True,
-    regions: dict[int, Any] | None = None,
+    regions: dict[Node, Any] | None = None,
 ) -> Program:
     """The program of a trace; ``make`` turns its launches into steps. One that is not to be described is a template."""
     # The planner is imported with the first large array, so that small programs start quickly.
     from ..plan.build import Planner
+    from ..plan.flattened import whole_folds
     from ..plan.statements import Trace
 
     order, leaves = found.order, found.leaves
@@ -557,14 +558,16 @@ def make_program(
         for place, arg in enumerate(node.args):
             if type(arg) is not Node:
                 scalar_of[id(node), place] = len(scalar_of)
+    planned = whole_folds(order, scalar_of)
+    instead = dict(zip(order, planned, strict=True))
+    wanted = [instead[root] for root in roots]
     alive = {id(n) for n, a in zip(leaves, found.alive_leaves, strict=True) if a}
-    alive |= {id(n) for n, a in zip(order, found.alive_nodes, strict=True) if a}
-    alive |= {id(n) for n in roots}
+    alive |= {id(n) for n, a in zip(planned, found.alive_nodes, strict=True) if a}
+    alive |= {id(n) for n in wanted}
     settings = settings or config.settings()
     below = min(256, settings.small)
-    trace = Trace(
-        list(order), roots, frozenset(alive), _kernels_can, below, scalar_of, regions or {}
-    )
+    at = {id(instead[node]): place for node, place in (regions or {}).items()}
+    trace = Trace(planned, wanted, frozenset(alive), _kernels_can, below, scalar_of, at)
     planner = Planner(trace, leaves, make)
     sites = tuple([node.site for node in order])
     trace.together = planner.world is not None and planner.world.size > 1

@@ -24,7 +24,7 @@ from .eager import at_call_in_place
 from .elementwise import apply, assign, binary, known_of, operand_of
 from .float_errors import free
 from .making import is_at_hand, of_node, plain, present
-from .pending import cut, too_heavy
+from .pending import bounded
 from .profiles import eager_marks
 from .views import Handle, any_deferred
 from .windows import entered
@@ -107,8 +107,8 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
         return True
     node = node_of(found.form, (cell.node, value), site, entered)
     del value
-    if node.weight > policy.limits.light and too_heavy(node):
-        cut((node,))
+    if node.weight > policy.limits.light:
+        node = bounded(node)
     cell.write(geometry, node, None, site, shared=False)
     return True
 

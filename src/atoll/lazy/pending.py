@@ -19,7 +19,7 @@ from ..context.call_sites import site_number
 from ..context.threads import turn
 from ..errors import MixedArraysError
 from ..graph.cut import CutPoint, find_cut, live_at
-from ..graph.node import Node, source, weigh
+from ..graph.node import Node, source, weigh, weighed
 from ..ops.fingerprint import of_text
 from .evaluate import evaluate, fingerprint_of
 from .profiles import Cut, call_sites_of
@@ -45,6 +45,24 @@ def too_heavy(node: Node) -> bool:
     """
     limit = _limit_of(node)
     return node.weight > limit and weigh(node) > limit
+
+
+def bounded(node: Node) -> Node:
+    """The node to go on with: one that is too heavy is evaluated, one that was heavier before weighs what it does now."""
+    limit = _limit_of(node)
+    if node.weight > limit:
+        weight = weigh(node)
+        if weight <= limit:
+            return weighed(node, weight)
+        cut((node,))
+    return node
+
+
+def _limit_of(node: Node) -> float:
+    known = call_sites_of(node).known(node.site)
+    if known is None or known.cut is None:
+        return policy.limits.pending
+    return min(known.cut.limit, policy.limits.pending)
 
 
 def _cut_here_again(node: Node, point: CutPoint | None) -> None:

@@ -25,7 +25,7 @@ from ..context.call_sites import site_number
 from ..context.threads import leave, turn
 from ..exchange.gathering import gather
 from ..graph.geometry import Geometry, kept_order, strided
-from ..graph.node import Node, Site, Value, new, source, view_of, weighed
+from ..graph.node import Node, Site, Value, new, source, view_of, weigh, weighed
 from ..graph.op import SOURCE
 from .evaluate import evaluate
 from .pending import cut, own_cells, reference, too_heavy
@@ -242,7 +242,7 @@ class Cell:
                 kept = self.shared and self.node.place is not None
                 node = updated(self.node, region, value, mask, site, kept)
                 # else it would weigh as much as all turns before it
-                self.node = weighed(node) if stale else node
+                self.node = weighed(node, weigh(node)) if stale else node
                 shared = False
             self.shared = shared
             if self.node.weight > policy.limits.near and too_heavy(self.node):

@@ -7,106 +7,70 @@ run over the shape that lies in memory, and what is below them fuses with them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from .. import policy
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from .shapes import dense_shape
 
+ScalarOf = dict[tuple[int, int], int]
 
-def unshaped(
-    node: Node, memory: dict[int, Node | None], scalar_of: dict[tuple[int, int], int]
-) -> Node | None:
+
+def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
+    """The nodes of a trace with other ones for reductions of what was flattened, which fold over the original shape.
+
+    What reads such a node is made again, too. ``scalar_of`` learns the scalars of new nodes.
+    """
+    shaped: dict[Node, Node | None] = {}
+    planned: dict[Node, Node] = {}
+    for node in order:
+        args = tuple([planned.get(arg, arg) if type(arg) is Node else arg for arg in node.args])
+        params = node.params
+        op = node.op
+        if op.folds and not op.finds_position and len(params[0]) == args[0].geometry.ndim:
+            pending = in_order(args, lambda below: below.value is None and below not in shaped)
+            for below in pending:
+                shaped[below] = _unshaped(below, shaped, scalar_of)
+            inner = shaped.get(args[0])
+            if inner is not None and not params[1] and _counts_once(inner):
+                args, params = (inner,), (tuple(range(inner.geometry.ndim)), False)
+        planned[node] = node
+        if args != node.args:
+            geometry, name, site = node.geometry, node.name, node.site
+            planned[node] = Node(op, args, geometry, params, name, site, place=node.place)
+            _same_scalars(planned[node], node, scalar_of)
+    return list(planned.values())
+
+
+def _unshaped(node: Node, shaped: dict[Node, Node | None], scalar_of: ScalarOf) -> Node | None:
     """A node of another shape with the same elements in the same C order, or ``None``."""
-    if id(node) in memory:
-        return memory[id(node)]
-    found: Node | None = None
-    if node.value is None:
-        if node.op.is_view:
-            view = node.params[0]
-            if view.is_whole and view.base.ndim != 1:
-                found = node.args[0]
-        elif node.op.elementwise:
-            args: list[Any] = []
-            for arg in node.args:
-                if type(arg) is not Node:
-                    args.append(arg)
-                    continue
-                inner = (
-                    unshaped(arg, memory, scalar_of)
-                    if arg.geometry.shape == node.geometry.shape
-                    else None
-                )
-                if inner is None or (args and _shape_of(args) not in (None, inner.geometry.shape)):
-                    args = []
-                    break
-                args.append(inner)
-            shape = _shape_of(args)
-            if shape is not None:
-                found = Node(
-                    node.op,
-                    tuple(args),
-                    dense_shape(shape, node.geometry.dtype),
-                    node.params,
-                    node.name,
-                    node.site,
-                )
-                for place in range(len(args)):
-                    if (id(node), place) in scalar_of:
-                        scalar_of[id(found), place] = scalar_of[id(node), place]
-    memory[id(node)] = found
+    if node.op.is_view:
+        view = node.params[0]
+        inner: Node | None = node.args[0]
+        return inner if view.is_whole and view.base.ndim != 1 else None
+    if not node.op.elementwise:
+        return None
+    operands = [arg for arg in node.args if type(arg) is Node]
+    inners = [
+        shaped.get(arg) if arg.geometry.shape == node.geometry.shape else None for arg in operands
+    ]
+    shapes = [inner.geometry.shape for inner in inners if inner is not None]
+    if not inners or len(shapes) < len(inners) or any(shape != shapes[0] for shape in shapes):
+        return None
+    form = dense_shape(shapes[0], node.geometry.dtype)
+    rest = iter(inners)
+    args = tuple([next(rest) if type(arg) is Node else arg for arg in node.args])
+    found = Node(node.op, args, form, node.params, node.name, node.site)
+    _same_scalars(found, node, scalar_of)
     return found
 
 
-def _shape_of(args: Sequence[Any]) -> tuple[int, ...] | None:
-    for arg in args:
-        if type(arg) is Node:
-            return arg.geometry.shape
-    return None
-
-
-def unshape_reductions(
-    order: list[Node], roots: list[Node], scalar_of: dict[tuple[int, int], int]
-) -> list[Node]:
-    """Fold over the original shape where a reduction folds all of something that was flattened."""
-    memory: dict[int, Node | None] = {}
-    changed = False
-    for node in order:
-        if (
-            node.op.folds
-            and not node.op.finds_position
-            and len(node.params[0]) == node.args[0].geometry.ndim
-        ):
-            if node.weight > policy.limits.kernel_reads:
-                for below in order:  # operands first, so that no call goes deep
-                    unshaped(below, memory, scalar_of)
-            inner = unshaped(node.args[0], memory, scalar_of)
-            if inner is not None and not node.params[1] and _counts_once(inner):
-                node.args = (inner,)
-                node.params = (tuple(range(inner.geometry.ndim)), False)
-                changed = True
-    if not changed:
-        return order
-    from_roots: list[Node] = []
-    done: set[int] = set()
-    for root in roots:
-        _append_pending(root, done, from_roots)
-    return from_roots
+def _same_scalars(twin: Node, node: Node, scalar_of: ScalarOf) -> None:
+    """Let the scalars of a node be those of another one with the same operation."""
+    for place in range(len(node.args)):
+        if (id(node), place) in scalar_of:
+            scalar_of[id(twin), place] = scalar_of[id(node), place]
 
 
 def _counts_once(node: Node) -> bool:
     """Whether no element lies on several ranks, each of which would fold it."""
     place = node.place
     return place is None or (place.layout.copies == 1 and not place.layout.overlaps)
-
-
-def _append_pending(root: Node, done: set[int], order: list[Node]) -> None:
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node.value is None and id(node) not in done:
-            done.add(id(node))
-            stack.append((node, True))
-            stack.extend((a, False) for a in reversed(node.args) if type(a) is Node)

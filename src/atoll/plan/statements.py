@@ -17,12 +17,11 @@ from typing import Any
 from .. import policy
 from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from ..ops.elementwise import is_native, parts_of
 from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
-from .flattened import unshape_reductions
 from .hazards import reads_safely
 from .reasons import Chosen
 
@@ -414,7 +413,7 @@ class Reads:
 def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and what it reads."""
     met = trace.order
-    trace.order = unshape_reductions(met, trace.roots, trace.scalar_of)
+    trace.order = in_order(trace.roots, lambda node: node.value is None)
     stored, by_numpy = choose_stored(trace)
     if any(
         arg.place is not None

@@ -148,7 +148,7 @@ class LooseSteps:
         self.results: list[str] = []
         """What is to be calculated, as the texts of expressions."""
         self._changed = changed
-        """For each node of the trace, whether planning has rewritten it."""
+        """For each node of the trace, whether planning folds it over other axes."""
         self._folds = {id(one): self._loose_fold(one) for one in steps if isinstance(one, Combine)}
         self._exchanges: dict[int, Callable[[Binding], Exchange]] = {}
         for one in steps:

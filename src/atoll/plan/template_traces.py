@@ -42,7 +42,7 @@ class Sample:
         )
 
 
-Twins = tuple[list[Node], list[Node], list[Node], dict[int, Any]]
+Twins = tuple[list[Node], list[Node], list[Node], dict[Node, Any]]
 """Leaves, nodes and roots of a trace, and where the regions of its assignments lie, by the node."""
 
 
@@ -103,9 +103,9 @@ class Skeleton:
             params = tuple([next(views) if part is _VIEW else part for part in params])
             nodes.append(Node(op, operands, geometry, params, name, site, place=home))
         leaves, order = nodes[:count], nodes[count:]
-        regions: dict[int, Any] = {}
+        regions: dict[Node, Any] = {}
         if places:
             assigned = [node for node in order if node.op.is_update]
             of_regions = places[len(nodes) :]
-            regions = {id(node): at for node, at in zip(assigned, of_regions, strict=True)}
+            regions = dict(zip(assigned, of_regions, strict=True))
         return leaves, order, [order[root] for root in self.roots], regions

@@ -34,6 +34,7 @@ from ..graph.node import Node
 from ..layout.symbolic import Given, Number, Sheet, Unknown
 from ..layout.symbolic_layout import NoTemplateError
 from ..ops.fingerprint import outlined
+from .flattened import whole_folds
 from .shapes import Shape
 from .template_steps import Binding, LooseLaunch, LooseSteps, MovingStep
 from .template_traces import Sample, Skeleton, Twins
@@ -190,9 +191,9 @@ class Template:
         names, first = self._unknowns(samples)
         twins = skeleton.dressed(self._dressed(names, now.geometries), self._housed(now))
         nodes = twins[1]
-        before = [(node.args, node.params) for node in nodes]
         self.program = plan(twins, LooseLaunch)
-        changed = [(node.args, node.params) != old for node, old in zip(nodes, before, strict=True)]
+        planned = whole_folds(nodes, {})
+        changed = [one.params != two.params for one, two in zip(nodes, planned, strict=True)]
         steps = self.program.steps
         loose = LooseSteps(steps, step, changed)
         self._steps = loose.made
