@@ -16,7 +16,11 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+
+from atoll.graph.geometry import dense
+from atoll.graph.node import Node, Value, source
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "atoll"
 
@@ -452,3 +456,88 @@ def test_a_change_of_what_another_module_defines_is_seen(
     path: str, source: str, expected: bool
 ) -> None:
     assert bool(foreign_changes(source, path)) is expected
+
+
+OTHERS = {
+    "backend/llvm/workers.py": {
+        "ctypes.c_int64.from_address(self._address + worker_loops.TEAM)",
+        "ctypes.c_int64.from_address(self._address + worker_loops.SPIN)",
+    },
+    "comm/scheduler.py": {"request"},
+    "comm/simulated.py": {"request"},
+    "graph/picture.py": {"entry"},
+    "lazy/views.py": {"cell"},
+    "plan/statements.py": {"statement"},
+    "startup.py": {"ender"},
+}
+"""What is no node where something is assigned to an attribute of the same name as one of a node's."""
+
+WRITTEN_LATER = {"identify": {"code"}, "marked": {"mark"}, "settle": set(Node.__slots__)}
+"""The methods of a node that assign to it after it was made, and to which attributes."""
+
+
+def changes_of_nodes(source: str, path: str) -> list[str]:
+    """Assignments to attributes of nodes, and to whatever may be a node."""
+
+    def walk(node: ast.AST, function: str) -> Iterator[ast.AST]:
+        if isinstance(node, ast.FunctionDef):
+            function = node.name
+        holder, name = None, ""
+        if isinstance(node, ast.Attribute):
+            if type(node.ctx) is not ast.Load and node.attr in Node.__slots__:
+                holder, name = ast.unparse(node.value), node.attr
+        elif isinstance(node, ast.Call) and len(node.args) > 1:
+            called, what = getattr(node.func, "attr", getattr(node.func, "id", "")), node.args[1]
+            if called in ("setattr", "delattr", "__setattr__", "__delattr__"):
+                holder = ast.unparse(node.args[0])
+                name = str(what.value) if isinstance(what, ast.Constant) else ""
+        known = path == "graph/node.py" and function in (*MAKERS, *WRITTEN_LATER)
+        if holder is not None and name in Node.__slots__:
+            own = holder == "self" and path != "graph/node.py"
+            if not (own or holder in OTHERS.get(path, ()) or known) or (
+                known and name not in WRITTEN_LATER.get(function, Node.__slots__)
+            ):
+                yield node
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, function)
+
+    return [f"{path}:{node.lineno} {ast.unparse(node)}" for node in walk(ast.parse(source), "")]  # type: ignore[attr-defined]
+
+
+MAKERS = {"__init__", "node_of", "_lay", "weighed", "settled", "_guarded"}
+"""The functions of ``graph/node.py`` that make nodes."""
+
+
+def test_nodes_never_change() -> None:
+    changes = [line for path, text in texts().items() for line in changes_of_nodes(text, path)]
+    assert changes == []
+
+
+@pytest.mark.parametrize(
+    ("path", "broken"),
+    [
+        ("lazy/windows.py", "def f(node):\n    node.weight = 0"),
+        ("lazy/views.py", "def f(cell):\n    cell.node.args = ()"),
+        ("lazy/views.py", "def f(self):\n    self.node.value = None"),
+        ("plan/statements.py", "def f(made):\n    made.params, made.args = (), ()"),
+        ("plan/build.py", "def f(order):\n    for order[0].place in ():\n        pass"),
+        ("dataflow/bound.py", "def f(leaf):\n    setattr(leaf, 'value', None)"),
+        ("dataflow/bound.py", "def f(leaf):\n    object.__setattr__(leaf, 'site', None)"),
+        ("graph/node.py", "def relabelled(node):\n    node.code = None"),
+        ("graph/node.py", "def identify(self):\n    self.args = ()"),
+        ("graph/pattern.py", "def f(node):\n    node.mark += 1"),
+    ],
+)
+def test_a_change_of_a_node_is_seen(path: str, broken: str) -> None:
+    assert len(changes_of_nodes(texts()[path] + "\n" + broken, path)) in (1, 2)
+
+
+def test_nodes_refuse_to_change() -> None:
+    node = source(np.zeros(3), dense((3,), np.dtype(float)))
+    for name in Node.__slots__:
+        with pytest.raises(AttributeError, match=f"assigns '{name}', and a node never changes"):
+            setattr(node, name, None)
+    with pytest.raises(AttributeError, match="has a value already"):
+        node.settle(Value(np.ones(3)))
+    with pytest.raises(AttributeError):
+        node.asked = True

@@ -17,6 +17,7 @@ import pytest
 from atoll.config import available_cores
 from atoll.config import config as settings
 from atoll.context import statistics
+from atoll.graph import node
 
 from . import beside, examples, limits, verdict
 from .bytecode import Bytecode
@@ -40,6 +41,7 @@ class EachRank:
         )
 
 
+node.guard()
 EACH_RANK = EachRank()
 DEADLINE = pytest.StashKey[float]()
 RANK_WORKER = pytest.StashKey[Worker]()

@@ -28,6 +28,7 @@ deferred   what the origin reads                  (origin, output): see ``lazy.d
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable
 from math import inf
 from types import CodeType
@@ -119,7 +120,8 @@ class Value:
 
 
 class Node:
-    """One operation; see the module's table.
+    """One operation; see the module's table. It never changes, but for the memory of its value: :meth:`settle` alone
+    gives it one, and the two names by which it is known, ``code`` and ``mark``, are worked out when they are asked for.
 
     ``weight`` counts the nodes below it that were pending when it was recorded (those that lie on ranks, if any
     does); :func:`weigh` counts them now. ``code`` is what identifies the operation in the key of a plan, operands and
@@ -322,6 +324,22 @@ def weighed(node: Node, weight: float) -> Node:
     again = node.again(node.args)
     again.weight = weight
     return again
+
+
+def guard() -> None:
+    """Refuse assignments to nodes from now on, but by this module: for tests and debugging, since nodes take longer then."""
+    Node.__setattr__ = _guarded  # type: ignore[assignment, method-assign]
+
+
+def _guarded(node: Node, name: str, value: Any) -> None:
+    writer = sys._getframe(1).f_code
+    if writer.co_filename != _guarded.__code__.co_filename:
+        raise AttributeError(
+            f"{node!r}: {writer.co_qualname} assigns {name!r}, and a node never changes once it was made; make a new node"
+        )
+    if name == "value" and getattr(node, name, None) is not None:
+        raise AttributeError(f"{node!r}: it has a value already, which never changes")
+    object.__setattr__(node, name, value)
 
 
 new: Any = object.__new__
