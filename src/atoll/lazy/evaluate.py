@@ -14,19 +14,20 @@ without a walk (see ``graph.pattern``): all that is left to ask is what is alive
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import backend
+from .. import backend, policy
 from ..backend.flags import report
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
-from ..context.caches import Memo, Recent
+from ..context.caches import Recent
 from ..context.call_sites import site_number, site_text
 from ..context.divergence import StepLog, opened
 from ..context.threads import catch_up, turn
@@ -67,8 +68,8 @@ class _Programs(threading.local):
         """By structure."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
-        self.passed: Memo[int, bool] = Memo()
-        """The nodes, by ``born``, that a loop has computed for others without storing them."""
+        self.passed: deque[int] = deque(maxlen=policy.limits.memo)
+        """The latest nodes, by ``born``, that a loop has computed for others without storing them."""
         if not turn.simulated:
             self.process = dict(self.__dict__)
 
@@ -273,8 +274,9 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
+    passed = set(_programs.passed)
     for node in found.order:
-        if node.born in _programs.passed and node.site is not None:
+        if node.born in passed and node.site is not None:
             alone.sites.of(site_number(node.site)).computed_again = True
     if _is_shared(found):
         return []
@@ -346,7 +348,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
                     del nodes, values, scalars
                     return _prepared([*pending, *known])
                 for place in fit.passing:
-                    _programs.passed[nodes[place].born] = True
+                    _programs.passed.append(nodes[place].born)
             if fit.gainless:
                 no_gain([nodes[place] for place in fit.gainless])
             state = State(values, scalars, 1)
@@ -367,8 +369,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
     passing = _passing(found, pending, program)
-    for place in passing:
-        _programs.passed[order[place].born] = True
+    _programs.passed.extend([order[place].born for place in passing])
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
         ours = attempted(lambda: without_gain(order, program.kept)) or []
         places = pattern.order
