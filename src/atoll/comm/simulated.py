@@ -362,11 +362,9 @@ class SimulatedCommunicator(Communicator):
         operation: str,
         given: Any,
         finish: Callable[[_Collective], Any],
-        *,
+        what: str = "",
         detail: str = "",
         root: int | None = None,
-        nbytes: int = 0,
-        what: str = "",
     ) -> SimulatedRequest:
         """Contribute this rank's value, and complete the ranks that now have all that they need.
 
@@ -374,6 +372,7 @@ class SimulatedCommunicator(Communicator):
         result.
         """
         request = self._request(operation, None, None, what)
+        nbytes = _nbytes(given)
         number = self._collectives
         self._collectives += 1
         self.traffic.collectives += 1
@@ -430,40 +429,27 @@ class SimulatedCommunicator(Communicator):
 
     def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
         given = contribution(array, op).copy()
-        return self._collective(
-            "allreduce",
-            given,
-            lambda collective: collective.reduced(op),
-            detail=f"{op} of {given.dtype} {given.shape}",
-            nbytes=given.nbytes,
-            what=what,
-        )
+        detail = f"{op} of {given.dtype} {given.shape}"
+        return self._collective("allreduce", given, lambda every: every.reduced(op), what, detail)
 
     def iallgather(self, array: Array, what: str = "") -> Request:
         given = np.array(array, order="C")
         check_array(given, receiving=False)
+        detail = f"{given.dtype} {given.shape}"
         return self._collective(
-            "allgather",
-            given,
-            lambda collective: np.stack(collective.given),
-            detail=f"{given.dtype} {given.shape}",
-            nbytes=given.nbytes,
-            what=what,
+            "allgather", given, lambda every: np.stack(every.given), what, detail
         )
 
     def ialltoall(self, array: Array, what: str = "") -> Request:
         check_rows(array, self.size)
         given = np.array(array, order="C")
         check_array(given, receiving=False)
-        mine = self.rank
-        return self._collective(
-            "alltoall",
-            given,
-            lambda collective: np.stack([rows[mine] for rows in collective.given]),
-            detail=f"{given.dtype} {given.shape}",
-            nbytes=given.nbytes,
-            what=what,
-        )
+
+        def finish(collective: _Collective) -> Array:
+            return np.stack([rows[self.rank] for rows in collective.given])
+
+        detail = f"{given.dtype} {given.shape}"
+        return self._collective("alltoall", given, finish, what, detail)
 
     def ibcast(self, array: Array, root: int, what: str = "") -> Request:
         self.check_peer(root)
@@ -474,51 +460,30 @@ class SimulatedCommunicator(Communicator):
                 array[...] = collective.given[root].reshape(array.shape)
             return array
 
-        return self._collective(
-            "bcast",
-            array.copy() if self.rank == root else None,
-            finish,
-            detail=f"{array.dtype}, {array.size} elements, from rank {root}",
-            root=root,
-            nbytes=array.nbytes,
-            what=what,
-        )
+        detail = f"{array.dtype}, {array.size} elements, from rank {root}"
+        return self._collective("bcast", array.copy(), finish, what, detail, root)
 
     def ibarrier(self, what: str = "") -> Request:
-        return self._collective("barrier", None, _nothing, what=what)
+        return self._collective("barrier", None, _nothing, what)
 
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
         given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        request = self._collective(
-            "allgather_object", given, _loads_all, nbytes=len(given), what=what
-        )
-        return list(request.wait())
+        every = self._collective("allgather_object", given, _given, what).wait()
+        return [pickle.loads(pickled) for pickled in every]
 
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         self.check_peer(root)
-        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.rank == root else b""
-        return self._collective(
-            "bcast_object",
-            given,
-            lambda collective: value if self.rank == root else pickle.loads(collective.given[root]),
-            detail=f"from rank {root}",
-            root=root,
-            nbytes=len(given),
-            what=what,
-        ).wait()
+        mine = self.rank == root
+        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if mine else b""
+        detail = f"from rank {root}"
+        every = self._collective("bcast_object", given, _given, what, detail, root).wait()
+        return value if mine else pickle.loads(every[root])
 
     def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
         check_rows(values, self.size)
         given = [pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in values]
-        mine = self.rank
-        request = self._collective(
-            "alltoall_object",
-            given,
-            lambda collective: [pickle.loads(row[mine]) for row in collective.given],
-            nbytes=sum(map(len, given)),
-            what=what,
-        )
-        return list(request.wait())
+        every = self._collective("alltoall_object", given, _given, what).wait()
+        return [pickle.loads(row[self.rank]) for row in every]
 
     def find_difference(self) -> str:
         return self._scheduler.difference(self._context)
@@ -562,5 +527,8 @@ def _given(collective: _Collective) -> list[Any]:
     return collective.given
 
 
-def _loads_all(collective: _Collective) -> list[Any]:
-    return [pickle.loads(pickled) for pickled in collective.given]
+def _nbytes(given: Any) -> int:
+    """The size of what a rank contributes: an array, a pickle, or a pickle for each rank."""
+    if isinstance(given, list):
+        return sum(map(len, given))
+    return len(given) if isinstance(given, bytes) else getattr(given, "nbytes", 0)
