@@ -135,6 +135,8 @@ def test_limits_are_replaced_together_and_restored():
     before = policy.limits
     with pytest.raises(TypeError), policy.limited(no_limit=1):
         pass
+    with pytest.raises(ValueError, match="chunk must be at least 1"), policy.limited(chunk=0):
+        pass
     with policy.limited(pending=5) as inside:
         assert policy.limits is inside
         assert inside.pending == 5

@@ -16,6 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+_PIECES = (
+    "short", "chunk", "block", "vector", "scattered_vector", "run_vector", "tail", "visit", "batch", "tile", "strip",
+    "stretch", "bites", "panel", "lookups", "receives", "growth", "slab_work", "memo", "plans", "call_sites",
+)  # fmt: skip
+"""The limits by which work is cut into pieces."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -177,6 +183,12 @@ class Limits:
     """Call sites of which something was learnt."""
     tiles: int = 4
     """Boxes of one array on ranks that every rank keeps."""
+
+    def __post_init__(self) -> None:
+        """Refuse a piece of nothing: loops would never come to an end."""
+        for name in _PIECES:
+            if getattr(self, name) < 1:
+                raise ValueError(f"the limit {name} must be at least 1, not {getattr(self, name)}")
 
     @property
     def code(self) -> tuple[int, ...]:

@@ -125,18 +125,16 @@ def look_up(pending: Sequence[Node]) -> Found:
     frozen = tuple(key)
     program = _programs.kept.get(frozen) or _programs.moved.get(frozen)
     uses = walk.leaf_uses, walk.node_uses
-    scalars = walk.scalars
-    return Found(
-        frozen, structure, program, leaves, scalars, order, alive_leaves, alive_nodes, uses
-    )
+    alive = alive_leaves, alive_nodes
+    return Found(frozen, structure, program, leaves, walk.scalars, order, *alive, uses)
 
 
 def fingerprint_of(pending: Sequence[Node]) -> int:
     """The fingerprint of what is computed for pending nodes together; equal ones stand there once."""
-    found = _programs.patterns.find(pending)
-    if found is None:
+    recognised = _programs.patterns.find(pending)
+    if recognised is None:
         return of_trace(look_up(pending).order, pending)
-    pattern, (nodes, *_) = found
+    pattern, (nodes, *_) = recognised
     if pattern.fingerprint is None:
         pattern.fingerprint = of_trace([nodes[place] for place in pattern.order], pending)
     return pattern.fingerprint
@@ -175,7 +173,7 @@ def shown_to(told: Callable[[list[Node]], None]) -> Iterator[None]:
 def _asked(roots: Sequence[Node]) -> list[StepLog]:
     """The windows that these values depend on."""
     held = {id(node): log for log in opened.logs for node in log.window.nodes}
-    found: dict[StepLog, None] = {}
+    logs: dict[StepLog, None] = {}
     seen: set[int] = set()
     stack = list(roots)
     while stack:
@@ -185,13 +183,13 @@ def _asked(roots: Sequence[Node]) -> list[StepLog]:
             log = node.place.world.communicator.log
         if log is not None:
             if log.window is not None:
-                found[log] = None
+                logs[log] = None
             continue
         for arg in node.args:
             if type(arg) is Node and arg.value is None and id(arg) not in seen:
                 seen.add(id(arg))
                 stack.append(arg)
-    return [log for log in opened.logs if log in found]
+    return [log for log in opened.logs if log in logs]
 
 
 def evaluate(roots: Sequence[Node]) -> None:
@@ -255,8 +253,8 @@ def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
 def stored_too(pending: list[Node]) -> list[Node]:
     """Which other arrays in hand would be stored if these nodes were evaluated now."""
     more: list[Node] = []
-    while found := _computed_again(look_up([*pending, *more]), [*pending, *more]):
-        more += found
+    while again := _computed_again(look_up([*pending, *more]), [*pending, *more]):
+        more += again
     return more
 
 
@@ -510,11 +508,8 @@ def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
 def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
     """All geometries of a trace: of leaves, of nodes, of the views among the nodes' parameters, and of the bases of these."""
     views = [part for node in order for part in node.params if type(part) is Geometry]
-    found = [leaf.geometry for leaf in leaves]
-    found += [node.geometry for node in order]
-    found += views
-    found += [view.base for view in views]
-    return found
+    nodes = [*leaves, *order]
+    return [node.geometry for node in nodes] + views + [view.base for view in views]
 
 
 def _extended(family: Family, found: Found, roots: list[Node], sample: Sample) -> Program | None:
@@ -572,16 +567,13 @@ def make_program(
     planner = Planner(trace, leaves, make)
     sites = tuple([node.site for node in order])
     trace.together = planner.world is not None and planner.world.size > 1
-    if planner.world is None or planner.world.size == 1:
-        program = planner.plan(settings.fusion, describe)
-        program.sites = sites
-        return program
-    outline = outlined(order, roots) if describe else None
+    outline = outlined(order, roots) if describe and trace.together else None
     program = planner.plan(settings.fusion, describe)
-    program.communicator = planner.world.communicator
-    if outline is not None:
-        program.shared(planner.world.communicator, outline, order)
     program.sites = sites
+    if planner.world is not None and trace.together:
+        program.communicator = planner.world.communicator
+        if outline is not None:
+            program.shared(planner.world.communicator, outline, order)
     return program
 
 

@@ -113,19 +113,19 @@ def _noticed() -> bool:
 def _current() -> Rules:
     modes: Any = np.geterr()
     decisive: list[Any] = []
-    found: Any = tuple(warnings.filters)
-    for one in found:
-        _, message, category, module, line = one
+    filters: Any = tuple(warnings.filters)
+    for rule in filters:
+        _, message, category, module, line = rule
         if category is warn.RETOLD or not issubclass(RuntimeWarning, category):
             continue
-        decisive.append(one)
+        decisive.append(rule)
         if message is None and module is None and not line:
             break
     at_call = not _AT_THE_CALL.isdisjoint(modes.values())
     if not at_call and current_world().size == 1:
-        actions = {one[0] for one in decisive}
+        actions = {rule[0] for rule in decisive}
         at_call = "error" in actions or ("always" in actions and warn.is_collecting())
-    return Rules(modes, np.geterrcall(), tuple(decisive), at_call, state(), found)
+    return Rules(modes, np.geterrcall(), tuple(decisive), at_call, state(), filters)
 
 
 def differing() -> Rules | None:

@@ -112,11 +112,11 @@ def _cut(nodes: Sequence[Node]) -> None:
     else:
         together = with_others(home.world, nodes)
         if heavy:
-            found = statistics.attempted(lambda: find_cut(together))
-            number = 0 if found is None else of_text(str(found))
+            point = statistics.attempted(lambda: find_cut(together))
+            number = 0 if point is None else of_text(str(point))
             # garbage that looks alike may have been made at other lines
             alike = is_same(home.world.communicator, number, "a cut")
-            _cut_here_again(first, found if alike else None)
+            _cut_here_again(first, point if alike else None)
         evaluate(together)
 
 
