@@ -136,6 +136,29 @@ def test_what_is_assigned_later_does_not_change_it(name):
 
 
 @pytest.mark.simulated(2, 3)
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r", "raw"])
+@pytest.mark.parametrize("shape", [(40, 3), (13, 17), (17, 13)])
+def test_factors_are_recorded(mode, shape):
+    plain = numpy.random.default_rng(11).normal(size=shape)
+    matrix = np.array(plain) * 1
+    parts, wanted = np.linalg.qr(matrix, mode), numpy.linalg.qr(plain, mode)
+    assert np.explain(matrix).state == "pending"
+    matrix[...] = 0
+    if mode == "r":
+        parts, wanted = (parts,), (wanted,)
+    for part, want in zip(parts, wanted, strict=True):
+        numpy.testing.assert_allclose(numpy.asarray(part), want, atol=1e-12)
+
+
+@pytest.mark.ranks(2)
+def test_an_error_that_depends_on_values_is_raised_at_the_call():
+    with pytest.raises(numpy.linalg.LinAlgError):
+        np.linalg.solve(np.zeros((13, 13)), np.array(GRID))
+    with pytest.raises(numpy.linalg.LinAlgError):
+        np.linalg.cholesky(-np.eye(13))
+
+
+@pytest.mark.simulated(2, 3)
 def test_what_is_known_to_move_is_told():
     grid = np.array(GRID)
     told = [np.explain(np.sort(grid, axis=k)).collectives[0] for k in (0, 1)]

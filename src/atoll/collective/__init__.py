@@ -43,7 +43,6 @@ from .elements import (
     everywhere,
     fetch,
     fetch_flat,
-    few_everywhere,
     positions_under,
     store,
 )
@@ -81,7 +80,6 @@ __all__ = [
     "extreme_places",
     "fetch",
     "fetch_flat",
-    "few_everywhere",
     "few_products",
     "fold_plan",
     "folded",

@@ -218,21 +218,20 @@ def _in_line(section: Section) -> Section:
     return reshaped(section, even_line(section.layout.size, section.communicator.size))
 
 
-def _counts(pieces: Array, communicator: Communicator) -> Array:
-    """How many elements each rank keeps."""
+def _dealt(pieces: Array, section: Section, small: int = 0) -> Section:
+    """What the ranks have, one after the other: in even blocks, or everywhere if it is small."""
+    communicator = section.communicator
     mine = np.array([len(pieces)], np.int64)
-    return allgather(communicator, mine, "how many elements are kept").reshape(-1)
-
-
-def _dealt(pieces: Array, section: Section) -> Section:
-    """What the ranks have, one after the other, in even blocks."""
-    counts = _counts(pieces, section.communicator)
-    joined = Section(pieces, uneven_line(counts), section.communicator)
+    counts = allgather(communicator, mine, "how many elements are kept").reshape(-1)
+    joined = Section(pieces, uneven_line(counts), communicator)
+    if joined.layout.size < small:
+        return everywhere(joined)
     return reshaped(joined, even_line(joined.layout.size, len(counts)))
 
 
-def compressed(values: Section, mask: Section) -> Section:
-    """The elements of ``values`` where ``mask``, of the same shape, is true: in even blocks.
+def compressed(values: Section, mask: Section, small: int = 0) -> Section:
+    """The elements of ``values`` where ``mask``, of the same shape, is true: in even blocks, or on every rank
+    if they are less than ``small``.
 
     They are in C order, as ``values[mask]`` has them. Collective.
     """
@@ -242,27 +241,7 @@ def compressed(values: Section, mask: Section) -> Section:
         if values.layout != mask.layout:
             line = even_line(values.layout.size, values.communicator.size)
             values, mask = reshaped(values, line), reshaped(mask, line)
-    return _dealt(values.block[mask.block], values)
-
-
-def few_everywhere(values: Section, mask: Section, small: int) -> Section:
-    """The same, but on every rank if they are less than ``small``. Collective.
-
-    Where each rank has an interval of the elements, what it keeps of them is sent to all, and nothing is redistributed.
-    """
-    if not (values.layout == mask.layout and is_line(values.layout) and values.layout.copies == 1):
-        made = compressed(values, mask)
-        few = Layout.replicated(made.shape, made.layout.processes)
-        return redistributed(made, few) if made.layout.size < small else made
-    communicator = values.communicator
-    pieces = values.block[mask.block]
-    counts = _counts(pieces, communicator)
-    total = int(counts.sum())
-    if total >= small:
-        joined = Section(pieces, uneven_line(counts), communicator)
-        return reshaped(joined, even_line(total, len(counts)))
-    whole = to_all(pieces, counts, communicator, "elements that are kept")
-    return Section(whole, Layout.replicated((total,), len(counts)), communicator)
+    return _dealt(values.block[mask.block], values, small)
 
 
 def to_all(line: Array, counts: Array, communicator: Communicator, what: str) -> Array:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ from ..comm.in_step import allgather, bcast
 from ..exchange.messages import exchange
 from ..layout import Cyclic, Layout
 from .elements import everywhere
-from .moving import even_rows, redistributed
-from .section import Section, empty
+from .moving import even_rows, redistributed, uneven_line
+from .operation import Form, collective, result_layout
+from .section import Section, empty, replicated
 
 Array = np.ndarray[Any, Any]
 _WHAT = "factors of rows"
@@ -76,20 +78,72 @@ def in_rows(section: Section) -> Section:
     return Section(np.ascontiguousarray(block), layout, section.communicator)
 
 
-def tall_factors(matrix: Section) -> tuple[Section, Array]:
-    """Q with the owners of rows, and R on every rank, of a tall matrix of :func:`in_rows`, which may be used up.
+def _factors(shape: tuple[int, ...], mode: str, size: int) -> list[Layout]:
+    """How the results of QR lie."""
+    rows, columns = shape
+    shorter = rows if mode == "complete" else min(rows, columns)
+    if mode == "raw":
+        return [result_layout((columns, rows), size), Layout.replicated((shorter,), size)]
+    upper = result_layout((shorter, columns), size)
+    if mode != "complete" and is_one_panel((rows, columns), size):
+        upper = Layout.replicated((shorter, columns), size)
+    return [upper] if mode == "r" else [result_layout((rows, shorter), size), upper]
 
-    Collective.
-    """
+
+def _line_form(matrix: Form, mode: str, kind: np.dtype[Any]) -> Form:
+    size = matrix.layout.processes
+    layouts = _factors(matrix.shape, mode, size)
+    counts = [sum([prod(layout.local_shape(k)) for layout in layouts]) for k in range(size)]
+    return Form(kind, uneven_line(np.array(counts)))
+
+
+@collective("qr", _line_form)
+def qr(matrix: Section, mode: str, kind: np.dtype[Any], *, target: Layout) -> Section:
+    """What each rank has of Q and R (or of one of them, or of the vectors and ``tau``), one after the other."""
+    layouts = _factors(matrix.shape, mode, target.processes)
+    with np.errstate(all="ignore"):
+        results = factors_of(in_rows(matrix), mode)
+    blocks = [
+        redistributed(part, layout).block for part, layout in zip(results, layouts, strict=True)
+    ]
+    line = np.concatenate([block.reshape(-1).astype(kind, copy=False) for block in blocks])
+    return Section(line, target, matrix.communicator)
+
+
+def factors_of(matrix: Section, mode: str) -> list[Section]:
+    """Q and R (or one of them, or the vectors and ``tau``) of a matrix of :func:`in_rows`, which may be used up. Collective."""
     rows, columns = matrix.shape
-    if not is_one_panel((rows, columns), matrix.communicator.size):
-        panels = factored(matrix)
-        r = everywhere(upper_rows(matrix, columns)).block
-        return orthogonal(matrix, panels, columns), r
-    q, r = _by_a_tree(matrix.block, _counts(matrix, 0), matrix.communicator)
-    signs, _, _ = _signs_of(matrix.with_block(q), r)
-    q *= signs
-    return matrix.with_block(q), r * signs[:, None]
+    communicator = matrix.communicator
+    if mode in ("reduced", "r") and is_one_panel((rows, columns), communicator.size):
+        q, r = _by_a_tree(matrix.block, _counts(matrix, 0), communicator)
+        signs, _, _ = _signs_of(matrix.with_block(q), r)
+        q *= signs
+        return [matrix.with_block(q), replicated(r * signs[:, None], communicator)][mode == "r" :]
+    panels = factored(matrix)
+    if mode == "raw":
+        tau = np.concatenate([panel.joined.diagonal() for panel in panels])
+        return [matrix.transposed((1, 0)), replicated(tau, communicator)]
+    shorter = rows if mode == "complete" else min(rows, columns)
+    upper = upper_rows(matrix, shorter)
+    return [upper] if mode == "r" else [orthogonal(matrix, panels, shorter), upper]
+
+
+@collective(
+    "factor of qr",
+    lambda line, shape, mode, number: Form(
+        line.dtype, _factors(shape, mode, line.layout.processes)[number]
+    ),
+    lambda line, *params: [],
+)
+def factor_of_qr(
+    line: Section, shape: tuple[int, ...], mode: str, number: int, *, target: Layout
+) -> Section:
+    """One of the results."""
+    before = _factors(shape, mode, target.processes)[:number]
+    start = sum([prod(layout.local_shape(line.rank)) for layout in before])
+    local = target.local_shape(line.rank)
+    block = line.block[start : start + prod(local)].reshape(local)
+    return Section(block, target, line.communicator)
 
 
 def factored(matrix: Section) -> list[Panel]:

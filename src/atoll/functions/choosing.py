@@ -167,6 +167,5 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
     else:
         step, count = sum(rows**k for k in range(a.ndim)), rows
     places = call("arange", count) * step
-    values = given if given.size == 1 else _cycled(shaping.ravel(given), count)
-    call("put", a, places, values.astype(a.dtype))
+    call("put", a, places, given.astype(a.dtype))
     return None

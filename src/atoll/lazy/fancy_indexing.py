@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..collective import few_everywhere, positions_under
+from ..collective import compressed, positions_under
 from ..collective.indexing import check_range
 from ..collective.steps import is_readable
 from ..comm.world import World
@@ -178,7 +178,7 @@ def picked(handle: Any, key: Any) -> Any:
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
         given = section_of(handle, world), section_of(mask, world)
-        return of_section(few_everywhere(*given, config.small), world)
+        return of_section(compressed(*given, config.small), world)
     chosen = _selection(handle, key, world)
     return NotImplemented if chosen is None else selected(chosen)
 

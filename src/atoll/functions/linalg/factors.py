@@ -15,20 +15,15 @@ import numpy as np
 from ...collective import Section, even_rows, redistributed
 from ...collective.elements import everywhere
 from ...collective.reflections import (
-    factored,
+    factors_of,
     in_rows,
-    is_one_panel,
     is_tall,
-    orthogonal,
-    tall_factors,
     tall_r,
-    upper_rows,
 )
 from ...comm.world import World
-from ...layout import Layout
 from ...lazy import shaping
 from ...lazy.creation import asarray
-from ...lazy.sections import section_of
+from ...lazy.sections import record, section_of
 from ...lazy.spread import world_of
 from ..blocks import arrays_of, call, world_among
 from ..public import collective
@@ -39,24 +34,12 @@ from .matrices import TAKEN, Array, adjoint, double, floats, of_matrices, placed
 def qr(a: Any, world: World, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r", "raw"):
         return NotImplemented
-    kind = floats(a[:0]).dtype
-    matrix = in_rows(section_of(double(a), world))
-    rows, columns = matrix.shape
-    named = type(np.linalg.qr(np.eye(1)))
-    with np.errstate(all="ignore"):
-        if mode in ("reduced", "r") and is_one_panel((rows, columns), world.size):
-            q, r = tall_factors(matrix)
-            r = replicated(r, kind)
-            return r if mode == "r" else named(placed(q, kind, world), r)
-        panels = factored(matrix)
-        if mode == "raw":
-            tau = np.concatenate([panel.joined.diagonal() for panel in panels])
-            return placed(matrix.transposed((1, 0)), kind, world), replicated(tau, kind)
-        shorter = rows if mode == "complete" else min(rows, columns)
-        upper = placed(upper_rows(matrix, shorter), kind, world)
-        if mode == "r":
-            return upper
-        return named(placed(orthogonal(matrix, panels, shorter), kind, world), upper)
+    line = record("qr", (double(a),), mode, floats(a[:0]).dtype)
+    count = 1 if mode == "r" else 2
+    factors = [record("factor of qr", (line,), a.shape, mode, k) for k in range(count)]
+    if mode in ("r", "raw"):
+        return factors[0] if mode == "r" else tuple(factors)
+    return type(np.linalg.qr(np.eye(1)))(*factors)
 
 
 def _only_of_stacks(name: str) -> None:
@@ -106,17 +89,11 @@ def _lies_tall(a: Any, world: World) -> bool | None:
 def _thin(tall: Any, world: World, *, full: bool = False) -> tuple[Section, Array, Array]:
     """Singular vectors and values of a tall matrix: the left ones, or a whole basis, with the owners of rows."""
     matrix = in_rows(section_of(double(tall), world))
-    rows, columns = matrix.shape
-    if not full:
-        q, r = tall_factors(matrix)
-        u, values, right = np.linalg.svd(r)
-        return q.with_block(q.block @ u), values, right
-    panels = factored(matrix)
-    r = everywhere(upper_rows(matrix, columns)).block
-    basis = orthogonal(matrix, panels, rows)
-    u, values, right = np.linalg.svd(r)
-    basis.block[:, :columns] = basis.block[:, :columns] @ u
-    return basis, values, right
+    columns = matrix.shape[1]
+    q, r = factors_of(matrix, "complete" if full else "reduced")
+    u, values, right = np.linalg.svd(everywhere(r.sliced((slice(columns), slice(None)))).block)
+    q.block[:, :columns] = q.block[:, :columns] @ u
+    return q, values, right
 
 
 def _r_of(a: Any, world: World) -> Array:
@@ -215,10 +192,9 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     rows, columns = matrix.shape
     if not is_tall((columns, rows), world.size) or right.size > matrix.size // world.size:
         return NotImplemented
-    q, r = tall_factors(in_rows(section_of(adjoint(matrix), world)))
-    every = Layout.replicated(right.shape, world.size)
-    sides = redistributed(section_of(right, world), every).block
-    y, _, rank, values = np.linalg.lstsq(r.conj().T, sides, share)
+    q, r = factors_of(in_rows(section_of(adjoint(matrix), world)), "reduced")
+    lower, sides = everywhere(r).block.conj().T, everywhere(section_of(right, world)).block
+    y, _, rank, values = np.linalg.lstsq(lower, sides, share)
     layout = even_rows((columns, right.shape[1]), world.size)
     shortest = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
     return shortest, np.empty(0), rank, values
