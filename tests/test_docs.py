@@ -194,6 +194,7 @@ PLAIN = (
     "comm",
     "context",
     "dataflow",
+    "exchange",
     "execute",
     "explaining",
     "functions",
