@@ -23,7 +23,7 @@ from ..exchange.messages import Array
 from ..exchange.schedule import Exchange
 from ..graph.geometry import Geometry
 from ..graph.node import Value
-from ..layout import EMPTY, IndexSet, Range, listed
+from ..layout import EMPTY, IndexSet, Range, listed, region_key
 from .parts import State
 
 
@@ -165,7 +165,7 @@ class Localise:
         self.register = register
         self.geometry = geometry
         rank = place.world.rank
-        self.key = np.ix_(*[part.array() for part in place.layout.region(rank)])
+        self.key = region_key(place.layout.region(rank))
         self.inside = place.layout.inside(rank)
 
     def run(self, state: State) -> None:
@@ -185,42 +185,35 @@ class AssignedPart:
         assert axes is not None
         self.inside = place.layout.inside(rank)
         """What cuts the padding off the block."""
-        self.targets: list[np.ndarray[Any, Any]] = []
+        self.targets: list[IndexSet] = []
         """For each axis of the array, local indices in the order of ``rows``."""
-        self.rows: list[np.ndarray[Any, Any]] = [np.zeros(1, np.int64)] * region.ndim
+        self.rows: list[IndexSet] = [Range(1)] * region.ndim
         """For each axis of the region, ascending indices."""
         taken = [steps[0][0] for _, steps in axes if steps]
         self.order = taken + [k for k in range(region.ndim) if k not in taken]
-        for part, (first, steps) in zip(place.layout.region(rank), axes, strict=True):
-            indices = part.array()
-            if not steps:
-                self.targets.append(np.flatnonzero(indices == first))
-                continue
-            axis, step = steps[0]
-            offsets = indices - first
-            inside = (
-                (offsets % step == 0)
-                & (offsets // step >= 0)
-                & (offsets // step < region.shape[axis])
-            )
-            rows = offsets[inside] // step
-            order = np.argsort(rows)
-            self.targets.append(np.flatnonzero(inside)[order])
-            self.rows[axis] = rows[order]
+        for held, (first, steps) in zip(place.layout.region(rank), axes, strict=True):
+            assigned = Range(first, first + 1)
+            if steps:
+                axis, step = steps[0]
+                assigned = Range(first, first + step * region.shape[axis], step)
+            part = held.intersection(assigned)
+            if steps:
+                part = listed(np.sort(assigned.positions(part).array()))
+                self.rows[axis] = part
+                part = assigned.select(part)
+            self.targets.append(held.positions(part))
 
     @property
     def is_empty(self) -> bool:
         """Whether the rank has nothing of the region."""
-        return any(not len(target) for target in self.targets)
+        return not all(self.targets)
 
     def wanted(self, shape: tuple[int, ...]) -> tuple[IndexSet, ...]:
         """The indices of a value of some shape, broadcast to the region, that the rank needs."""
         if self.is_empty:
             return (EMPTY,) * len(shape)
         rows = self.rows[len(self.rows) - len(shape) :]
-        return tuple(
-            [Range(0, 1) if n == 1 else listed(row) for n, row in zip(shape, rows, strict=True)]
-        )
+        return tuple([Range(0, 1) if n == 1 else row for n, row in zip(shape, rows, strict=True)])
 
 
 class AssignLocally:
@@ -258,15 +251,10 @@ class AssignLocally:
         else:
             value = _array(state, self.source)
             if not self.cut:
-                rows = part.rows[len(part.rows) - value.ndim :]
-                picked = [
-                    np.zeros(1, np.int64) if n == 1 else r
-                    for n, r in zip(value.shape, rows, strict=True)
-                ]
-                value = value[np.ix_(*picked)] if picked else value
+                value = value[region_key(part.wanted(value.shape))]
             value = np.broadcast_to(value, [len(r) for r in part.rows])
             value = value.transpose(part.order).reshape([len(t) for t in part.targets])
-        array[np.ix_(*part.targets)] = value
+        array[region_key(part.targets)] = value
 
 
 def _array(state: State, register: int) -> np.ndarray[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..collective import fold_plan
 from ..collective.steps import FoldAcross
-from ..exchange.ghosts import GhostRegion, Ghosts, exchange_under_maps, plan_exchange
+from ..exchange.ghosts import GhostRegion, Ghosts, plan_exchange
 from ..exchange.schedule import Exchange
 from ..exchange.shares import box_of_rank
 from ..execute.exchange import AcrossRanks, Fold, Position
@@ -83,9 +83,9 @@ class Planner(StepsByNumpy):
     def __init__(self, trace: Trace, leaves: list[Node], make: LaunchMaker) -> None:
         super().__init__(trace, leaves)
         self.make = make
-        self.make_exchange = getattr(make, "exchange", Exchange)
+        self.make_exchange = getattr(make, "exchange", self.make_exchange)
         self.fold_across = getattr(make, "fold_across", fold_across)
-        self.exchange_under_maps = getattr(make, "exchange_under_maps", exchange_under_maps)
+        self.exchange_under_maps = getattr(make, "exchange_under_maps", self.exchange_under_maps)
         self.available: set[int] = set()
         self.groups: list[Group] = []
         self.made: list[list[Step]] = []
@@ -367,15 +367,7 @@ class Planner(StepsByNumpy):
         if needs.local:
             if not ghosts:
                 return None
-            assert group.place is not None
-            mine = [] if needs.absent else [ghost.register for ghost in ghosts]
-            exchange = self.exchange_under_maps(
-                ghosts,
-                group.place,
-                world.communicator,
-                [(register, registers.geometry[register]) for register in mine],
-            )
-            return self._begin(exchange, {*mine, *[ghost.source for ghost in ghosts]})
+            return self._begin_under_maps(needs, group.place)
 
         def of_rank(rank: int) -> list[GhostRegion]:
             if rank == registers.rank:

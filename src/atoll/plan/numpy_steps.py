@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from .. import backend
@@ -13,15 +13,15 @@ from ..collective.steps import (
     is_readable,
 )
 from ..exchange.ghosts import GhostRegion
-from ..exchange.readers import who_reads
+from ..exchange.readers import shape_under
+from ..exchange.shares import region_of_rank
 from ..execute.exchange import AssignedPart, AssignLocally, Localise
 from ..execute.program import ByNumpy, Copy, Share
 from ..graph.geometry import dense
 from ..graph.node import Node
-from ..layout.symbolic_layout import interval
 from ..ops.maps import broadcast_map, identity
 from ..ops.placement import goes_across
-from .shapes import dense_shape
+from .body import Needs
 from .steps import Steps
 
 
@@ -65,51 +65,27 @@ class StepsByNumpy(Steps):
 
     def _by_numpy_on_shares(self, node: Node, function: Callable[..., Any]) -> None:
         """An elementwise operation on this rank's share of each operand."""
-        assert self.world is not None
-        registers = self.registers
-        layout = node.place.layout
-
-        def ghost_of(arg: Node, rank: int, register: int) -> GhostRegion:
-            lead = node.geometry.ndim - arg.geometry.ndim
-            held = layout.region(rank)[lead:]
-            region: Any = tuple(
-                [
-                    part if n != 1 else interval(0, 1 if part else 0)
-                    for n, part in zip(arg.geometry.shape, held, strict=True)
-                ]
-            )
-            return self._ghost(arg, register, region)
-
+        registers, shape = self.registers, node.geometry.shape
+        counts = node.place.layout.local_shape(registers.rank)
+        absent = node.place.layout.coordinates(registers.rank) is None or 0 in counts
+        sets = region_of_rank(node.place, registers.rank)
+        needs = Needs(registers, local=True)
         arguments: list[tuple[bool, int]] = []
-        ghosts: dict[int, tuple[Node, int]] = {}
         uses = {registers.of[id(node)]}
         for place, arg in enumerate(node.args):
             if type(arg) is not Node:
                 arguments.append((False, registers.scalar_of[id(node), place]))
                 continue
-            if arg.place is node.place and arg.geometry.shape == node.geometry.shape:
-                register = registers.of[id(arg)]
-                if not registers.padding[register]:
-                    arguments.append((True, register))
-                    uses.add(register)
-                    continue
-            if id(arg) not in ghosts:
-                shape = ghost_of(arg, registers.rank, -1).shape
-                register = registers.extra(dense_shape(shape, arg.geometry.dtype))
-                ghosts[id(arg)] = arg, register
-            arguments.append((True, ghosts[id(arg)][1]))
-
-        def ghosts_of(rank: int) -> Iterable[tuple[int, GhostRegion]]:
-            return enumerate([ghost_of(arg, rank, register) for arg, register in ghosts.values()])
-
-        readers: set[int] = set()
-        shape = node.geometry.shape
-        for arg, _ in ghosts.values():
-            if arg.place is not None:
+            register = registers.of[id(arg)]
+            own = arg.place is node.place and arg.geometry.shape == shape
+            if not own or registers.padding[register]:
                 outer = broadcast_map(arg, len(shape), shape, identity(shape))
-                readers |= who_reads(arg.place.layout.region(registers.rank), outer, layout)
-        if ghosts and self._filled(ghosts_of, readers, self.make_exchange) is not None:
-            uses |= {register for _, register in ghosts.values()}
+                extents = (0,) * arg.geometry.ndim if absent else shape_under(outer, counts)
+                register = needs.under(arg, outer, extents, sets).register
+            arguments.append((True, register))
+            uses.add(register)
+        if needs.ghosts:
+            self._add(*self._begin_under_maps(needs, node.place))
         register = registers.of[id(node)]
         number = self.number.get(id(node), -1)
         step = ByNumpy(register, function, tuple(arguments), registers.geometry[register], number)

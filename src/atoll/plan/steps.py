@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..exchange.ghosts import GhostRegion, Ghosts, plan_exchange
+from ..exchange.ghosts import GhostRegion, Ghosts, exchange_under_maps, plan_exchange
 from ..exchange.schedule import Exchange
 from ..execute.exchange import FinishExchange, StartExchange
 from ..execute.parts import Step
 from ..execute.program import Release
 from ..graph.node import Node
 from ..layout import Range, Region
-from .body import Registers
+from .body import Needs, Registers
 from .launches import Launch
 from .statements import Trace
 
@@ -33,7 +33,8 @@ class Steps:
         for leaf in leaves:
             self.registers.add(leaf)
         self.make_exchange: Any = Exchange
-        """Makes exchanges."""
+        self.exchange_under_maps: Any = exchange_under_maps
+        """Make exchanges."""
         self.steps: list[tuple[Step, set[int]]] = []
         self.launches: list[list[Launch]] = []
         self.ghosts: dict[int, GhostRegion] = {}
@@ -47,17 +48,23 @@ class Steps:
         self._add(StartExchange(exchange), uses)
         return FinishExchange(exchange), uses
 
-    def _filled(
-        self, ghosts_of: Ghosts, readers: Iterable[int], make: Any = Exchange
-    ) -> Exchange | None:
+    def _begin_under_maps(self, needs: Needs, place: Any) -> tuple[Step, set[int]]:
+        """Begin the exchange of loops over local indices of ``place``; all ranks have the same steps."""
+        assert self.world is not None
+        ghosts, geometries = needs.ghosts, self.registers.geometry
+        self.ghosts.update({ghost.register: ghost for ghost in ghosts})
+        mine = [] if needs.absent else [ghost.register for ghost in ghosts]
+        allocate = [(register, geometries[register]) for register in mine]
+        exchange = self.exchange_under_maps(ghosts, place, self.world.communicator, allocate)
+        return self._begin(exchange, {*mine, *[ghost.source for ghost in ghosts]})
+
+    def _filled(self, ghosts_of: Ghosts, readers: Iterable[int]) -> Exchange | None:
         """Fill ghost regions at once; the exchange, if this rank has one."""
         assert self.world is not None
         registers = self.registers
         own = [ghost for _, ghost in ghosts_of(registers.rank)]
         self.ghosts.update({ghost.register: ghost for ghost in own})
-        exchange = plan_exchange(
-            ghosts_of, readers, self.world.communicator, registers.geometry, make
-        )
+        exchange = plan_exchange(ghosts_of, readers, self.world.communicator, registers.geometry)
         if exchange is not None:
             self._add(*self._begin(exchange, exchange.uses()))
         return exchange
