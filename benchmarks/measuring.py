@@ -89,13 +89,14 @@ def differences(found: Any, expected: Any, tolerance: float) -> str:
         return f"shape {found.shape} instead of {expected.shape}"
     if found.dtype != expected.dtype:
         return f"dtype {found.dtype} instead of {expected.dtype}"
+    same = (found == expected) | ((found != found) & (expected != expected))
     if tolerance == 0 or expected.dtype == bool:
-        wrong = ~((found == expected) | ((found != found) & (expected != expected)))
-        count = int(np.count_nonzero(wrong))
-        return f"{count} of {wrong.size} elements differ" if count else ""
-    scale = float(np.max(np.abs(expected), initial=0.0)) or 1.0
+        count = int(np.count_nonzero(~same))
+        return f"{count} of {same.size} elements differ" if count else ""
+    finite = np.isfinite(expected)
+    scale = float(np.max(np.abs(expected), initial=0.0, where=finite)) or 1.0
     with np.errstate(invalid="ignore"):
-        apart = float(np.max(np.abs(found - expected), initial=0.0)) / scale
+        apart = np.where(same, 0, np.abs(found - expected)).max(initial=0.0) / scale
     return (
         ""
         if apart <= tolerance

@@ -1,164 +1,340 @@
-"""Programs of many sciences, as their users would write them: how much faster than NumPy?
+"""Programs as everybody writes them: NumPy, atoll, JAX and Numba on each of them, checked and timed in one command.
 
-    python benchmarks/users.py [names...] [--seconds 3.0] [--smoke] [--json FILE]
+    python benchmarks/users.py [names or classes...] [--sizes small,medium,large] [--threads 1,2] [--peers jax,numba]
+                               [--seconds 3] [--limit 60] [--smoke] [--json FILE] [--docs]
 
-Each program of ``sciences/`` runs in two processes of its own. In the first no kernel is known, neither in memory nor
-on disk (Python's sources are compiled, as where atoll is installed): ``first`` compares that run with NumPy's first. In the second the kernels lie on disk: ``again`` is its first
-run, and then NumPy and atoll take turns: ``warm`` is the median of the ratios. Above 1 atoll is faster.
-Results are compared with NumPy's, and a wrong one makes the command fail; times never do.
+Each program of ``everybody/``, size and number of threads has processes of its own, bound to so many cores. In the first
+no kernel is known, neither in memory nor on disk (Python's sources are compiled, as where atoll is installed): ``first``
+is how many seconds longer than NumPy atoll takes. In the second the kernels lie on disk: ``again`` says the same of it,
+and then all contestants take turns. ``times`` is NumPy's processor time over atoll's, ``wall`` the same by the clock, and so for the peers:
+medians of the ratios in a round, above 1 faster than NumPy. Arguments are copied outside of the times.
+Results are compared with NumPy's, and a wrong one makes the command fail; times never do. A process that takes
+longer than ``--limit`` is ended, and what it has measured so far is used: then ``>`` stands before the seconds.
+
+``--docs`` writes what was measured into ``docs/benchmarks.json``, in place of what was there of the same programs, and from it the table
+and the picture of ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Any
 
 import numpy
+import report
+from everybody import CLASSES, PROGRAMS, SIZES, Program
 from installed import compiled_sources
 from measuring import differences
-from sciences import SCIENCES
+from peers import Contestant, contestant
 
-import atoll
-from atoll.errors import FallbackWarning
-
-LIMIT = 600
+PEERS = ("jax", "numba")
+MOST_ROUNDS = 100
 
 
 def plain(result: Any) -> Any:
     """What a program returned as NumPy's arrays, everything evaluated."""
-    if isinstance(result, tuple):
-        return tuple([plain(one) for one in result])
+    if isinstance(result, tuple | list):
+        return tuple([plain(part) for part in result])
     return numpy.array(result)
 
 
-def timed(name: str, module: Any, n: int) -> tuple[float, Any]:
-    """One run of a program, and its result."""
-    start = time.perf_counter()
-    result = plain(SCIENCES[name].run(module, n))
-    return time.perf_counter() - start, result
+def arguments(program: Program, module: Any, n: int) -> tuple[Any, ...]:
+    """The arguments of one run, arrays of their own."""
+    return program.data(module, n)
 
 
-def measure(name: str, n: int, seconds: float) -> dict[str, Any]:
-    """What one process finds out about one program."""
-    shown: list[type[Warning]] = []
-    warnings.showwarning = lambda message, category, *rest: shown.append(category)
-    theirs, expected = timed(name, numpy, n)
-    ours, found = timed(name, atoll, n)
-    first = atoll.stats()
-    wrong = differences(found, expected, SCIENCES[name].tolerance)
-    ratios, times = [], []
-    end = time.perf_counter() + seconds
-    while seconds and (len(ratios) < 3 or time.perf_counter() < end) and len(ratios) < 200:
-        if len(ratios) % 2:
-            ours_now, found = timed(name, atoll, n)
-            theirs_now, expected = timed(name, numpy, n)
-        else:
-            theirs_now, expected = timed(name, numpy, n)
-            ours_now, found = timed(name, atoll, n)
-        ratios.append(theirs_now / ours_now)
-        times.append(theirs_now)
-        wrong = wrong or differences(found, expected, SCIENCES[name].tolerance)
-    after = atoll.stats()
-    return {
-        "program": name,
-        "n": n,
-        "first": theirs / ours,
-        "warm": median(ratios) if ratios else None,
-        "numpy": median(times) if times else theirs,
-        "wrong": wrong,
-        "fallbacks": sum(issubclass(kind, FallbackWarning) for kind in shown),
-        "plans": first.plans_made,
-        "kernels": first.kernels_compiled,
-        "plans_later": (after.plans_made - first.plans_made) / max(1, len(ratios)),
-    }
+def copied(data: tuple[Any, ...]) -> list[Any]:
+    """The same arguments for one more run."""
+    return [value.copy() if hasattr(value, "shape") else value for value in data]
 
 
-def child(name: str, folder: str, *options: str) -> dict[str, Any]:
-    """What a new process found."""
-    done = subprocess.run(
-        [sys.executable, __file__, name, "--child", *options],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "ATOLL_KERNEL_CACHE": folder},
-        timeout=LIMIT,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{name} failed:\n{done.stderr}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+@dataclass
+class Lane:
+    """One contestant at work on a program."""
+
+    who: Contestant
+    run: Callable[..., Any]
+    data: tuple[Any, ...]
+    first: float = 0.0
+    clock: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
+    result: Any = None
+    wrong: str = ""
+
+    def turn(self) -> float:
+        """One run; its seconds."""
+        given = copied(self.data)
+        self.who.finish(tuple([value for value in given if hasattr(value, "shape")]))
+        busy, start = time.process_time(), time.perf_counter()
+        result = self.run(*given)
+        self.who.finish(result)
+        self.clock.append(time.perf_counter() - start)
+        self.busy.append(time.process_time() - busy)
+        self.result = plain(result)
+        return self.clock[-1]
+
+    def check(self, expected: Any, tolerance: float) -> None:
+        """Compare the last result; peers may use other types, and round in another way."""
+        found = self.result
+        if self.who.name != "atoll":
+            found, expected, tolerance = _floats(found), _floats(expected), max(tolerance, 1e-6)
+        self.wrong = self.wrong or differences(found, expected, tolerance)
+
+    def facts(self, numpy_s: Lane) -> dict[str, Any]:
+        """What is known so far, relative to NumPy; the first turn is left out where there are others."""
+        at = min(1, len(self.clock) - 1, len(numpy_s.clock) - 1)
+
+        def ratio(theirs: list[float], mine: list[float]) -> float:
+            return median(a / max(b, 1e-9) for a, b in zip(theirs[at:], mine[at:]))
+
+        return {
+            "first": self.first,
+            "cpu": median(self.busy[at:]),
+            "wall": median(self.clock[at:]),
+            "ratio": ratio(numpy_s.busy, self.busy),
+            "ratio_wall": ratio(numpy_s.clock, self.clock),
+            "wrong": self.wrong,
+        }
 
 
-def row(name: str, options: list[str], seconds: float) -> dict[str, Any]:
-    """The line of one program."""
-    with tempfile.TemporaryDirectory() as folder:
-        cold = child(name, folder, *options, "--seconds", "0")
-        again = child(name, folder, *options, "--seconds", str(seconds))
-    kernels = cold["kernels"]
-    wrong = cold["wrong"] or again["wrong"]
-    return {**again, "again": again["first"], "first": cold["first"], "kernels": kernels} | {
-        "wrong": wrong
-    }
+def _floats(result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple([_floats(part) for part in result])
+    return result.astype(complex if result.dtype.kind == "c" else float)
 
 
-def tabled(name: str, given: argparse.Namespace) -> dict[str, Any]:
-    """Measure one program, and print its line."""
-    if given.smoke:
-        found = measure(name, SCIENCES[name].tiny, 1e-9)
-        found["again"] = found["first"]
+def lane(program: Program, n: int, name: str) -> Lane:
+    """A contestant before its first turn."""
+    if name == "numba":
+        who = Contestant(name, numpy, lambda result: None)
     else:
-        found = row(name, [], given.seconds)
-    print(
-        f"{name:17}{found['n']:>9}{found['numpy'] * 1e3:>10.2f}{found['first']:>8.2f}"
-        f"{found['again']:>8.2f}{found['warm']:>8.2f}{found['fallbacks']:>10}{found['plans']:>7}"
-        f"{found['plans_later']:>7.1f}{found['kernels']:>9}  {found['wrong']}",
-        flush=True,
+        who = contestant(name, program.name)
+    if name in ("numpy", "atoll"):
+        return Lane(who, partial(program.run, who.module), program.data(who.module, n))
+    data = program.data(numpy, n)
+    if name == "jax":
+        data = tuple([who.module.asarray(v) if hasattr(v, "shape") else v for v in data])
+    return Lane(who, program.forms[name](importlib.import_module(name)), data)
+
+
+def measured(
+    program: Program, size: str, threads: int, names: list[str], seconds: float
+) -> Iterator[dict[str, Any]]:
+    """What is known of a program after each stage, the last time all of it."""
+    n = program.sizes[size]
+    row: dict[str, Any] = {"program": program.name, "size": size, "n": n, "threads": threads}
+    row |= {"contestants": {}, "refused": {}, "fallbacks": 0}
+    shown: list[type[Warning]] = []
+    lanes: list[Lane] = []
+
+    def known() -> dict[str, Any]:
+        row["contestants"] = {lane.who.name: lane.facts(lanes[0]) for lane in lanes}
+        row["fallbacks"] = sum(kind.__name__ == "FallbackWarning" for kind in shown)
+        return row
+
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.showwarning = lambda message, category, *rest: shown.append(category)
+        for name in names:
+            try:
+                new = lane(program, n, name)
+                new.first = new.turn()
+                lanes.append(new)
+                if len(lanes) > 1:
+                    new.check(lanes[0].result, program.tolerance)
+            except Exception as error:
+                row["refused"][name] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            yield known()
+        end = time.perf_counter() + seconds
+        for turn in range(MOST_ROUNDS):
+            if time.perf_counter() > end and turn > (0 if seconds else -1):
+                break
+            for each in lanes if turn % 2 else reversed(lanes):
+                each.turn()
+                time.sleep(0.001)  # threads that wait for more work must not count for the next
+            for each in lanes[1:]:
+                each.check(lanes[0].result, program.tolerance)
+            yield known()
+    yield known()
+
+
+def child(
+    program: Program, size: str, threads: int, given: argparse.Namespace, **options: Any
+) -> dict[str, Any]:
+    """What a new process finds, within the limit."""
+    command = [sys.executable, __file__, program.name, "--child", "--sizes", size]
+    command += ["--threads", str(threads), "--seconds", str(options["seconds"])]
+    command += ["--peers", ",".join(options["peers"])]
+    variables = (
+        "ATOLL_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
     )
-    return found
+    environment = {**os.environ, **dict.fromkeys(variables, str(threads))}
+    environment |= {"NUMBA_THREADING_LAYER": "workqueue", "ATOLL_KERNEL_CACHE": options["folder"]}
+    ended = False
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
+        try:
+            process.wait(given.limit)
+        except subprocess.TimeoutExpired:
+            ended = True
+            process.kill()
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        lines = [line for line in out.read().splitlines() if line.endswith("}")]
+        said = err.read().splitlines()
+    row: dict[str, Any] = {
+        "program": program.name,
+        "size": size,
+        "n": program.sizes[size],
+        "threads": threads,
+    }
+    row |= {"contestants": {}, "refused": {}, "fallbacks": 0}
+    if lines:
+        row = json.loads(lines[-1])
+    if ended and "numpy" in row["contestants"] and "atoll" not in row["contestants"]:
+        theirs = row["contestants"]["numpy"]
+        row["contestants"]["atoll"] = {
+            "first": given.limit, "cpu": given.limit, "wall": given.limit, "wrong": "",
+            "ratio": theirs["cpu"] / given.limit, "ratio_wall": theirs["wall"] / given.limit,
+        }  # fmt: skip
+    elif process.returncode and not ended:
+        row["refused"]["atoll"] = f"ended with {process.returncode}: {said[-1] if said else ''}"[
+            :200
+        ]
+    return {**row, "ended": ended}
+
+
+def rows(program: Program, size: str, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The measurements of one program at one size."""
+    peers = [name for name in given.peers if name in program.forms]
+    if given.smoke:
+        *_, row = measured(program, size, 0, ["numpy", "atoll", *peers], 0.0)
+        yield row | {"ended": False}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        cold = None
+        for threads in given.threads:
+            if cold is None:
+                cold = child(program, size, threads, given, folder=folder, peers=[], seconds=0.0)
+            row = child(
+                program, size, threads, given, folder=folder, peers=peers, seconds=given.seconds
+            )
+            ours, theirs = (cold["contestants"].get(name) for name in ("atoll", "numpy"))
+            if ours and theirs:
+                row["cold"] = ours["first"] - theirs["first"]
+                row["contestants"].setdefault("atoll", {**ours})
+                now = row["contestants"]["atoll"]
+                now["wrong"] = now["wrong"] or ours["wrong"]
+            yield row
+
+
+def machine() -> str:
+    """The machine in general terms."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    versions = [f"Python {platform.python_version()}", f"NumPy {numpy.__version__}"]
+    for name in PEERS:
+        if importlib.util.find_spec(name) is not None:
+            versions.append(f"{name} {importlib.import_module(name).__version__}")
+    return f"{platform.system()} on {platform.machine()}, {cores} cores, {', '.join(versions)}"
+
+
+def chosen(names: list[str]) -> list[Program]:
+    """The programs of these names or classes; all where none is named."""
+    unknown = set(names) - PROGRAMS.keys() - set(CLASSES)
+    if unknown:
+        raise SystemExit(
+            f"users: there is no program {min(unknown)!r}; there are {', '.join([*CLASSES, *PROGRAMS])}"
+        )
+    return [p for p in PROGRAMS.values() if not names or p.name in names or p.kind in names]
+
+
+def bound(threads: int) -> None:
+    """This process on so many cores."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
 
 
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "names", nargs="*", metavar="names", help="programs; all unless some are named"
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=3.0, help="measuring time per program")
+    parser.add_argument(
+        "names", nargs="*", help="programs or classes of them; all unless some are named"
+    )
+    parser.add_argument("--sizes", default="medium", help=f"any of {','.join(SIZES)}")
+    parser.add_argument("--threads", default="1", help="numbers of threads, as in 1,2")
+    parser.add_argument("--peers", help=f"any of {','.join(PEERS)}; those installed unless --smoke")
+    parser.add_argument("--seconds", type=float, default=3.0, help="measuring time per process")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="the most that a process may take"
+    )
     parser.add_argument(
         "--smoke", action="store_true", help="tiny, in this process, to see it work"
     )
     parser.add_argument("--json", type=Path, help="write what was found")
+    parser.add_argument(
+        "--docs", action="store_true", help="write the table and the picture of the documentation"
+    )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    unknown = set(given.names) - SCIENCES.keys()
-    if unknown:
-        raise SystemExit(f"there is no program {min(unknown)!r}; there are {', '.join(SCIENCES)}")
-    names = given.names or list(SCIENCES)
+    programs = chosen(given.names)
+    sizes = ["smoke"] if given.smoke else given.sizes.split(",")
+    given.threads = [int(count) for count in given.threads.split(",")]
+    if unknown := set(sizes) - set(SIZES):
+        parser.error(f"there is no size {min(unknown)!r}; there are {', '.join(SIZES)}")
+    if given.peers is None:
+        given.peers = "" if given.smoke else ",".join(PEERS)
+    wanted = [name for name in given.peers.split(",") if name]
+    if unknown := set(wanted) - set(PEERS):
+        parser.error(f"there is no peer {min(unknown)!r}; there are {', '.join(PEERS)}")
+    given.peers = [name for name in wanted if importlib.util.find_spec(name) is not None]
     if given.child:
-        for name in names:
-            print(json.dumps(measure(name, SCIENCES[name].usual, given.seconds)))
+        bound(given.threads[0])
+        names = ["numpy", "atoll", *given.peers]
+        for row in measured(programs[0], sizes[0], given.threads[0], names, given.seconds):
+            print(json.dumps(row), flush=True)
         return
-    print(f"{'program':17}{'n':>9}{'NumPy ms':>10}{'first':>8}{'again':>8}{'warm':>8}"
-          f"{'warnings':>10}{'plans':>7}{'later':>7}{'kernels':>9}")  # fmt: skip
+    for name in wanted:
+        if name not in given.peers:
+            print(f"{name} is not installed: left out")
+    table: list[dict[str, Any]] = []
+    print(report.HEAD, flush=True)
     with nullcontext() if given.smoke else compiled_sources():
-        table = [tabled(name, given) for name in names]
-    if len(table) > 1:
-        means = [geometric_mean([one[key] for one in table]) for key in ("first", "again", "warm")]
-        print(f"{'all':36}{means[0]:>8.2f}{means[1]:>8.2f}{means[2]:>8.2f}")
-    if given.json:
-        given.json.write_text(json.dumps(table, indent=1))
-    if any(one["wrong"] for one in table):
-        raise SystemExit("results differ from NumPy's")
+        for program in programs:
+            for size in sizes:
+                for row in rows(program, size, given):
+                    table.append(row)
+                    print(report.line(row), flush=True)
+            if given.json:
+                given.json.write_text(json.dumps(table, indent=1))
+    print(*report.means(table), sep="\n")
+    if given.docs:
+        report.write(table, machine())
+    bad = [row for row in table if report.trouble(row)]
+    if bad:
+        raise SystemExit(
+            f"wrong or failed: {', '.join(dict.fromkeys(row['program'] for row in bad))}"
+        )
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=100_000, tiny=4000)
+@program(smoke=4000, small=10000, medium=100000, large=3000000)
 def spectrogram(np: Any, n: int) -> Any:
     """The spectrum of a sound as it changes."""
     t = np.arange(n) / 8000
@@ -20,7 +20,7 @@ def spectrogram(np: Any, n: int) -> Any:
     return level, loudest
 
 
-@science(usual=2000, tiny=100)
+@program(smoke=100, small=200, medium=1000, large=4000)
 def interpolate(np: Any, n: int) -> Any:
     """A cubic spline through points, looked up at many others."""
     x = np.sort(np.random.default_rng(1).random(n)) + 0.01 * np.arange(n)
@@ -49,7 +49,7 @@ def interpolate(np: Any, n: int) -> Any:
     return spline, np.interp(at, x, y)
 
 
-@science(usual=5000, tiny=200)
+@program(smoke=200, small=1000, medium=10000, large=100000)
 def series(np: Any, n: int) -> Any:
     """A noisy series: smoothed, differenced, correlated with itself, its peaks counted."""
     generator = np.random.default_rng(2)
@@ -68,7 +68,7 @@ def series(np: Any, n: int) -> Any:
     return peaks, lags / lags[0], np.polyval(trend, t), power.argmax(), ema
 
 
-@science(usual=2000, tiny=50)
+@program(smoke=50, small=500, medium=5000, large=200000)
 def fit(np: Any, n: int) -> Any:
     """A curve with four numbers fitted by Levenberg and Marquardt."""
     generator = np.random.default_rng(3)
@@ -98,7 +98,7 @@ def fit(np: Any, n: int) -> Any:
     return p, cost
 
 
-@science(usual=200, tiny=30)
+@program(smoke=30, small=60, medium=200, large=800)
 def tomography(np: Any, n: int) -> Any:
     """Shadows of a disc from all sides, filtered and smeared back."""
     y, x = np.mgrid[-1 : 1 : n * 1j, -1 : 1 : n * 1j]

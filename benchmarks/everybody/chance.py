@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=1000, tiny=50)
+@program(smoke=50, small=200, medium=1000, large=10000)
 def options(np: Any, n: int) -> Any:
     """An American put by the binomial tree, backwards from its end."""
     s0, strike, rate, sigma, years = 100.0, 105.0, 0.05, 0.25, 1.0
@@ -25,7 +25,7 @@ def options(np: Any, n: int) -> Any:
     return values[0]
 
 
-@science(usual=200_000, tiny=500)
+@program(smoke=500, small=10000, medium=200000, large=4000000)
 def blackscholes(np: Any, n: int) -> Any:
     """The prices and slopes of many options by the formula."""
     generator = np.random.default_rng(1)
@@ -54,7 +54,7 @@ def blackscholes(np: Any, n: int) -> Any:
     return call, put, normal(d1)
 
 
-@science(usual=20_000, tiny=200)
+@program(smoke=200, small=1000, medium=20000, large=200000)
 def finance(np: Any, n: int) -> Any:
     """What a portfolio of five shares may lose in a quarter: correlated walks of prices."""
     generator = np.random.default_rng(2)
@@ -76,7 +76,7 @@ def finance(np: Any, n: int) -> Any:
     return losses.mean(), np.percentile(losses, 95), tail.mean(), worst.mean()
 
 
-@science(usual=1000, tiny=100)
+@program(smoke=100, small=200, medium=1000, large=4000)
 def walks(np: Any, n: int) -> Any:
     """A thousand drunkards: how far they come, and when they first cross a line."""
     generator = np.random.default_rng(3)
@@ -89,7 +89,7 @@ def walks(np: Any, n: int) -> Any:
     return spread, ever.sum(), first.mean(), positions.max(axis=1).mean()
 
 
-@science(usual=1000, tiny=50)
+@program(smoke=50, small=200, medium=5000, large=50000, expressions=False)
 def bootstrap(np: Any, n: int) -> Any:
     """How sure a mean and a median are, by drawing the sample again."""
     generator = np.random.default_rng(4)
@@ -102,7 +102,7 @@ def bootstrap(np: Any, n: int) -> Any:
     return means.std(), np.percentile(means, [2.5, 97.5]), medians.std()
 
 
-@science(usual=1_000_000, tiny=1000)
+@program(smoke=1000, small=10000, medium=1000000, large=10000000)
 def pi(np: Any, n: int) -> Any:
     """Darts at a circle."""
     generator = np.random.default_rng(5)
@@ -112,7 +112,7 @@ def pi(np: Any, n: int) -> Any:
     return 4 * inside.mean(), running[:: n // 10]
 
 
-@science(usual=128, tiny=20, tolerance=0.0)
+@program(smoke=20, small=32, medium=128, large=600, tolerance=0.0)
 def ising(np: Any, n: int) -> Any:
     """Spins on a chessboard, one colour after the other."""
     generator = np.random.default_rng(6)
@@ -130,7 +130,7 @@ def ising(np: Any, n: int) -> Any:
     return spins
 
 
-@science(usual=20_000, tiny=500)
+@program(smoke=500, small=1000, medium=10000, large=50000, expressions=False)
 def metropolis(np: Any, n: int) -> Any:
     """A chain that walks over a mountain, one step of two numbers at a time."""
     generator = np.random.default_rng(7)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=256, tiny=128)
+@program(smoke=128, small=128, medium=512, large=2048)
 def kdv_spectral(np: Any, n: int) -> Any:
     """Two solitons of Korteweg and de Vries, by Fourier transforms and an integrating factor."""
     x = np.linspace(-np.pi, np.pi, n, endpoint=False)
@@ -27,7 +27,7 @@ def kdv_spectral(np: Any, n: int) -> Any:
     return np.real(np.fft.ifft(v))
 
 
-@science(usual=1000, tiny=64)
+@program(smoke=64, small=200, medium=2000, large=100000)
 def kdv(np: Any, n: int) -> Any:
     """The same equation by the leapfrog of Zabusky and Kruskal."""
     dx = 2.0 / n
@@ -44,7 +44,7 @@ def kdv(np: Any, n: int) -> Any:
     return current
 
 
-@science(usual=256, tiny=48)
+@program(smoke=48, small=64, medium=256, large=800)
 def grayscott(np: Any, n: int) -> Any:
     """Spots of two chemicals that react and spread."""
     u = np.ones((n, n))
@@ -63,7 +63,7 @@ def grayscott(np: Any, n: int) -> Any:
     return u
 
 
-@science(usual=400, tiny=60)
+@program(smoke=60, small=80, medium=400, large=1000)
 def lbm(np: Any, n: int) -> Any:
     """Air around a cylinder: the lattice of Boltzmann with nine directions."""
     nx, ny = n, n // 4
@@ -102,7 +102,7 @@ def lbm(np: Any, n: int) -> Any:
     )
 
 
-@science(usual=1000, tiny=100)
+@program(smoke=100, small=200, medium=2000, large=50000)
 def shocktube(np: Any, n: int) -> Any:
     """Sod's tube: the equations of Euler with the fluxes of Rusanov."""
     gamma = 1.4
@@ -127,7 +127,7 @@ def shocktube(np: Any, n: int) -> Any:
     return state
 
 
-@science(usual=400, tiny=50)
+@program(smoke=50, small=80, medium=400, large=1500)
 def advection(np: Any, n: int) -> Any:
     """A blob that turns round, upwind with the limiter minmod."""
     x = np.linspace(-1, 1, n)
@@ -152,7 +152,7 @@ def advection(np: Any, n: int) -> Any:
     return q
 
 
-@science(usual=200, tiny=40)
+@program(smoke=40, small=50, medium=200, large=1000)
 def maxwell(np: Any, n: int) -> Any:
     """A wave from an antenna, on the staggered grid of Yee."""
     ez = np.zeros((n, n))
@@ -167,7 +167,7 @@ def maxwell(np: Any, n: int) -> Any:
     return ez
 
 
-@science(usual=41, tiny=21)
+@program(smoke=21, small=41, medium=121, large=400)
 def cavity(np: Any, n: int) -> Any:
     """A box of water under a moving lid: the steps of Navier and Stokes, small enough for a class."""
     dx = 2 / (n - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
 def picture(np: Any, n: int) -> Any:
@@ -14,7 +14,7 @@ def picture(np: Any, n: int) -> Any:
     return np.clip(value, 0, 255).astype(np.uint8)
 
 
-@science(usual=400, tiny=40, tolerance=0.0)
+@program(smoke=40, small=80, medium=400, large=1200, tolerance=0.0)
 def fractal(np: Any, n: int) -> Any:
     """After how many steps points escape, where only those that have not go on."""
     x = np.linspace(-2.0, 0.7, n)
@@ -29,7 +29,7 @@ def fractal(np: Any, n: int) -> Any:
     return count
 
 
-@science(usual=400, tiny=40, tolerance=0.0)
+@program(smoke=40, small=80, medium=400, large=1500, tolerance=0.0)
 def julia(np: Any, n: int) -> Any:
     """The same for another set, with masks that are kept and numbers that overflow."""
     y, x = np.ogrid[-1.4 : 1.4 : n * 1j, -1.4 : 1.4 : n * 1j]
@@ -45,7 +45,7 @@ def julia(np: Any, n: int) -> Any:
     return escaped
 
 
-@science(usual=256, tiny=32, tolerance=0.0)
+@program(smoke=32, small=64, medium=256, large=1500, tolerance=0.0)
 def life(np: Any, n: int) -> Any:
     """Conway's game, neighbours counted by slices of a padded grid."""
     generator = np.random.default_rng(1)
@@ -61,7 +61,7 @@ def life(np: Any, n: int) -> Any:
     return grid
 
 
-@science(usual=512, tiny=40)
+@program(smoke=40, small=100, medium=512, large=2000)
 def convolve(np: Any, n: int) -> Any:
     """A picture blurred, its edges found and thinned, by slices."""
     image = picture(np, n).astype(float)
@@ -79,7 +79,7 @@ def convolve(np: Any, n: int) -> Any:
     return blurred, edges.sum(), np.arctan2(gy, gx)
 
 
-@science(usual=512, tiny=40, tolerance=0.0)
+@program(smoke=40, small=100, medium=512, large=3000, tolerance=0.0)
 def equalise(np: Any, n: int) -> Any:
     """A picture whose greys are used evenly."""
     image = picture(np, n)
@@ -92,7 +92,7 @@ def equalise(np: Any, n: int) -> Any:
     return found, np.bincount(found.ravel(), minlength=256)
 
 
-@science(usual=512, tiny=40)
+@program(smoke=40, small=100, medium=512, large=2000)
 def filters(np: Any, n: int) -> Any:
     """A picture without its high and without its low frequencies."""
     image = picture(np, n).astype(float)
@@ -106,7 +106,7 @@ def filters(np: Any, n: int) -> Any:
     return smooth, sharp, power
 
 
-@science(usual=200, tiny=24, tolerance=0.0)
+@program(smoke=24, small=40, medium=150, large=400, tolerance=0.0)
 def percolation(np: Any, n: int) -> Any:
     """Which sites hang together: labels that spread until none changes."""
     generator = np.random.default_rng(2)
@@ -126,7 +126,7 @@ def percolation(np: Any, n: int) -> Any:
     return through, names.size, sizes.max()
 
 
-@science(usual=400, tiny=30)
+@program(smoke=30, small=100, medium=400, large=2000)
 def otsu(np: Any, n: int) -> Any:
     """The best threshold between dark and bright, then holes closed by maxima and minima of slices."""
     image = picture(np, n)
@@ -147,7 +147,7 @@ def otsu(np: Any, n: int) -> Any:
     return threshold, binary
 
 
-@science(usual=300, tiny=30)
+@program(smoke=30, small=80, medium=300, large=1200)
 def rotate(np: Any, n: int) -> Any:
     """A picture turned by some angles, with four neighbours each."""
     image = picture(np, n).astype(float)

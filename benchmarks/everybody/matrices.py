@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=1_000_000, tiny=1000, tolerance=0.0)
+@program(smoke=1000, small=10000, medium=1000000, large=20000000, tolerance=0.0, expressions=False)
 def sieve(np: Any, n: int) -> Any:
     """The primes up to a million, and the gaps between them."""
     prime = np.ones(n + 1, dtype=bool)
@@ -20,7 +20,7 @@ def sieve(np: Any, n: int) -> Any:
     return len(primes), primes[-5:], gaps.max(), np.bincount(gaps)
 
 
-@science(usual=20_000, tiny=300, tolerance=0.0)
+@program(smoke=300, small=1000, medium=20000, large=300000, tolerance=0.0)
 def collatz(np: Any, n: int) -> Any:
     """How long the steps of Collatz take from each number."""
     values = np.arange(1, n + 1)
@@ -34,7 +34,7 @@ def collatz(np: Any, n: int) -> Any:
     return steps
 
 
-@science(usual=300, tiny=20)
+@program(smoke=20, small=60, medium=250, large=600)
 def floyd(np: Any, n: int) -> Any:
     """The shortest ways between all towns, by Floyd and Warshall."""
     generator = np.random.default_rng(1)
@@ -46,7 +46,7 @@ def floyd(np: Any, n: int) -> Any:
     return distance
 
 
-@science(usual=1000, tiny=40)
+@program(smoke=40, small=200, medium=1000, large=4000)
 def pagerank(np: Any, n: int) -> Any:
     """How important pages are that others point to."""
     generator = np.random.default_rng(2)
@@ -63,7 +63,7 @@ def pagerank(np: Any, n: int) -> Any:
     return rank
 
 
-@science(usual=150, tiny=20, tolerance=1e-7)
+@program(smoke=20, small=40, medium=120, large=300, tolerance=1e-7, expressions=False)
 def gauss(np: Any, n: int) -> Any:
     """Elimination with pivots, row by row."""
     generator = np.random.default_rng(3)
@@ -84,7 +84,7 @@ def gauss(np: Any, n: int) -> Any:
     return x
 
 
-@science(usual=200, tiny=20, tolerance=1e-7)
+@program(smoke=20, small=50, medium=200, large=600, tolerance=1e-7, expressions=False)
 def orthogonal(np: Any, n: int) -> Any:
     """Vectors made orthogonal by Gram and Schmidt, then the largest eigenvalue by powers."""
     generator = np.random.default_rng(4)
@@ -102,7 +102,7 @@ def orthogonal(np: Any, n: int) -> Any:
     return np.abs(Q.T @ Q - np.eye(n)).max() < 1e-9, x @ S @ x
 
 
-@science(usual=200, tiny=20, tolerance=0.0)
+@program(smoke=20, small=100, medium=400, large=2000, tolerance=0.0, expressions=False)
 def automaton(np: Any, n: int) -> Any:
     """Wolfram's rule 110, a row after the other."""
     rule = np.array([(110 >> k) & 1 for k in range(8)], dtype=np.uint8)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=400, tiny=40, tolerance=0.0)
+@program(smoke=40, small=100, medium=400, large=1500, tolerance=0.0, expressions=False)
 def align(np: Any, n: int) -> Any:
     """The alignment of Needleman and Wunsch, one diagonal after the other."""
     generator = np.random.default_rng(1)
@@ -26,7 +26,7 @@ def align(np: Any, n: int) -> Any:
     return score
 
 
-@science(usual=600, tiny=60, tolerance=0.0)
+@program(smoke=60, small=150, medium=600, large=2500, tolerance=0.0, expressions=False)
 def align_local(np: Any, n: int) -> Any:
     """The alignment of Smith and Waterman, row by row, gaps by a running maximum."""
     generator = np.random.default_rng(2)
@@ -44,7 +44,7 @@ def align_local(np: Any, n: int) -> Any:
     return score, best
 
 
-@science(usual=5000, tiny=200, tolerance=0.0)
+@program(smoke=200, small=1000, medium=20000, large=500000, tolerance=0.0, expressions=False)
 def kmers(np: Any, n: int) -> Any:
     """How often each word of six letters stands in a strand."""
     generator = np.random.default_rng(3)
@@ -59,7 +59,7 @@ def kmers(np: Any, n: int) -> Any:
     return order[:20], counts[order[:20]]
 
 
-@science(usual=1000, tiny=50)
+@program(smoke=50, small=200, medium=1000, large=2500)
 def neurons(np: Any, n: int) -> Any:
     """A thousand nerves of Izhikevich that excite and inhibit each other."""
     generator = np.random.default_rng(4)
@@ -86,7 +86,7 @@ def neurons(np: Any, n: int) -> Any:
     return np.array(spikes)
 
 
-@science(usual=60_000, tiny=1000, tolerance=0.0)
+@program(smoke=1000, small=3000, medium=60000, large=1000000, tolerance=0.0)
 def epidemic(np: Any, n: int) -> Any:
     """People who meet by chance, fall ill, and recover."""
     generator = np.random.default_rng(5)
@@ -104,7 +104,7 @@ def epidemic(np: Any, n: int) -> Any:
     return np.array(history)
 
 
-@science(usual=200, tiny=20)
+@program(smoke=20, small=50, medium=200, large=10000, expressions=False)
 def genetic(np: Any, n: int) -> Any:
     """A population of answers that is selected, crossed and changed."""
     generator = np.random.default_rng(6)
@@ -127,7 +127,7 @@ def genetic(np: Any, n: int) -> Any:
     return np.array(best)
 
 
-@science(usual=300, tiny=20)
+@program(smoke=20, small=300, medium=3000, large=20000, expressions=False)
 def hidden_markov(np: Any, n: int) -> Any:
     """The likeliest path through hidden states, by Viterbi, and the forward sums."""
     generator = np.random.default_rng(7)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=2000, tiny=50)
+@program(smoke=50, small=200, medium=2000, large=20000, expressions=False)
 def lorenz(np: Any, n: int) -> Any:
     """The butterfly, by Runge and Kutta with vectors of three."""
 
@@ -27,7 +27,7 @@ def lorenz(np: Any, n: int) -> Any:
     return track
 
 
-@science(usual=200, tiny=20)
+@program(smoke=20, small=50, medium=200, large=2000, expressions=False)
 def crank(np: Any, n: int) -> Any:
     """Heat in a rod by Crank and Nicolson, the tridiagonal system solved number by number."""
     r = 0.4
@@ -50,7 +50,7 @@ def crank(np: Any, n: int) -> Any:
     return u
 
 
-@science(usual=300, tiny=30)
+@program(smoke=30, small=60, medium=300, large=1500)
 def redblack(np: Any, n: int) -> Any:
     """Poisson's equation by Gauss and Seidel, red points and black points in turn."""
     u = np.zeros((n, n))
@@ -76,7 +76,7 @@ def redblack(np: Any, n: int) -> Any:
     return u
 
 
-@science(usual=200, tiny=20)
+@program(smoke=20, small=50, medium=200, large=1200)
 def jacobi(np: Any, n: int) -> Any:
     """The same equation by Jacobi, until it changes no more."""
     u = np.zeros((n, n))
@@ -91,7 +91,7 @@ def jacobi(np: Any, n: int) -> Any:
     return u, change
 
 
-@science(usual=400, tiny=40)
+@program(smoke=40, small=50, medium=200, large=800)
 def conjugate(np: Any, n: int) -> Any:
     """Conjugate gradients without a matrix."""
     b = np.zeros((n, n))
@@ -120,7 +120,7 @@ def conjugate(np: Any, n: int) -> Any:
     return x
 
 
-@science(usual=512, tiny=64)
+@program(smoke=64, small=128, medium=1024, large=16384)
 def schrodinger(np: Any, n: int) -> Any:
     """A packet of waves that meets a wall, by split steps."""
     x = np.linspace(-20, 20, n, endpoint=False)
@@ -140,7 +140,7 @@ def schrodinger(np: Any, n: int) -> Any:
     return np.abs(psi) ** 2, np.array(norms)
 
 
-@science(usual=400, tiny=40)
+@program(smoke=40, small=80, medium=400, large=1500)
 def wave2d(np: Any, n: int) -> Any:
     """A drum that was hit, with its energy looked at."""
     x = np.linspace(0, 1, n)
@@ -168,7 +168,7 @@ def wave2d(np: Any, n: int) -> Any:
     return now, np.array(energy)
 
 
-@science(usual=300, tiny=30)
+@program(smoke=30, small=100, medium=3000, large=300000)
 def multigrid(np: Any, n: int) -> Any:
     """Poisson's equation on a line by cycles over coarser and coarser grids."""
     size = 1 << (n - 1).bit_length()

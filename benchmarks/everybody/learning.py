@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=2000, tiny=200)
+@program(smoke=200, small=300, medium=2000, large=6000, expressions=False)
 def neural(np: Any, n: int) -> Any:
     """A net with one hidden layer that learns digits, in batches of 64."""
     generator = np.random.default_rng(1)
@@ -41,7 +41,7 @@ def neural(np: Any, n: int) -> Any:
     return np.array(losses)
 
 
-@science(usual=1000, tiny=60, tolerance=1e-6)
+@program(smoke=60, small=100, medium=400, large=1200, tolerance=1e-6)
 def pca(np: Any, n: int) -> Any:
     """What a few directions explain of many measurements."""
     generator = np.random.default_rng(2)
@@ -57,7 +57,7 @@ def pca(np: Any, n: int) -> Any:
     return explained, ((X - again) ** 2).mean(), values
 
 
-@science(usual=5000, tiny=100)
+@program(smoke=100, small=500, medium=5000, large=100000)
 def kmeans(np: Any, n: int) -> Any:
     """Points around centres that move."""
     generator = np.random.default_rng(3)
@@ -78,7 +78,7 @@ def kmeans(np: Any, n: int) -> Any:
     return centres, np.bincount(nearest, minlength=9)
 
 
-@science(usual=10_000, tiny=200)
+@program(smoke=200, small=1000, medium=10000, large=200000)
 def logistic(np: Any, n: int) -> Any:
     """Logistic regression by descending the slope."""
     generator = np.random.default_rng(4)
@@ -94,7 +94,7 @@ def logistic(np: Any, n: int) -> Any:
     return theta, loss, accuracy
 
 
-@science(usual=2000, tiny=60, tolerance=0.0)
+@program(smoke=60, small=500, medium=2000, large=50000, tolerance=0.0, expressions=False)
 def neighbours(np: Any, n: int) -> Any:
     """What the nearest five say about each of 200 others."""
     generator = np.random.default_rng(5)
@@ -108,7 +108,7 @@ def neighbours(np: Any, n: int) -> Any:
     return np.array(found)
 
 
-@science(usual=400, tiny=40)
+@program(smoke=40, small=80, medium=400, large=1500)
 def gaussian_process(np: Any, n: int) -> Any:
     """A curve through noisy points, and how sure it is."""
     generator = np.random.default_rng(6)

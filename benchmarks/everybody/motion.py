@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import science
+from .program import program
 
 
-@science(usual=300, tiny=20)
+@program(smoke=20, small=60, medium=300, large=1200)
 def nbody(np: Any, n: int) -> Any:
     """Stars that attract each other, by leapfrog."""
     generator = np.random.default_rng(1)
@@ -32,7 +32,7 @@ def nbody(np: Any, n: int) -> Any:
     return position, np.array(kinetic)
 
 
-@science(usual=256, tiny=20, tolerance=1e-7)
+@program(smoke=20, small=64, medium=256, large=700, tolerance=1e-7)
 def molecules(np: Any, n: int) -> Any:
     """A gas of Lennard and Jones in a periodic box, pairs by broadcasting."""
     generator = np.random.default_rng(2)
@@ -65,7 +65,7 @@ def molecules(np: Any, n: int) -> Any:
     return np.array(energies)
 
 
-@science(usual=1000, tiny=30)
+@program(smoke=30, small=100, medium=1000, large=10000, expressions=False)
 def kalman(np: Any, n: int) -> Any:
     """A thing that moves on a plane, found from what is seen of it, with matrices of four by four."""
     generator = np.random.default_rng(3)
@@ -92,7 +92,7 @@ def kalman(np: Any, n: int) -> Any:
     return track, np.sqrt(((track - truth) ** 2).mean())
 
 
-@science(usual=200, tiny=20)
+@program(smoke=20, small=50, medium=200, large=800)
 def boids(np: Any, n: int) -> Any:
     """Birds that keep together, and apart."""
     generator = np.random.default_rng(4)
@@ -114,7 +114,7 @@ def boids(np: Any, n: int) -> Any:
     return place
 
 
-@science(usual=3, tiny=3)
+@program(smoke=3, small=3, medium=5, large=9, expressions=False)
 def planets(np: Any, n: int) -> Any:
     """A sun and its planets, one force after the other."""
     mass = np.array([1.0] + [1e-3] * n)
