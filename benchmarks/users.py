@@ -54,11 +54,6 @@ def plain(result: Any) -> Any:
     return numpy.array(result)
 
 
-def arguments(program: Program, module: Any, n: int) -> tuple[Any, ...]:
-    """The arguments of one run, arrays of their own."""
-    return program.data(module, n)
-
-
 def copied(data: tuple[Any, ...]) -> list[Any]:
     """The same arguments for one more run."""
     return [value.copy() if hasattr(value, "shape") else value for value in data]
@@ -126,7 +121,7 @@ def lane(program: Program, n: int, name: str) -> Lane:
     else:
         who = contestant(name, program.name)
     if name in ("numpy", "atoll"):
-        return Lane(who, partial(program.run, who.module), program.data(who.module, n))
+        return Lane(who, partial(program.run, who.module), program.arguments(who.module, n))
     data = program.data(numpy, n)
     if name == "jax":
         data = tuple([who.module.asarray(v) if hasattr(v, "shape") else v for v in data])
@@ -187,7 +182,7 @@ def child(
         "NUMBA_NUM_THREADS",
     )
     environment = {**os.environ, **dict.fromkeys(variables, str(threads))}
-    environment |= {"NUMBA_THREADING_LAYER": "workqueue", "ATOLL_KERNEL_CACHE": options["folder"]}
+    environment |= {"OMP_WAIT_POLICY": "passive", "ATOLL_KERNEL_CACHE": options["folder"]}
     ended = False
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
@@ -298,10 +293,12 @@ def main() -> None:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     programs = chosen(given.names)
-    sizes = ["smoke"] if given.smoke else given.sizes.split(",")
+    sizes = given.sizes.split(",")
     given.threads = [int(count) for count in given.threads.split(",")]
     if unknown := set(sizes) - set(SIZES):
         parser.error(f"there is no size {min(unknown)!r}; there are {', '.join(SIZES)}")
+    if given.smoke:
+        sizes = ["smoke"]
     if given.peers is None:
         given.peers = "" if given.smoke else ",".join(PEERS)
     wanted = [name for name in given.peers.split(",") if name]

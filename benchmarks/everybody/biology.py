@@ -86,7 +86,7 @@ def neurons(np: Any, n: int) -> Any:
     return np.array(spikes)
 
 
-@program(smoke=1000, small=3000, medium=60000, large=1000000, tolerance=0.0)
+@program(smoke=1000, small=4096, medium=65536, large=1048576, tolerance=0.0)
 def epidemic(np: Any, n: int) -> Any:
     """People who meet by chance, fall ill, and recover."""
     generator = np.random.default_rng(5)

@@ -25,7 +25,7 @@ def recorded(np: Any, n: int) -> tuple[Any, ...]:
     return (numpy.random.default_rng(93).integers(-30000, 30000, n).astype(numpy.int16).tobytes(),)
 
 
-@program(smoke=16, small=100, medium=500, large=2000, data=heights)
+@program(smoke=16, small=100, medium=500, large=2000, data=heights, borrowed=True)
 def star_stencil(np: Any, loaded: Any) -> Any:
     """A star of radius two over a map that was loaded."""
     a = np.asarray(loaded)
@@ -85,7 +85,7 @@ def _(jax: Any) -> Any:
     return compiled
 
 
-@program(smoke=100, small=10_000, medium=200_000, large=2_000_000, data=market)
+@program(smoke=100, small=10_000, medium=200_000, large=2_000_000, data=market, borrowed=True)
 def option_file(np: Any, s: Any, k: Any, t: Any) -> Any:
     """The prices of options whose columns were read from a file."""
     s, k, t = np.asarray(s), np.asarray(k), np.asarray(t)
@@ -140,7 +140,7 @@ def _(jax: Any) -> Any:
     return jax.jit(lambda s, k, t: option_file(jax.numpy, s, k, t))
 
 
-@program(smoke=1000, small=20_000, medium=500_000, large=10_000_000, data=recorded)
+@program(smoke=1000, small=20_000, medium=500_000, large=10_000_000, data=recorded, borrowed=True)
 def loudness(np: Any, samples: Any) -> Any:
     """A recording from its bytes: without its mean, compressed, its loudness in windows."""
     sound = np.frombuffer(samples, dtype=np.int16).astype(np.float64) / 32768
@@ -152,7 +152,7 @@ def loudness(np: Any, samples: Any) -> Any:
     return power, crossings, np.clip(np.rint(squeezed * 127), -128, 127).astype(np.int8)
 
 
-@program(smoke=16, small=100, medium=500, large=2000, data=heights)
+@program(smoke=16, small=100, medium=500, large=2000, data=heights, borrowed=True)
 def terrain(np: Any, loaded: Any) -> Any:
     """Slope, aspect and light on a map; the caller's array is written as well."""
     z = np.asarray(loaded)

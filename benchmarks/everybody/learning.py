@@ -57,7 +57,7 @@ def pca(np: Any, n: int) -> Any:
     return explained, ((X - again) ** 2).mean(), values
 
 
-@program(smoke=100, small=500, medium=5000, large=100000)
+@program(smoke=100, small=500, medium=5000, large=30000)
 def kmeans(np: Any, n: int) -> Any:
     """Points around centres that move."""
     generator = np.random.default_rng(3)

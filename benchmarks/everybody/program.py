@@ -3,8 +3,8 @@
     @program(smoke=10, small=50, medium=200, large=500, data=matrices)
     def cholesky(np, A): ...
 
-``data(np, n)`` makes the arguments, which are copied before each run, outside of the time; a program without ``data``
-takes the size itself. Beside a program stand its translations for compilers: a function that takes the
+``data(np, n)`` makes the arguments with NumPy. Before each run, outside of the time, they become arrays of the contestant's own; of
+a program that is ``borrowed`` they stay NumPy's. A program without ``data`` takes the size itself. Beside a program stand its translations for compilers: a function that takes the
 compiler's module and returns the compiled program::
 
     @form(cholesky, "numba")
@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy
 
 Run = Callable[..., Any]
 Data = Callable[[Any, int], tuple[Any, ...]]
@@ -40,8 +42,17 @@ class Program:
     """How far two results may be apart, relative to the largest element; 0 is bit by bit."""
     expressions: bool = True
     """Whether it is made of expressions of whole arrays, not of loops over their elements, rows or columns."""
+    borrowed: bool = False
+    """Whether its arguments are NumPy's arrays, whatever the array module."""
     forms: dict[str, Callable[[Any], Run]] = field(default_factory=dict)
     """The program in the manner of compilers."""
+
+    def arguments(self, module: Any, n: int) -> tuple[Any, ...]:
+        """What the program is called with, where ``module`` is its array module."""
+        data = self.data(numpy, n)
+        if self.borrowed or module is numpy:
+            return data
+        return tuple([module.array(v) if isinstance(v, numpy.ndarray) else v for v in data])
 
 
 PROGRAMS: dict[str, Program] = {}
@@ -52,6 +63,7 @@ def program(
     data: Data = _only_the_size,
     tolerance: float = 1e-9,
     expressions: bool = True,
+    borrowed: bool = False,
     jax: bool = False,
     **sizes: int,
 ) -> Callable[[Run], Run]:
@@ -64,7 +76,9 @@ def program(
         if name in PROGRAMS:
             raise ValueError(f"program: there are two programs {name!r}")
         forms = {"jax": lambda module: _jitted(module, run)} if jax else {}
-        PROGRAMS[name] = Program(name, kind, run, sizes, data, tolerance, expressions, forms)
+        PROGRAMS[name] = Program(
+            name, kind, run, sizes, data, tolerance, expressions, borrowed, forms
+        )
         return run
 
     return listed

@@ -49,7 +49,7 @@ def interpolate(np: Any, n: int) -> Any:
     return spline, np.interp(at, x, y)
 
 
-@program(smoke=200, small=1000, medium=10000, large=100000)
+@program(smoke=200, small=1000, medium=10000, large=60000)
 def series(np: Any, n: int) -> Any:
     """A noisy series: smoothed, differenced, correlated with itself, its peaks counted."""
     generator = np.random.default_rng(2)
@@ -68,7 +68,7 @@ def series(np: Any, n: int) -> Any:
     return peaks, lags / lags[0], np.polyval(trend, t), power.argmax(), ema
 
 
-@program(smoke=50, small=500, medium=5000, large=200000)
+@program(smoke=50, small=500, medium=5000, large=65536)
 def fit(np: Any, n: int) -> Any:
     """A curve with four numbers fitted by Levenberg and Marquardt."""
     generator = np.random.default_rng(3)

@@ -158,7 +158,7 @@ def _(numba: Any) -> Any:
 @program(smoke=20, small=200, medium=1000, large=4000, data=_terrain, expressions=False)
 def cheapest_path(np: Any, cost: Any) -> Any:
     """The cheapest way down a slope, row after row, and back up along it."""
-    n, m = cost.shape
+    n = len(cost)
     total = cost.copy()
     for i in range(1, n):
         left = np.concatenate(([np.inf], total[i - 1, :-1]))
