@@ -7,15 +7,15 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-from everybody import CLASSES, PROGRAMS, SIZES
 from plot import write_plot
+from user_programs import CLASSES, PROGRAMS, SIZES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BEGIN, END = "<!-- users.py: begin -->", "<!-- users.py: end -->"
 NAMES = ("atoll", "jax", "numba")
 Row = dict[str, Any]
 HEAD = (
-    f"{'program':18}{'n':>9} {'threads':>7}{'NumPy ms':>10}{'times':>8}{'wall':>8}{'first s':>9}{'again s':>9}"
+    f"{'program':18}{'n':>9} {'threads':>7}{'NumPy ms':>10}{'times':>8}{'wall':>8}{'first s':>9} "
     f"{'jax':>8}{'numba':>8}"
 )
 
@@ -29,6 +29,12 @@ def trouble(row: Row) -> str:
     return f"WRONG: {ours['wrong']}" if ours.get("wrong") else ""
 
 
+def slower_first(row: Row) -> float:
+    """How many seconds longer than NumPy atoll takes in its first turn; 0 where it has had none."""
+    lanes = row["contestants"]
+    return lanes["atoll"]["first"] - lanes["numpy"]["first"] if "atoll" in lanes else 0.0
+
+
 def line(row: Row) -> str:
     """A measurement for people to read."""
     lanes = row["contestants"]
@@ -39,8 +45,7 @@ def line(row: Row) -> str:
 
     said = f"{row['program']:18}{row['n']:>9} {row['threads'] or '':>7}{cell(base and base['cpu'] * 1e3, 10)}"
     said += cell(ours and ours["ratio"], 8) + cell(ours and ours["ratio_wall"], 8)
-    again = ours["first"] - base["first"] if ours and base else None
-    said += cell(row.get("cold"), 9) + cell(again, 8) + (">" if row["ended"] else " ")
+    said += cell(slower_first(row), 9) + (">" if row["ended"] else " ")
     for name in NAMES[1:]:
         said += cell(lanes.get(name, {}).get("ratio"), 8)
     notes = [
@@ -107,8 +112,9 @@ def markdown(kept: dict[str, Any]) -> str:
     counts = sorted({row["threads"] for row in table})
     sizes = [size for size in SIZES[1:] if any(row["size"] == size for row in table)]
     said = [
-        f"{kept['machine']}. Times relative to NumPy in the same process, above 1 faster: processor time on one thread, the clock on",
-        f"more. Three figures are the sizes {', '.join(sizes)}; `-` is not measured or not translated, `!` a wrong result or an error.",
+        f"{kept['machine']}.",
+        "Speed relative to NumPy in the same process: processor time on one thread, the clock on more. Figures are for the sizes",
+        f"{', '.join(sizes)}; `-` is not measured or not translated, `!` a wrong result or an error. The last column is the first turn.",
         "",
         "| geometric means | |",
         "|---|---|",
@@ -139,8 +145,8 @@ def markdown(kept: dict[str, Any]) -> str:
         for name in names:
             cells = [f"`{name}`", *[cell(name, "atoll", count) for count in counts]]
             cells += [cell(name, peer, counts[0]) for peer in NAMES[1:]]
-            cold = [row["cold"] for row in table if row["program"] == name and "cold" in row]
-            cells.append(f"{max(cold):.1f}" if cold else "-")
+            first = [slower_first(row) for row in table if row["program"] == name]
+            cells.append(f"{max(first):.1f}" if any(first) else "-")
             said.append(f"| {' | '.join(cells)} |")
     return "\n".join(said)
 

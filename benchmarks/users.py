@@ -1,12 +1,11 @@
-"""Programs as everybody writes them: NumPy, atoll, JAX and Numba on each of them, checked and timed in one command.
+"""Programs as users write them: NumPy, atoll, JAX and Numba on each of them, checked and timed in one command.
 
     python benchmarks/users.py [names or classes...] [--sizes small,medium,large] [--threads 1,2] [--peers jax,numba]
                                [--seconds 3] [--limit 60] [--smoke] [--json FILE] [--docs]
 
-Each program of ``everybody/``, size and number of threads has processes of its own, bound to so many cores. In the first
-no kernel is known, neither in memory nor on disk (Python's sources are compiled, as where atoll is installed): ``first``
-is how many seconds longer than NumPy atoll takes. In the second the kernels lie on disk: ``again`` says the same of it,
-and then all contestants take turns. ``times`` is NumPy's processor time over atoll's, ``wall`` the same by the clock, and so for the peers:
+Each program of ``user_programs/``, size and number of threads has a process of its own, bound to so many cores, in which no
+kernel is known (Python's sources are compiled, as where atoll is installed). ``first`` is how many seconds longer than NumPy atoll takes in its first
+turn. Then all contestants take turns. ``times`` is NumPy's processor time over atoll's, ``wall`` the same by the clock, and so for the peers:
 medians of the ratios in a round, above 1 faster than NumPy. Arguments are copied outside of the times.
 Results are compared with NumPy's, and a wrong one makes the command fail; times never do. A process that takes
 longer than ``--limit`` is ended, and what it has measured so far is used: then ``>`` stands before the seconds.
@@ -38,13 +37,15 @@ from typing import Any
 
 import numpy
 import report
-from everybody import CLASSES, PROGRAMS, SIZES, Program
 from installed import compiled_sources
 from measuring import differences
 from peers import Contestant, contestant
+from user_programs import CLASSES, PROGRAMS, SIZES, Program
 
 PEERS = ("jax", "numba")
 MOST_ROUNDS = 100
+LONG = 2.0
+"""Seconds of a first turn after which what is known is said before a second one."""
 
 
 def plain(result: Any) -> Any:
@@ -150,6 +151,8 @@ def measured(
                 new = lane(program, n, name)
                 new.first = new.turn()
                 lanes.append(new)
+                if name != "atoll" or new.first < LONG:
+                    new.turn()
                 if len(lanes) > 1:
                     new.check(lanes[0].result, program.tolerance)
             except Exception as error:
@@ -169,12 +172,12 @@ def measured(
 
 
 def child(
-    program: Program, size: str, threads: int, given: argparse.Namespace, **options: Any
+    program: Program, size: str, threads: int, given: argparse.Namespace, peers: list[str]
 ) -> dict[str, Any]:
     """What a new process finds, within the limit."""
     command = [sys.executable, __file__, program.name, "--child", "--sizes", size]
-    command += ["--threads", str(threads), "--seconds", str(options["seconds"])]
-    command += ["--peers", ",".join(options["peers"])]
+    command += ["--threads", str(threads), "--seconds", str(given.seconds)]
+    command += ["--peers", ",".join(peers)]
     variables = (
         "ATOLL_NUM_THREADS",
         "OMP_NUM_THREADS",
@@ -182,7 +185,7 @@ def child(
         "NUMBA_NUM_THREADS",
     )
     environment = {**os.environ, **dict.fromkeys(variables, str(threads))}
-    environment |= {"OMP_WAIT_POLICY": "passive", "ATOLL_KERNEL_CACHE": options["folder"]}
+    environment |= {"OMP_WAIT_POLICY": "passive", "ATOLL_KERNEL_CACHE": "off"}
     ended = False
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, env=environment)
@@ -225,21 +228,8 @@ def rows(program: Program, size: str, given: argparse.Namespace) -> Iterator[dic
         *_, row = measured(program, size, 0, ["numpy", "atoll", *peers], 0.0)
         yield row | {"ended": False}
         return
-    with tempfile.TemporaryDirectory() as folder:
-        cold = None
-        for threads in given.threads:
-            if cold is None:
-                cold = child(program, size, threads, given, folder=folder, peers=[], seconds=0.0)
-            row = child(
-                program, size, threads, given, folder=folder, peers=peers, seconds=given.seconds
-            )
-            ours, theirs = (cold["contestants"].get(name) for name in ("atoll", "numpy"))
-            if ours and theirs:
-                row["cold"] = ours["first"] - theirs["first"]
-                row["contestants"].setdefault("atoll", {**ours})
-                now = row["contestants"]["atoll"]
-                now["wrong"] = now["wrong"] or ours["wrong"]
-            yield row
+    for threads in given.threads:
+        yield child(program, size, threads, given, peers)
 
 
 def machine() -> str:

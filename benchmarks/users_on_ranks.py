@@ -2,7 +2,7 @@
 
     python benchmarks/users_on_ranks.py [names...] [--ranks 2] [--rounds 5] [--everywhere N] [--smoke]
 
-Started by itself, it starts its ranks. A name is a program of ``everybody/`` or of the suite, with another size behind a
+Started by itself, it starts its ranks. A name is a program of ``user_programs/`` or of the suite, with another size behind a
 colon (``elimination:1000``). Rank 0 is also the one process: in each round it runs the program in a world
 of its own while the others sleep. ``work`` is the processor time of the busiest rank outside of waits for others, in that of
 the one process; ``time`` the same for the clock on the wall; both the best of all rounds. Counts are those of rank 0 in one
@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from everybody import PROGRAMS as EVERYBODY
 from measuring import differences
 from programs import PROGRAMS
 from ranks import Turns
+from user_programs import PROGRAMS as USER_PROGRAMS
 from users import copied, plain
 
 import atoll
@@ -77,8 +77,8 @@ def alone(world: World) -> Iterator[None]:
 def run_of(spec: str, smoke: bool) -> tuple[Callable[[], Any], int, float]:
     """A run of a program, its size, and how far results may be apart."""
     name, _, size = spec.partition(":")
-    if name in EVERYBODY:
-        written = EVERYBODY[name]
+    if name in USER_PROGRAMS:
+        written = USER_PROGRAMS[name]
         n = int(size) if size else written.sizes["smoke" if smoke else "medium"]
         return (
             (lambda: plain(written.run(atoll, *copied(written.arguments(atoll, n))))),
@@ -151,7 +151,7 @@ def main() -> int:
     parser.add_argument("--smoke", action="store_true", help="tiny, to see it work")
     given = parser.parse_args()
     for spec in given.names:
-        if spec.partition(":")[0] not in {*EVERYBODY, *PROGRAMS}:
+        if spec.partition(":")[0] not in {*USER_PROGRAMS, *PROGRAMS}:
             parser.error(f"there is no program {spec!r}")
     if atoll.world.size == 1:
         again = [

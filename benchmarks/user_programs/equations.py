@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import program
+from .program import form, program
 
 
 @program(smoke=50, small=200, medium=2000, large=20000, expressions=False)
@@ -89,6 +89,47 @@ def jacobi(np: Any, n: int) -> Any:
         if change < 1e-6:
             break
     return u, change
+
+
+@form(jacobi, "jax")
+def _(jax: Any) -> Any:
+    np = jax.numpy
+
+    def run(n: int) -> Any:
+        def step(_: Any, state: Any) -> Any:
+            u, _ = state
+            new = u.at[1:-1, 1:-1].set(
+                0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+            )
+            return new, np.abs(new - u).max()
+
+        return jax.lax.fori_loop(0, 300, step, (np.zeros((n, n)).at[:, 0].set(1.0), 0.0))
+
+    return jax.jit(run, static_argnums=0)
+
+
+@form(jacobi, "numba")
+def _(numba: Any) -> Any:
+    import numpy as np
+
+    @numba.njit(parallel=True)
+    def compiled(n: int) -> Any:
+        u = np.zeros((n, n))
+        u[:, 0] = 1.0
+        new = u.copy()
+        change = 0.0
+        for _ in range(300):
+            change = 0.0
+            for i in numba.prange(1, n - 1):
+                most = 0.0
+                for j in range(1, n - 1):
+                    new[i, j] = 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1])
+                    most = max(most, abs(new[i, j] - u[i, j]))
+                change = max(change, most)
+            u, new = new, u
+        return u, change
+
+    return compiled
 
 
 @program(smoke=40, small=50, medium=200, large=800)

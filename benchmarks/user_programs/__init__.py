@@ -1,4 +1,4 @@
-"""Programs as everybody writes them for NumPy: short, of usual sizes, and not written for a benchmark.
+"""Programs as users write them for NumPy: short, of usual sizes, and not written for a benchmark.
 
 Loops over rows, vectors of four numbers, masks, rolled grids, classes, long formulas. Each stands alone, as a program
 of somebody's does, though some have lines in common.

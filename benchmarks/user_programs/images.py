@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import program
+from .program import form, program
 
 
 def picture(np: Any, n: int) -> Any:
@@ -14,7 +14,7 @@ def picture(np: Any, n: int) -> Any:
     return np.clip(value, 0, 255).astype(np.uint8)
 
 
-@program(smoke=40, small=80, medium=400, large=1200, tolerance=0.0)
+@program(smoke=50, small=80, medium=400, large=1200, tolerance=0.0)
 def fractal(np: Any, n: int) -> Any:
     """After how many steps points escape, where only those that have not go on."""
     x = np.linspace(-2.0, 0.7, n)
@@ -27,6 +27,45 @@ def fractal(np: Any, n: int) -> Any:
         z[inside] = z[inside] ** 2 + c[inside]
         count[inside] += 1
     return count
+
+
+@form(fractal, "numba")
+def _(numba: Any) -> Any:
+    import numpy as np
+
+    @numba.njit(parallel=True)
+    def compiled(n: int) -> Any:
+        count = np.zeros((n, n), dtype=np.int64)
+        x, y = np.linspace(-2.0, 0.7, n), np.linspace(-1.2, 1.2, n)
+        for i in numba.prange(n):
+            for j in range(n):
+                c = complex(x[j], y[i])
+                z = 0j
+                for _ in range(50):
+                    if abs(z) > 2:
+                        break
+                    z = z * z + c
+                    count[i, j] += 1
+        return count
+
+    return compiled
+
+
+@form(fractal, "jax")
+def _(jax: Any) -> Any:
+    np = jax.numpy
+
+    def run(n: int) -> Any:
+        c = np.linspace(-2.0, 0.7, n)[None, :] + 1j * np.linspace(-1.2, 1.2, n)[:, None]
+
+        def step(_: Any, state: Any) -> Any:
+            z, count = state
+            inside = np.abs(z) <= 2
+            return np.where(inside, z * z + c, z), count + inside
+
+        return jax.lax.fori_loop(0, 50, step, (np.zeros_like(c), np.zeros(c.shape, dtype=int)))[1]
+
+    return jax.jit(run, static_argnums=0)
 
 
 @program(smoke=40, small=80, medium=400, large=1500, tolerance=0.0)

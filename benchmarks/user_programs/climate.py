@@ -325,3 +325,28 @@ def staggered_wave(np: Any, h: Any, u: Any, v: Any) -> Any:
         new[:, -1] = new[:, -2]
         old, p = p, new
     return p
+
+
+@form(staggered_wave, "jax")
+def _(jax: Any) -> Any:
+    np = jax.numpy
+
+    @jax.jit
+    def compiled(h: Any, u: Any, v: Any) -> Any:
+        n = len(h)
+        mask = np.ones((n, n)).at[n // 3 : n // 2, n // 3 : n // 2].set(0.0)
+
+        def step(_: Any, state: Any) -> Any:
+            p, old = state
+            q = (p[1:, :] - p[:-1, :]) * mask[1:, :] * mask[:-1, :]
+            r = (p[:, 1:] - p[:, :-1]) * mask[:, 1:] * mask[:, :-1]
+            lap = np.zeros_like(p).at[:-1].add(q).at[1:].add(-q)
+            lap = lap.at[:, :-1].add(r).at[:, 1:].add(-r)
+            new = (2 * p - old + 0.2 * lap) * mask
+            new = new.at[0].set(0.0).at[-1].set(0.0).at[:, 0].set(0.0)
+            return new.at[:, -1].set(new[:, -2]), p
+
+        p = (h - 1.0) * mask
+        return jax.lax.fori_loop(0, 20, step, (p, p))[0]
+
+    return compiled

@@ -68,6 +68,25 @@ def border_life(np: Any, grid: Any) -> Any:
     return grid
 
 
+@form(border_life, "jax")
+def _(jax: Any) -> Any:
+    np = jax.numpy
+
+    @jax.jit
+    def compiled(grid: Any) -> Any:
+        def step(_: Any, g: Any) -> Any:
+            inner = (
+                g[:-2, :-2] + g[:-2, 1:-1] + g[:-2, 2:] + g[1:-1, :-2] + g[1:-1, 2:]
+                + g[2:, :-2] + g[2:, 1:-1] + g[2:, 2:]
+            )  # fmt: skip
+            N = np.zeros_like(g).at[1:-1, 1:-1].set(inner)
+            return ((N == 3) | ((N == 2) & (g == 1))).astype(g.dtype)
+
+        return jax.lax.fori_loop(0, 20, step, grid)
+
+    return compiled
+
+
 @program(smoke=16, small=64, medium=256, large=1000, data=cells, tolerance=0.0)
 def forest_fire(np: Any, trees: Any) -> Any:
     """Trees that grow, burn, and set those beside them on fire."""

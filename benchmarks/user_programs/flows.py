@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import program
+from .program import form, program
 
 
 @program(smoke=128, small=128, medium=512, large=2048)
@@ -61,6 +61,61 @@ def grayscott(np: Any, n: int) -> Any:
         u = u + 0.16 * laplacian(u) - reaction + 0.035 * (1 - u)
         v = v + 0.08 * laplacian(v) + reaction - (0.035 + 0.065) * v
     return u
+
+
+@form(grayscott, "jax")
+def _(jax: Any) -> Any:
+    np = jax.numpy
+
+    def run(n: int) -> Any:
+        middle = slice(n // 2 - n // 10, n // 2 + n // 10)
+        u = np.ones((n, n)).at[middle, middle].set(0.5)
+        v = np.zeros((n, n)).at[middle, middle].set(0.25)
+
+        def lap(a: Any) -> Any:
+            around = np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1)
+            return around - 4 * a
+
+        def step(_: Any, state: Any) -> Any:
+            u, v = state
+            reaction = u * v * v
+            u = u + 0.16 * lap(u) - reaction + 0.035 * (1 - u)
+            return u, v + 0.08 * lap(v) + reaction - (0.035 + 0.065) * v
+
+        return jax.lax.fori_loop(0, 200, step, (u, v))[0]
+
+    return jax.jit(run, static_argnums=0)
+
+
+@form(grayscott, "numba")
+def _(numba: Any) -> Any:
+    import numpy as np
+
+    @numba.njit(parallel=True)
+    def step(u: Any, v: Any, u2: Any, v2: Any) -> None:
+        n = len(u)
+        for i in numba.prange(n):
+            up, down = (i - 1) % n, (i + 1) % n
+            for j in range(n):
+                a, b = (j - 1) % n, (j + 1) % n
+                r = u[i, j] * v[i, j] * v[i, j]
+                lu = u[up, j] + u[down, j] + u[i, a] + u[i, b] - 4 * u[i, j]
+                lv = v[up, j] + v[down, j] + v[i, a] + v[i, b] - 4 * v[i, j]
+                u2[i, j] = u[i, j] + 0.16 * lu - r + 0.035 * (1 - u[i, j])
+                v2[i, j] = v[i, j] + 0.08 * lv + r - (0.035 + 0.065) * v[i, j]
+
+    def compiled(n: int) -> Any:
+        u, v = np.ones((n, n)), np.zeros((n, n))
+        middle = slice(n // 2 - n // 10, n // 2 + n // 10)
+        u[middle, middle] = 0.5
+        v[middle, middle] = 0.25
+        u2, v2 = np.empty_like(u), np.empty_like(v)
+        for _ in range(200):
+            step(u, v, u2, v2)
+            u, v, u2, v2 = u2, v2, u, v
+        return u
+
+    return compiled
 
 
 @program(smoke=60, small=80, medium=400, large=1000)
@@ -167,6 +222,50 @@ def maxwell(np: Any, n: int) -> Any:
     return ez
 
 
+@form(maxwell, "numba")
+def _(numba: Any) -> Any:
+    import numpy as np
+
+    @numba.njit(parallel=True)
+    def compiled(n: int) -> Any:
+        ez, hx, hy = np.zeros((n, n)), np.zeros((n, n - 1)), np.zeros((n - 1, n))
+        for t in range(300):
+            for i in numba.prange(n):
+                for j in range(n - 1):
+                    hx[i, j] -= 0.5 * (ez[i, j + 1] - ez[i, j])
+                if i < n - 1:
+                    for j in range(n):
+                        hy[i, j] += 0.5 * (ez[i + 1, j] - ez[i, j])
+            for i in numba.prange(1, n - 1):
+                for j in range(1, n - 1):
+                    ez[i, j] += 0.5 * ((hy[i, j] - hy[i - 1, j]) - (hx[i, j] - hx[i, j - 1]))
+            ez[n // 3, n // 2] += np.exp(-0.5 * ((t - 30) / 10) ** 2)
+            ez[n // 2, :10] = 0.0
+        return ez
+
+    return compiled
+
+
+@form(maxwell, "jax")
+def _(jax: Any) -> Any:
+    np = jax.numpy
+
+    def run(n: int) -> Any:
+        def step(t: Any, state: Any) -> Any:
+            ez, hx, hy = state
+            hx = hx - 0.5 * (ez[:, 1:] - ez[:, :-1])
+            hy = hy + 0.5 * (ez[1:, :] - ez[:-1, :])
+            curl = (hy[1:, 1:-1] - hy[:-1, 1:-1]) - (hx[1:-1, 1:] - hx[1:-1, :-1])
+            ez = ez.at[1:-1, 1:-1].add(0.5 * curl)
+            ez = ez.at[n // 3, n // 2].add(np.exp(-0.5 * ((t - 30) / 10) ** 2))
+            return ez.at[n // 2, :10].set(0.0), hx, hy
+
+        start = np.zeros((n, n)), np.zeros((n, n - 1)), np.zeros((n - 1, n))
+        return jax.lax.fori_loop(0, 300, step, start)[0]
+
+    return jax.jit(run, static_argnums=0)
+
+
 @program(smoke=21, small=41, medium=121, large=400)
 def cavity(np: Any, n: int) -> Any:
     """A box of water under a moving lid: the steps of Navier and Stokes, small enough for a class."""
@@ -205,3 +304,50 @@ def cavity(np: Any, n: int) -> Any:
         u[-1, :] = 1
         v[0, :] = v[-1, :] = v[:, 0] = v[:, -1] = 0
     return u, v, p
+
+
+@form(cavity, "jax")
+def _(jax: Any) -> Any:
+    np = jax.numpy
+
+    def run(n: int) -> Any:
+        dx = 2 / (n - 1)
+        dt, nu, rho = 0.001, 0.1, 1.0
+
+        def pressure(b: Any, p: Any) -> Any:
+            inner = (p[1:-1, 2:] + p[1:-1, :-2] + p[2:, 1:-1] + p[:-2, 1:-1] - dx**2 * b) / 4
+            p = p.at[1:-1, 1:-1].set(inner)
+            p = p.at[:, -1].set(p[:, -2])
+            p = p.at[0, :].set(p[1, :])
+            p = p.at[:, 0].set(p[:, 1])
+            return p.at[-1, :].set(0.0)
+
+        def moved(w: Any, u: Any, v: Any, gradient: Any) -> Any:
+            inner = (
+                w[1:-1, 1:-1]
+                - u[1:-1, 1:-1] * dt / dx * (w[1:-1, 1:-1] - w[1:-1, :-2])
+                - v[1:-1, 1:-1] * dt / dx * (w[1:-1, 1:-1] - w[:-2, 1:-1])
+                - dt / (2 * rho * dx) * gradient
+                + nu * dt / dx**2 * (w[1:-1, 2:] - 2 * w[1:-1, 1:-1] + w[1:-1, :-2])
+                + nu * dt / dx**2 * (w[2:, 1:-1] - 2 * w[1:-1, 1:-1] + w[:-2, 1:-1])
+            )
+            return w.at[1:-1, 1:-1].set(inner)
+
+        def step(_: Any, state: Any) -> Any:
+            u, v, p = state
+            ux = (u[1:-1, 2:] - u[1:-1, :-2]) / (2 * dx)
+            vy = (v[2:, 1:-1] - v[:-2, 1:-1]) / (2 * dx)
+            uy = (u[2:, 1:-1] - u[:-2, 1:-1]) / (2 * dx)
+            vx = (v[1:-1, 2:] - v[1:-1, :-2]) / (2 * dx)
+            b = rho * ((ux + vy) / dt - ux**2 - 2 * uy * vx - vy**2)
+            p = jax.lax.fori_loop(0, 25, lambda _, p: pressure(b, p), p)
+            new_u = moved(u, u, v, p[1:-1, 2:] - p[1:-1, :-2])
+            new_v = moved(v, u, v, p[2:, 1:-1] - p[:-2, 1:-1])
+            new_u = new_u.at[0, :].set(0.0).at[:, 0].set(0.0).at[:, -1].set(0.0).at[-1, :].set(1.0)
+            new_v = new_v.at[0, :].set(0.0).at[-1, :].set(0.0)
+            return new_u, new_v.at[:, 0].set(0.0).at[:, -1].set(0.0), p
+
+        zeros = np.zeros((n, n))
+        return jax.lax.fori_loop(0, 30, step, (zeros, zeros, zeros))
+
+    return jax.jit(run, static_argnums=0)

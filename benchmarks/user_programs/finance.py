@@ -118,6 +118,30 @@ def heston(np: Any, z: Any) -> Any:
     return np.exp(-0.02) * payoff.mean(), variance.mean()
 
 
+@form(heston, "numba")
+def _(numba: Any) -> Any:
+    import numpy as np
+
+    @numba.njit(parallel=True)
+    def compiled(z: Any) -> Any:
+        n, steps = z.shape
+        dt = 1 / steps
+        payoff, last = np.empty(n), np.empty(n)
+        for i in numba.prange(n):
+            price, variance = 100.0, 0.04
+            for k in range(0, steps, 2):
+                w1 = z[i, k]
+                w2 = -0.7 * w1 + np.sqrt(1 - 0.49) * z[i, k + 1]
+                root = np.sqrt(max(variance, 0.0))
+                price *= np.exp((0.02 - 0.5 * root**2) * dt + root * np.sqrt(dt) * w1)
+                variance += 1.5 * (0.04 - max(variance, 0.0)) * dt + 0.3 * root * np.sqrt(dt) * w2
+            payoff[i] = max(price - 100, 0.0)
+            last[i] = variance
+        return np.exp(-0.02) * payoff.mean(), last.mean()
+
+    return compiled
+
+
 @program(smoke=200, small=2000, medium=100_000, large=2_000_000, data=quotes)
 def indicators(np: Any, price: Any) -> Any:
     """Moving means, bands, momentum, and when they say buy."""
