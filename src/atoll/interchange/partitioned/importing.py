@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
+from dataclasses import dataclass
+from itertools import accumulate, product
 from math import prod
 from typing import Any
 
@@ -46,49 +46,135 @@ def import_partitioned(
     examination = examine(source, world.communicator, strict)
     refuse(name, "the __partitioned__ protocol", examination.violations, "D1")
     assert examination.container is not None
-    if examination.container.spmd:
-        block, layout = _held(name, examination, world, copy)
-    else:
-        block, layout = _fetched(name, examination.container, examination, world, copy)
+    importer = _Importer(name, examination, examination.container, world, copy)
+    block, layout = importer.held() if examination.container.spmd else importer.fetched()
     warn("partitioned", examination.notes)
     return Imported(block, layout, world)
 
 
-# Partitions that ranks hold
+@dataclass(frozen=True, slots=True)
+class _Importer:
+    name: str
+    examination: Examination
+    container: Container
+    world: World
+    copy: bool | None
+
+    def held(self) -> tuple[Array, Layout]:
+        """The block and the layout of partitions that ranks hold."""
+        extents, size = self.examination.extents, self.world.size
+        dtype = next(held.dtype for section in self.examination.sections for held in section.held)
+        owners = _owners(self.examination)
+        arrangement = arranged(extents, owners, size)
+        if arrangement is None and any(len(ranks) > 1 for ranks in owners.values()):
+            owners = {position: ranks[:1] for position, ranks in owners.items()}
+            arrangement = arranged(extents, owners, size)
+        if arrangement is None:
+            self._copies(True, "no layout says who holds what; the partitions must move")
+            return self._moved(self.container.arrays, owners, dtype)
+        block, shared = self._block(*arrangement, self.container.arrays, dtype)
+        self._copies(not shared, "the partitions of a rank are no one array in memory")
+        return block.copy() if self.copy and shared else block, arrangement[0]
+
+    def fetched(self) -> tuple[Array, Layout]:
+        """The block and the layout of partitions that a cluster holds."""
+        container, world, extents = self.container, self.world, self.examination.extents
+        processes = [section.process for section in self.examination.sections]
+        owners = dealt(container.tiling, container.locations, processes)
+        mine = [
+            (position, container.handles[position], box(extents, position))
+            for position, ranks in owners.items()
+            if ranks[0] == world.rank
+        ]
+        arrangement = arranged(extents, owners, world.size)
+        arrivals = _Arrivals(extents)
+        if arrangement is not None and len(mine) > 1:
+            layout, places = arrangement
+            arrivals.shape, arrivals.places = layout.local_shape(world.rank), places[world.rank]
+
+        def bring() -> Any:
+            fetch(container.get, mine, arrivals.take)
+            return arrivals.dtype
+
+        dtypes = [dtype for dtype in everywhere(world, self.name, bring) if dtype is not None]
+        if any(dtype != dtypes[0] for dtype in dtypes):
+            listed = ", ".join(sorted({str(dtype) for dtype in dtypes}))
+            raise ProtocolError(
+                f"{self.name}: P7: the partitions have dtypes {listed}; an array has one"
+            )
+        if arrangement is None:
+            self._copies(True, "the partitions must move")
+            return self._moved(arrivals.arrays, owners, dtypes[0])
+        block, shared = arrivals.block, False
+        if block is None:
+            block, shared = self._block(*arrangement, arrivals.arrays, dtypes[0])
+            shared = shared and arrivals.direct
+        self._copies(not shared and bool(mine), "the data came from a cluster")
+        if (self.copy and shared) or not block.flags.writeable:
+            block = block.copy()
+        return block, arrangement[0]
+
+    def _copies(self, copies: bool, why: str) -> None:
+        """Raise on all ranks if one of them would have to copy and must not."""
+
+        def check() -> None:
+            if copies and self.copy is False:
+                raise BufferTypeError(f"{self.name}: copy=False: {why}")
+
+        everywhere(self.world, self.name, check)
+
+    def _block(
+        self,
+        layout: Layout,
+        places: dict[int, list[list[int]]],
+        arrays: dict[Position, Array],
+        dtype: Any,
+    ) -> tuple[Array, bool]:
+        """This rank's block, and whether it is the producer's memory."""
+        shape, own = layout.local_shape(self.world.rank), places.get(self.world.rank)
+        if own is None:
+            return np.empty(shape, dtype), True
+        mine = {position: arrays[position] for position in product(*own)}
+        whole = joined(mine)
+        if whole is not None:
+            shared = not self.container.copied.intersection(mine)
+            return whole.reshape(shape) if whole.shape != shape else whole, shared
+        block = np.empty(shape, dtype)
+        offsets = _offsets(self.examination.extents, own)
+        for position, array in mine.items():
+            block[_key(position, offsets, array)] = array
+        return block, False
+
+    def _moved(
+        self, arrays: dict[Position, Array], owners: Owners, dtype: Any
+    ) -> tuple[Array, Layout]:
+        """The partitions in the layout that a new array would have, after one exchange."""
+        world = self.world
+        layout = Layout.default(self.container.shape, world.size)
+        starts = starts_of(self.examination.extents)
+        outgoing: list[list[tuple[Any, Array]]] = [[] for _ in range(world.size)]
+        for position, array in arrays.items():
+            if owners[position][0] != world.rank:
+                continue
+            for rank in range(world.size):
+                if layout.coordinates(rank) is None:
+                    continue
+                source, target = [], []
+                for part, first, n in zip(layout.region(rank), box(starts, position), array.shape):
+                    assert isinstance(part, Range)
+                    low, high = max(part.values.start, first), min(part.values.stop, first + n)
+                    source.append(slice(low - first, high - first))
+                    target.append(slice(low - part.values.start, high - part.values.start))
+                if all(s.start < s.stop for s in source):
+                    outgoing[rank].append((tuple(target), array[tuple(source)]))
+        block = np.empty(layout.local_shape(world.rank), dtype)
+        for received in alltoall_object(world.communicator, outgoing, self.name):
+            for key, piece in received:
+                block[key] = piece
+        return block, layout
 
 
-def _held(
-    name: str, examination: Examination, world: World, copy: bool | None
-) -> tuple[Array, Layout]:
-    container = examination.container
-    assert container is not None
-    dtype = next(held.dtype for section in examination.sections for held in section.held)
-    owners: Owners = _owners(examination)
-    arrangement = arranged(examination.extents, owners, world.size)
-    if arrangement is None and any(len(ranks) > 1 for ranks in owners.values()):
-        owners = {position: ranks[:1] for position, ranks in owners.items()}
-        arrangement = arranged(examination.extents, owners, world.size)
-    if arrangement is None:
-        _may_copy(
-            name, world, copy is False, "no layout says who holds what; the partitions must move"
-        )
-        return _moved(name, container, examination.extents, owners, world, dtype)
-    layout, places = arrangement
-    block, shared = _block(
-        container, examination.extents, layout, places.get(world.rank), world.rank, dtype
-    )
-    _may_copy(
-        name,
-        world,
-        copy is False and not shared,
-        "the partitions of a rank are no one array in memory",
-    )
-    if copy and shared:
-        block = block.copy()
-    return block, layout
-
-
-def _owners(examination: Examination) -> dict[Position, tuple[int, ...]]:
+def _owners(examination: Examination) -> Owners:
     owners: dict[Position, list[int]] = {
         position: [] for position in product(*map(range, examination.sections[0].tiling))
     }
@@ -98,135 +184,17 @@ def _owners(examination: Examination) -> dict[Position, tuple[int, ...]]:
     return {position: tuple(ranks) for position, ranks in owners.items()}
 
 
-def _may_copy(name: str, world: World, refused: bool, why: str) -> None:
-    """Raise on all ranks if one of them would have to copy and must not."""
-
-    def check() -> None:
-        if refused:
-            raise BufferTypeError(f"{name}: copy=False: {why}")
-
-    everywhere(world, name, check)
-
-
-def _block(
-    container: Container,
-    extents: Extents,
-    layout: Layout,
-    places: list[list[int]] | None,
-    rank: int,
-    dtype: Any,
-) -> tuple[Array, bool]:
-    """This rank's block, and whether it is the producer's memory."""
-    shape = layout.local_shape(rank)
-    if places is None:
-        return np.empty(shape, dtype), True
-    mine = {position: container.arrays[position] for position in product(*places)}
-    whole = joined(mine)
-    if whole is not None:
-        shared = not container.copied.intersection(mine)
-        return whole.reshape(shape) if whole.shape != shape else whole, shared
-    block = np.empty(shape, dtype)
-    offsets = _offsets(extents, places)
-    for position, array in mine.items():
-        block[_key(position, offsets, array)] = array
-    return block, False
-
-
 def _offsets(extents: Extents, places: list[list[int]]) -> list[dict[int, int]]:
     """Where in the block each place along an axis begins."""
-    offsets = []
-    for lengths, own in zip(extents, places):
-        begin, offset = {}, 0
-        for place in own:
-            begin[place] = offset
-            offset += lengths[place]
-        offsets.append(begin)
-    return offsets
+    return [
+        dict(zip(own, accumulate([lengths[place] for place in own], initial=0)))
+        for lengths, own in zip(extents, places)
+    ]
 
 
 def _key(position: Position, offsets: list[dict[int, int]], array: Array) -> tuple[slice, ...]:
-    return tuple(
-        [
-            slice(begin[place], begin[place] + n)
-            for begin, place, n in zip(offsets, position, array.shape)
-        ]
-    )
-
-
-def _moved(
-    name: str, container: Container, extents: Extents, owners: Owners, world: World, dtype: Any
-) -> tuple[Array, Layout]:
-    """The partitions in the layout that a new array would have, after one exchange."""
-    layout = Layout.default(container.shape, world.size)
-    starts = starts_of(extents)
-    outgoing: list[list[tuple[Any, Array]]] = [[] for _ in range(world.size)]
-    for position, array in container.arrays.items():
-        if owners[position][0] != world.rank:
-            continue
-        for rank in range(world.size):
-            if layout.coordinates(rank) is None:
-                continue
-            source, target = [], []
-            for part, first, n in zip(layout.region(rank), box(starts, position), array.shape):
-                assert isinstance(part, Range)
-                low, high = max(part.values.start, first), min(part.values.stop, first + n)
-                source.append(slice(low - first, high - first))
-                target.append(slice(low - part.values.start, high - part.values.start))
-            if all(s.start < s.stop for s in source):
-                outgoing[rank].append((tuple(target), array[tuple(source)]))
-    block = np.empty(layout.local_shape(world.rank), dtype)
-    for received in alltoall_object(world.communicator, outgoing, name):
-        for key, piece in received:
-            block[key] = piece
-    return block, layout
-
-
-# Partitions that a cluster holds
-
-
-def _fetched(
-    name: str, container: Container, examination: Examination, world: World, copy: bool | None
-) -> tuple[Array, Layout]:
-    processes = [section.process for section in examination.sections]
-    owners = dealt(container.tiling, container.locations, processes)
-    mine = [
-        (position, container.handles[position], box(container.extents, position))
-        for position, ranks in owners.items()
-        if ranks[0] == world.rank
-    ]
-    arrangement = arranged(container.extents, owners, world.size)
-    arrivals = _Arrivals(container.extents)
-    if arrangement is not None and len(mine) > 1:
-        layout, places = arrangement
-        arrivals.shape, arrivals.places = layout.local_shape(world.rank), places[world.rank]
-
-    def bring() -> Any:
-        fetch(container.get, mine, arrivals.take)
-        return arrivals.dtype
-
-    dtypes = [dtype for dtype in everywhere(world, name, bring) if dtype is not None]
-    if any(dtype != dtypes[0] for dtype in dtypes):
-        listed = ", ".join(sorted({str(dtype) for dtype in dtypes}))
-        raise ProtocolError(f"{name}: P7: the partitions have dtypes {listed}; an array has one")
-    filled = replace(container, spmd=True, arrays=arrivals.arrays, copied=frozenset())
-    if arrangement is None:
-        _may_copy(name, world, copy is False, "the partitions must move")
-        return _moved(name, filled, container.extents, owners, world, dtypes[0])
-    layout, places = arrangement
-    shared = False
-    if arrivals.block is not None:
-        block = arrivals.block
-    else:
-        block, whole = _block(
-            filled, container.extents, layout, places.get(world.rank), world.rank, dtypes[0]
-        )
-        shared = whole and arrivals.direct
-    _may_copy(
-        name, world, copy is False and not shared and bool(mine), "the data came from a cluster"
-    )
-    if (copy and shared) or not block.flags.writeable:
-        block = block.copy()
-    return block, layout
+    begins = [begin[place] for begin, place in zip(offsets, position)]
+    return tuple([slice(begin, begin + n) for begin, n in zip(begins, array.shape)])
 
 
 class _Arrivals:
