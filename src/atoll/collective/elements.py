@@ -94,8 +94,8 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
     """
     count = len(indices)
     if section.layout.is_replicated:
-        found = section.block[indices]
-        return np.ascontiguousarray(found)
+        elements = section.block[indices]
+        return np.ascontiguousarray(elements)
     shape = (*indices[0].shape, *section.shape[count:])
     return _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)
 
@@ -199,8 +199,8 @@ def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, A
     axes, rest = layout.axes[: len(flat)], (0,) * (layout.ndim - len(flat))
     for cell in np.ndindex(*layout.grid[: len(flat)]):
         sets = [axis.owned(c) for axis, c in zip(axes, cell)]
-        there = [part.contains(line) for part, line in zip(sets, flat)]
-        chosen = np.flatnonzero(np.logical_and.reduce(there))
+        owned = [part.contains(line) for part, line in zip(sets, flat)]
+        chosen = np.flatnonzero(np.logical_and.reduce(owned))
         if not chosen.size:
             continue
         rows = np.zeros(chosen.size, np.int64)
@@ -275,6 +275,6 @@ def everywhere(section: Section) -> Section:
 def positions_under(mask: Section) -> Section:
     """The flat indices at which a mask is true, ascending, in even blocks. Collective."""
     mask = _in_line(mask)
-    found = np.flatnonzero(mask.block)
-    found += line_start(mask.layout, mask.rank)
-    return _dealt(found, mask)
+    positions = np.flatnonzero(mask.block)
+    positions += line_start(mask.layout, mask.rank)
+    return _dealt(positions, mask)

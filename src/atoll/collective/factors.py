@@ -99,22 +99,22 @@ def solved(factors: Section, order: Array, right: Section) -> Section:
     """The solution for a right side of dealt rows, from the factors of a matrix. Collective."""
     mine = factors.region[0].array()
     block = fetch(right, (order[mine],)).astype(factors.dtype, copy=False)
-    made = right.with_block(block)
+    solution = right.with_block(block)
     panels = list(_panels(factors))
     for start, stop in panels:
         corner = everywhere(factors.sliced((slice(start, stop), slice(start, stop)))).block
         lower = np.tril(corner, -1) + np.eye(stop - start, dtype=corner.dtype)
         done = np.linalg.solve(
-            lower, everywhere(made.sliced((slice(start, stop), slice(None)))).block
+            lower, everywhere(solution.sliced((slice(start, stop), slice(None)))).block
         )
         _substituted(factors, block, mine, (start, stop), done, mine >= stop)
     for start, stop in reversed(panels):
         corner = np.triu(everywhere(factors.sliced((slice(start, stop), slice(start, stop)))).block)
         done = np.linalg.solve(
-            corner, everywhere(made.sliced((slice(start, stop), slice(None)))).block
+            corner, everywhere(solution.sliced((slice(start, stop), slice(None)))).block
         )
         _substituted(factors, block, mine, (start, stop), done, mine < start)
-    return made
+    return solution
 
 
 def _substituted(

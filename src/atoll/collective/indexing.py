@@ -112,8 +112,8 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
         block = np.moveaxis(source.block.take(parts[0], axes[0]), axes[0], 0)
     else:
         block = source.block.transpose(rows.order)[parts]
-    made = Section(block, rows.layout, source.communicator)
-    return made if made.shape == target.shape else reshaped(made, target)
+    result = Section(block, rows.layout, source.communicator)
+    return result if result.shape == target.shape else reshaped(result, target)
 
 
 def _asked(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:

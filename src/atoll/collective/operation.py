@@ -140,7 +140,7 @@ class Call:
         self.operands = tuple(
             [Operand(n.geometry, n.place, v) for n, v in zip(node.args, views, strict=True)]
         )
-        self.world: World = next(one.place.world for one in self.operands if one.place is not None)
+        self.world: World = next(n.place.world for n in node.args if n.place is not None)
         self._layouts: list[tuple[Any, Layout]] = []
         self._target: Layout | None = None
 
@@ -180,14 +180,14 @@ class Call:
         moves = self.function.moves(*forms, *self.params)
         if moves is None:
             return None
-        found: dict[int, int] = {}
+        sent: dict[int, int] = {}
         for form, layout in moves:
             if form.layout == layout:
                 continue
             for record in transfer(form.layout, layout.unpadded(), self.world.rank).sends:
                 nbytes = record.size * form.dtype.itemsize
-                found[record.peer] = found.get(record.peer, 0) + nbytes
-        return found
+                sent[record.peer] = sent.get(record.peer, 0) + nbytes
+        return sent
 
 
 def _words(param: Any) -> str:

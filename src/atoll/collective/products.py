@@ -62,17 +62,17 @@ def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
     a sum of partial products lies everywhere."""
     shape = product_shape(a.shape, b.shape)
     size = a.processes
-    found: list[ProductPlan] = []
+    plans: list[ProductPlan] = []
     for layout in _candidates(a, b, shape):
-        if not any(one.layout == layout for one in found):
-            found.append(ProductPlan(layout, False, _moved(a, b, layout)))
+        if not any(plan.layout == layout for plan in plans):
+            plans.append(ProductPlan(layout, False, _moved(a, b, layout)))
     if len(shape) == 2:
         target = Layout.replicated(shape, size) if prod(shape) < small else _rows(shape, size)
         split = _contracted(a, b)
         away = _wanting(a, _operand_layout(a.shape, split, size, 1))
         away += _wanting(b, _operand_layout(b.shape, split, size, 0))
-        found.append(ProductPlan(target, True, away + prod(shape) * (size - 1)))
-    return min(found, key=lambda plan: plan.moved)
+        plans.append(ProductPlan(target, True, away + prod(shape) * (size - 1)))
+    return min(plans, key=lambda plan: plan.moved)
 
 
 def _product_form(a: Form, b: Form, dtype: np.dtype[Any]) -> Form:
@@ -155,7 +155,7 @@ def _contracted(a: Layout, b: Layout) -> Any:
 def _operand_layout(shape: tuple[int, ...], cut: Any, size: int, axis: int) -> Layout:
     axes = [_whole(n) for n in shape]
     axes[axis] = cut
-    table = np.arange(cut.processes).reshape([one.processes for one in axes])
+    table = np.arange(cut.processes).reshape([axis.processes for axis in axes])
     return Layout.of(axes, size, table)
 
 
@@ -171,7 +171,7 @@ def _wanting(have: Layout, want: Layout) -> int:
     total = 0
     for rank in ranks:
         wanted, held = want.region(rank), have.region(rank)
-        both = prod(len(one.intersection(other)) for one, other in zip(wanted, held))
+        both = prod(len(part.intersection(other)) for part, other in zip(wanted, held))
         total += prod(map(len, wanted)) - both
     return total * have.processes // len(ranks)
 
@@ -211,20 +211,20 @@ def multiplied(a: Section, b: Section, dtype: np.dtype[Any], plan: ProductPlan) 
     if plan.partial:
         return _by_parts(a, b, plan.layout)
     layout, communicator = plan.layout, a.communicator
-    made = empty(layout, dtype, communicator)
+    product = empty(layout, dtype, communicator)
     length = a.shape[-1]
     started = False
     for start, stop in _panels(a.layout, b.layout, layout):
         left = _panel(a, layout, start, stop, -1)
         right = _panel(b, layout, start, stop, -2)
         if not started:
-            np.matmul(left, right, out=made.block)
-        elif made.block.size:
-            np.add(made.block, np.matmul(left, right), out=made.block)
+            np.matmul(left, right, out=product.block)
+        elif product.block.size:
+            np.add(product.block, np.matmul(left, right), out=product.block)
         started = True
     if not length:
-        made.block[...] = 0
-    return made
+        product.block[...] = 0
+    return product
 
 
 def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:

@@ -157,8 +157,8 @@ def factored(matrix: Section) -> list[Panel]:
         stop = min(start + width, rows, columns)
         first = int(np.searchsorted(mine, start))
         q, r = _by_a_tree(block[first:, start:stop], _counts(matrix, start), communicator)
-        found = matrix.sliced((slice(start, None), slice(start, stop))).with_block(q)
-        signs, upper, lower = _signs_of(found, r)
+        panel_of_q = matrix.sliced((slice(start, None), slice(start, stop))).with_block(q)
+        signs, upper, lower = _signs_of(panel_of_q, r)
         joined = _joined(upper, lower)
         q *= signs
         below = int(np.searchsorted(mine, stop))
@@ -179,15 +179,15 @@ def orthogonal(matrix: Section, panels: Sequence[Panel], columns: int) -> Sectio
     size = matrix.communicator.size
     shape = matrix.shape[0], columns
     layout = Layout.of([matrix.layout.axes[0], even_rows(shape, size).axes[1]], size, np.arange(size)[:, None])  # fmt: skip
-    made = empty(layout, matrix.dtype, matrix.communicator)
+    basis = empty(layout, matrix.dtype, matrix.communicator)
     mine = matrix.region[0].array()
-    made.block[...] = 0
+    basis.block[...] = 0
     ones = np.flatnonzero(mine < columns)
-    made.block[ones, mine[ones]] = 1
+    basis.block[ones, mine[ones]] = 1
     for panel in reversed(panels):
         first = int(np.searchsorted(mine, panel.start))
-        _reflect(matrix, panel, made.block[first:, panel.start :], turned=False)
-    return made
+        _reflect(matrix, panel, basis.block[first:, panel.start :], turned=False)
+    return basis
 
 
 def upper_rows(matrix: Section, rows: int) -> Section:
@@ -333,9 +333,9 @@ def _over(q: Array, upper: Array) -> Array:
     """The vectors of rows below a top square: Q without what is above, over U."""
     idle = upper.diagonal() == 0
     square = upper + np.diag(idle.astype(upper.dtype))
-    made: Array = q @ np.linalg.inv(square)
-    made[:, idle] = 0
-    return made
+    vectors: Array = q @ np.linalg.inv(square)
+    vectors[:, idle] = 0
+    return vectors
 
 
 def _reflect(matrix: Section, panel: Panel, right: Array, *, turned: bool) -> None:

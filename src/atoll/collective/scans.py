@@ -51,28 +51,28 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
     if not isinstance(along, BlockAxis) or layout.copies > 1:
         blocks = redistributed(section, in_blocks_along(layout.shape, axis, layout.processes))
         return redistributed(accumulated(blocks, axis, ufunc, dtype), layout)
-    made = ufunc.accumulate(section.block, axis=axis, dtype=dtype)
+    scanned = ufunc.accumulate(section.block, axis=axis, dtype=dtype)
     place = layout.coordinates(section.rank)
     if place is None:
-        return section.with_block(made)
+        return section.with_block(scanned)
     line = [
         layout.rank_at((*place[:axis], c, *place[axis + 1 :]))
         for c in range(along.processes)
         if along.count(c)
     ]
     if section.rank in line and len(line) > 1:
-        last = np.take(made, -1, axis=axis)
+        last = np.take(scanned, -1, axis=axis)
         before = prefix(section.communicator, last, line, ufunc, "a scan")
-        if before is not None and made.size:
-            ufunc(np.expand_dims(before, axis), made, out=made)
-    return section.with_block(made)
+        if before is not None and scanned.size:
+            ufunc(np.expand_dims(before, axis), scanned, out=scanned)
+    return section.with_block(scanned)
 
 
 def in_blocks_along(shape: tuple[int, ...], axis: int, size: int) -> Layout:
     """Even blocks along one axis, the others whole."""
     axes = [BlockAxis(n, (0, n)) for n in shape]
     axes[axis] = BlockAxis(shape[axis], balanced_bounds(shape[axis], size))
-    return Layout.of(axes, size, np.arange(size).reshape([one.processes for one in axes]))
+    return Layout.of(axes, size, np.arange(size).reshape([along.processes for along in axes]))
 
 
 def whole_along(layout: Layout, axis: int) -> Layout | None:

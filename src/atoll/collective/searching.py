@@ -68,7 +68,7 @@ def places_in(line: Section, values: Array, side: Literal["left", "right"]) -> A
     if not filled.size:
         return np.zeros(values.shape, np.intp)
     owners = filled[np.maximum(np.searchsorted(first[filled], values, side) - 1, 0)]
-    found = np.empty(values.shape, np.intp)
+    places = np.empty(values.shape, np.intp)
     asked = dict(by_parts(owners))
     wanted = uneven(
         communicator,
@@ -81,12 +81,12 @@ def places_in(line: Section, values: Array, side: Literal["left", "right"]) -> A
         peer: (np.searchsorted(line.block, piece, side) + start).astype(np.intp)
         for peer, piece in wanted.items()
     }
-    own = answers.pop(rank, found[:0])
+    own = answers.pop(rank, places[:0])
     arriving = {peer: np.empty(part.size, np.intp) for peer, part in asked.items() if peer != rank}
     exchange(communicator, answers, arriving, "places in a line")
     for peer, part in asked.items():
-        found[part] = own if peer == rank else arriving[peer]
-    return found
+        places[part] = own if peer == rank else arriving[peer]
+    return places
 
 
 @collective("interp", lambda x, at, of, left, right: Form(of.dtype, small_or(shared(x.layout))))
@@ -99,8 +99,8 @@ def interpolated(
         return x.with_block(np.interp(x.block, at.block, of.block, left, right))
     line = even_line(at.layout.size, at.layout.processes)
     at, of = reshaped(at, line), reshaped(of, line)
-    made = np.empty(x.block.shape, of.dtype)
-    into, sought = made.reshape(-1), np.ascontiguousarray(x.block).reshape(-1)
+    result = np.empty(x.block.shape, of.dtype)
+    into, sought = result.reshape(-1), np.ascontiguousarray(x.block).reshape(-1)
     last = np.array([0, line.size - 1])
     (low, high), values = fetch(at, (last,)), fetch(of, (last,))
     bounds = np.linspace(0, sought.size, policy.limits.lookups + 1).astype(np.int64).tolist()
@@ -109,7 +109,7 @@ def interpolated(
     into[sought < low] = values[0] if left is None else left
     into[sought > high] = values[1] if right is None else right
     into[np.isnan(sought)] = np.nan
-    return x.with_block(made)
+    return x.with_block(result)
 
 
 def _between(at: Section, of: Section, sought: Array) -> Array:
@@ -121,17 +121,17 @@ def _between(at: Section, of: Section, sought: Array) -> Array:
     y0, y1 = fetch(of, (first,)), fetch(of, (second,))
     if y0.dtype.kind != "c":
         return _on_lines(sought, x0, x1, y0, y1)
-    made = np.empty(sought.shape, y0.dtype)
-    made.real = _on_lines(sought, x0, x1, y0.real, y1.real)
-    made.imag = _on_lines(sought, x0, x1, y0.imag, y1.imag)
-    return made
+    heights = np.empty(sought.shape, y0.dtype)
+    heights.real = _on_lines(sought, x0, x1, y0.real, y1.real)
+    heights.imag = _on_lines(sought, x0, x1, y0.imag, y1.imag)
+    return heights
 
 
 def _on_lines(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
     """The lines between two points each, at a place: the points themselves where it is one, and from the
     other end where infinite numbers leave nothing from the first."""
     slope = (y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0)
-    made = slope * (x - x0) + y0
-    made = np.where(np.isnan(made), slope * (x - x1) + y1, made)
-    made = np.where(np.isnan(made) & (y0 == y1) & ~np.isnan(x), y0, made)
-    return np.where(x == x1, y1, np.where(x == x0, y0, made))
+    heights = slope * (x - x0) + y0
+    heights = np.where(np.isnan(heights), slope * (x - x1) + y1, heights)
+    heights = np.where(np.isnan(heights) & (y0 == y1) & ~np.isnan(x), y0, heights)
+    return np.where(x == x1, y1, np.where(x == x0, y0, heights))

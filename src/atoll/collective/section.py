@@ -33,8 +33,8 @@ class Section:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        found: np.dtype[Any] = self.block.dtype
-        return found
+        dtype: np.dtype[Any] = self.block.dtype
+        return dtype
 
     @property
     def region(self) -> Region:

@@ -45,8 +45,8 @@ def folded_segments(
         partial = ufunc.reduceat(ended, edges, axis=0, dtype=dtype)[::2]
     else:
         partial = np.empty((0, rows.shape[1]), dtype)
-    made = empty(even_rows((len(starts), rows.shape[1]), communicator.size), dtype, communicator)
-    owners = made.layout.axes[0].locate_array(mine)[0]
+    result = empty(even_rows((len(starts), rows.shape[1]), communicator.size), dtype, communicator)
+    owners = result.layout.axes[0].locate_array(mine)[0]
     parts = dict(by_parts(owners))
     places = uneven(
         communicator,
@@ -60,12 +60,12 @@ def folded_segments(
         partial[:0],
         "folded stretches",
     )
-    begin = line_start(made.layout, rank) // max(rows.shape[1], 1)
-    there = np.zeros(len(made.block), np.bool_)
+    begin = line_start(result.layout, rank) // max(rows.shape[1], 1)
+    begun = np.zeros(len(result.block), np.bool_)
     for peer in sorted(places):
         owned, folded = places[peer] - begin, values[peer]
-        again = there[owned]
-        made.block[owned[~again]] = folded[~again]
-        made.block[owned[again]] = ufunc(made.block[owned[again]], folded[again])
-        there[owned] = True
-    return reshaped(made, target)
+        again = begun[owned]
+        result.block[owned[~again]] = folded[~again]
+        result.block[owned[again]] = ufunc(result.block[owned[again]], folded[again])
+        begun[owned] = True
+    return reshaped(result, target)

@@ -101,11 +101,13 @@ def ordered(line: Section) -> tuple[Section, Section]:
     order = np.argsort(_values_of(pairs, line.dtype), kind="stable")
     pairs = pairs[order]  # those of lower ranks came first, each in order
     del order
-    made = _dealt_out(pairs, line)
-    layout = even_line(made.shape[0], line.communicator.size)
-    places = np.ascontiguousarray(made.block[:, line.dtype.itemsize :]).view(np.int64).reshape(-1)
-    found = _values_of(made.block, line.dtype)
-    return Section(found, layout, line.communicator), Section(places, layout, line.communicator)
+    dealt = _dealt_out(pairs, line)
+    layout = even_line(dealt.shape[0], line.communicator.size)
+    places = np.ascontiguousarray(dealt.block[:, line.dtype.itemsize :]).view(np.int64).reshape(-1)
+    sorted_part = _values_of(dealt.block, line.dtype)
+    return Section(sorted_part, layout, line.communicator), Section(
+        places, layout, line.communicator
+    )
 
 
 def _pairs(values: Array, places: Array) -> Array:
@@ -137,7 +139,7 @@ def _dealt_out(values: Array, line: Section) -> Section:
     if values.ndim > 1:
         width = values.shape[1]
         layout, target = [
-            one.expanded((1,)).broadcast((one.size, width)) for one in (layout, target)
+            lines.expanded((1,)).broadcast((lines.size, width)) for lines in (layout, target)
         ]
     return reshaped(Section(values, layout, communicator), target)
 
@@ -174,17 +176,17 @@ def starts(line: Section) -> Section:
     last = block[-1:] if len(block) else np.zeros(1, block.dtype)
     every = allgather(communicator, np.ascontiguousarray(last), "the last element of each rank")
     counts = allgather(communicator, np.array([len(block)]), "how many are here").reshape(-1)
-    found = np.ones(len(block), np.bool_)
-    found[1:] = _differ(block[1:], block[:-1])
+    marks = np.ones(len(block), np.bool_)
+    marks[1:] = _differ(block[1:], block[:-1])
     before = np.flatnonzero(counts[: line.rank])
     if len(before) and len(block):
-        found[:1] = _differ(block[:1], every[before[-1]])
-    return line.with_block(found)
+        marks[:1] = _differ(block[:1], every[before[-1]])
+    return line.with_block(marks)
 
 
-def _differ(one: Array, other: Array) -> Array:
+def _differ(left: Array, other: Array) -> Array:
     """Elementwise; two NaN are alike."""
-    found: Array = one != other
-    if one.dtype.kind in "fc":
-        found &= ~(np.isnan(one) & np.isnan(other))
-    return found
+    differ: Array = left != other
+    if left.dtype.kind in "fc":
+        differ &= ~(np.isnan(left) & np.isnan(other))
+    return differ

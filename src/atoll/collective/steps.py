@@ -46,9 +46,9 @@ def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]
     for part, stride in zip(region, view.strides, strict=True):
         places = places + part * (stride // item)
     order = sorted(range(base.ndim), key=lambda k: -base.strides[k])
-    found = np.unravel_index(places, [base.shape[k] for k in order])
+    split = np.unravel_index(places, [base.shape[k] for k in order])
     indices: list[Array] = [places] * base.ndim
-    for k, part in zip(order, found, strict=True):
+    for k, part in zip(order, split, strict=True):
         indices[k] = part
     return tuple(indices)
 
@@ -89,8 +89,8 @@ def read_across(section: Section, view: Geometry, *, target: Layout) -> Section:
 
         def places(low: int, high: int) -> Array:
             chosen = np.unravel_index(np.arange(low, high), shape or (1,))
-            found = base_indices(shown, tuple([line[part] for line, part in zip(lines, chosen)]))
-            return np.ravel_multi_index(found, base.shape)
+            indices = base_indices(shown, tuple([line[part] for line, part in zip(lines, chosen)]))
+            return np.ravel_multi_index(indices, base.shape)
 
         # a rank that takes no part asks for nothing, even of a view whose axes are all inside of one element
         elements = fetch_flat(section, prod(shape) if size else 0, places)
@@ -182,9 +182,9 @@ class FoldAcross:
         value = state.registers[self.partial]
         assert value is not None
         partial = (value.array.reshape(self.kept),)
-        (made,) = folded(partial, self.plan, self.communicator, by_ufunc(self.ufunc))
+        (joined,) = folded(partial, self.plan, self.communicator, by_ufunc(self.ufunc))
         result = backend.current().allocate(self.geometry)
-        result.array[...] = made.reshape(self.geometry.shape)
+        result.array[...] = joined.reshape(self.geometry.shape)
         state.registers[self.register] = result
 
 

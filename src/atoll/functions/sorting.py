@@ -146,10 +146,10 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
 
 @collective(np.sort_complex, order=shaping.order_of)
 def sort_complex(a: Any) -> Any:
-    made = call("sort", asarray(a).copy())
-    if made.dtype.kind == "c":
-        return made
-    return made.astype("F" if made.dtype.char in "bhBH" else "G" if made.dtype.char == "g" else "D")
+    line = call("sort", asarray(a).copy())
+    if line.dtype.kind == "c":
+        return line
+    return line.astype("F" if line.dtype.char in "bhBH" else "G" if line.dtype.char == "g" else "D")
 
 
 def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
@@ -160,15 +160,15 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     line = line_of(handle, world)
     values, origin = ordered(line)
     first = starts(values)
-    found, places = compressed(values, first), compressed(origin, first)
+    distinct, places = compressed(values, first), compressed(origin, first)
     del values
     numbers = accumulated(first, 0, np.add, np.dtype(np.int64)).block - 1
     whence = origin.block
-    made = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
+    inverse = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
     bounds = np.linspace(0, numbers.size, policy.limits.lookups + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):
-        store(made, (whence[start:stop],), numbers[start:stop])
-    return found, places, made
+        store(inverse, (whence[start:stop],), numbers[start:stop])
+    return distinct, places, inverse
 
 
 @collective(np.unique)
@@ -184,15 +184,15 @@ def unique(
         return _unique_rows(ar, return_index, return_inverse, return_counts, axis)
     if not return_inverse:
         return scans.unique(ar, index=bool(return_index), counts=bool(return_counts))
-    found, first, numbers = with_inverse(ar, world)
-    made = [small_or_there(found, world)]
+    distinct, first, numbers = with_inverse(ar, world)
+    parts = [small_or_there(distinct, world)]
     if return_index:
-        made.append(small_or_there(first, world))
+        parts.append(small_or_there(first, world))
     inverse = small_or_there(reshaped(numbers, Layout.default(ar.shape, world.size)), world)
-    made.append(inverse)
+    parts.append(inverse)
     if return_counts:
-        made.append(call("bincount", shaping.ravel(inverse), minlength=found.layout.size))
-    return tuple(made)
+        parts.append(call("bincount", shaping.ravel(inverse), minlength=distinct.layout.size))
+    return tuple(parts)
 
 
 def _unique_rows(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any) -> Any:
@@ -205,10 +205,10 @@ def _unique_rows(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any) -> A
         values, column = call("unique", rows[:, k], return_inverse=True)
         number = call("unique", number * values.size + column, return_inverse=True)[1]
     _, first, number, many = call("unique", number, True, True, True)
-    made = [call("moveaxis", call("take", moved, first, 0), 0, axis)]
+    parts = [call("moveaxis", call("take", moved, first, 0), 0, axis)]
     wanted = ((index, first), (inverse, number), (counts, many))
-    made += [one for asked, one in wanted if asked]
-    return made[0] if len(made) == 1 else tuple(made)
+    parts += [part for asked, part in wanted if asked]
+    return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def _named(kind: str, *fields: Any) -> Any:

@@ -61,8 +61,8 @@ def section_of(value: Any, world: World) -> Section:
     if layout.is_padded:
         block = block[layout.inside(world.rank)]
         layout = layout.unpadded()
-    made = Section(block, layout, communicator)
-    return made if geometry is None or geometry.is_base else made.seen(geometry)
+    section = Section(block, layout, communicator)
+    return section if geometry is None or geometry.is_base else section.seen(geometry)
 
 
 def record(
@@ -121,16 +121,16 @@ def _form(
 ) -> NodeForm | None:
     """What nodes of an operation on such operands have in common; ``small`` decides where the result lies."""
     op: Any = named(name)
-    world = next(one.place.world for one in operands if one.place is not None)
+    world = next(operand.place.world for operand in operands if operand.place is not None)
     if op.writes:
         geometry, place, _ = operands[0]
     else:
-        form = op.rule(*[one.form(world) for one in operands], *params)
+        form = op.rule(*[operand.form(world) for operand in operands], *params)
         if form is None:
             return None
         place = Place.of(form.layout, world)
         geometry = dense(form.shape, form.dtype, order)
-    views = [one.view for one in operands]
+    views = [operand.view for operand in operands]
     code = identity_of(
         (op, geometry.form, params, place and place.form, *[view and view.form for view in views])
     )
@@ -221,6 +221,6 @@ def block_of_view(block: Array, place: Place, view: Geometry) -> Array:
 
 def _nothing(place: Place, view: Geometry) -> Array:
     """The block of a rank that has no element of a view."""
-    found = placed_view(place, view)
-    shape = view.shape if found is None else found.layout.local_shape(place.world.rank)
+    home = placed_view(place, view)
+    shape = view.shape if home is None else home.layout.local_shape(place.world.rank)
     return np.empty(shape, view.dtype)

@@ -76,8 +76,8 @@ def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) ->
         if out is not None:
             options = {**options, "out": out}
             if isinstance(out, Handle) and not options.get("casting"):
-                one = np.empty(0, handle.dtype)
-                _CLIP(one, one, one, out=np.empty(0, out.dtype))  # type: ignore[attr-defined]
+                empty = np.empty(0, handle.dtype)
+                _CLIP(empty, empty, empty, out=np.empty(0, out.dtype))  # type: ignore[attr-defined]
         return shaping.like(handle, by_numpy(np.ndarray.clip, (handle, low, high), options))
     if handle.dtype.kind in "iu":
         info = np.iinfo(handle.dtype)
@@ -107,8 +107,8 @@ def rounded(handle: Any, decimals: Any, out: Any) -> Any:
         return into(out, call(np.rint, (handle,), {}))
     scale = 10.0 ** abs(decimals)
     forth, back = (np.multiply, np.true_divide) if decimals > 0 else (np.true_divide, np.multiply)
-    made = general(back, general(np.rint, general(forth, handle, scale)), scale)
-    return into(out, shaping.in_order(made, shaping.turned_order(handle)))
+    scaled = general(back, general(np.rint, general(forth, handle, scale)), scale)
+    return into(out, shaping.in_order(scaled, shaping.turned_order(handle)))
 
 
 def dot(a: Any, b: Any, out: Any) -> Any:
@@ -142,10 +142,10 @@ def resized(handle: Any, shape: Any, refcheck: Any = True) -> Any:
         cut[:n] = shaping.ravel(handle)[:n]
         return shaping.copied(shaping.reshape(cut, wanted))
     array = handle._array()
-    made = np.zeros(wanted, array.dtype)
-    n = min(made.size, array.size)
-    made.reshape(-1)[:n] = array.reshape(-1)[:n]
-    return from_numpy(made)
+    filled = np.zeros(wanted, array.dtype)
+    n = min(filled.size, array.size)
+    filled.reshape(-1)[:n] = array.reshape(-1)[:n]
+    return from_numpy(filled)
 
 
 def _matmul(a: Any, b: Any, **options: Any) -> Any:

@@ -32,18 +32,18 @@ def place_of(value: Any) -> Place | None:
 
 def world_of(values: Iterable[Any]) -> World | None:
     """The world of several ranks on which one of the values lies, if there is one."""
-    found: World | None = None
+    world: World | None = None
     for value in values:
         place = place_of(value)
         if place is None or place.world.size == 1:
             continue
-        if found is not None and place.world is not found and place.world != found:
+        if world is not None and place.world is not world and place.world != world:
             raise WorldError(
-                f"one operand lies on {found!r}, another on {place.world!r}; "
+                f"one operand lies on {world!r}, another on {place.world!r}; "
                 "arrays of different worlds do not mix"
             )
-        found = place.world
-    return None if not free() else found
+        world = place.world
+    return None if not free() else world
 
 
 def in_step(world: World, name: str, *facts: Any) -> None:

@@ -34,8 +34,8 @@ def _positions(handle: Any) -> Array | None:
     if any_deferred((handle,), {}):
         return None
     truth = handle if handle.dtype == np.bool_ else general(np.not_equal, handle, 0)
-    found: Array = backend.current().true_positions(np.ascontiguousarray(truth._array()))
-    return found
+    where: Array = backend.current().true_positions(np.ascontiguousarray(truth._array()))
+    return where
 
 
 def nonzero(handle: Any) -> Any:
@@ -49,9 +49,9 @@ def nonzero(handle: Any) -> Any:
     in_step(world, "nonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
-    found = positions_under(_truth(handle, world))
-    split = np.unravel_index(found.block, handle.shape)
-    return tuple([small_or_there(found.with_block(part.astype(np.intp)), world) for part in split])
+    where = positions_under(_truth(handle, world))
+    split = np.unravel_index(where.block, handle.shape)
+    return tuple([small_or_there(where.with_block(part.astype(np.intp)), world) for part in split])
 
 
 def _truth(handle: Any, world: World) -> Section:
@@ -65,11 +65,11 @@ def argwhere(handle: Any) -> Any:
     if world is None or not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     in_step(world, "argwhere", handle)
-    found = positions_under(_truth(handle, world))
-    columns = np.stack(np.unravel_index(found.block, handle.shape)).astype(np.intp)
-    layout = found.layout.expanded((0,)).broadcast((handle.ndim, found.layout.size))
-    made = small_or_there(Section(columns, layout, world.communicator), world)
-    return shaping.transpose(made, (1, 0))
+    where = positions_under(_truth(handle, world))
+    columns = np.stack(np.unravel_index(where.block, handle.shape)).astype(np.intp)
+    layout = where.layout.expanded((0,)).broadcast((handle.ndim, where.layout.size))
+    rows = small_or_there(Section(columns, layout, world.communicator), world)
+    return shaping.transpose(rows, (1, 0))
 
 
 def flatnonzero(handle: Any) -> Any:
@@ -182,8 +182,8 @@ def place(handle: Any, mask: Any, values: Any) -> bool:
 
 def _under(mask: Any) -> Any:
     """The flat indices at which a mask is true."""
-    found = flatnonzero(mask)
-    return asarray(np.flatnonzero(mask._array())) if found is NotImplemented else found
+    where = flatnonzero(mask)
+    return asarray(np.flatnonzero(mask._array())) if where is NotImplemented else where
 
 
 def put_flat(handle: Any, indices: Any, values: Any, mode: str) -> bool:
@@ -229,8 +229,8 @@ def put_in_line(handle: Any, key: Any, value: Any) -> bool:
         return True
     if type(key) is slice:
         limits = key.indices(handle.size)
-        made = arange(*limits, np.intp)
-        key = asarray(np.arange(*limits)) if made is None else made
+        places = arange(*limits, np.intp)
+        key = asarray(np.arange(*limits)) if places is None else places
     elif isinstance(key, (list, np.ndarray, Handle)):
         key = asarray(key)
         if key.dtype == np.bool_ and key.shape == (handle.size,):
@@ -252,10 +252,10 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *values: Any) -> Any:
     if not is_native(given.dtype):
         return NotImplemented
     try:
-        made = ufunc(np.empty(1, a.dtype), np.empty(1, given.dtype)).dtype
+        kind = ufunc(np.empty(1, a.dtype), np.empty(1, given.dtype)).dtype
     except TypeError:
         return NotImplemented
-    fits = np.can_cast(given.dtype, a.dtype, "same_kind") and made.kind == a.dtype.kind
+    fits = np.can_cast(given.dtype, a.dtype, "same_kind") and kind.kind == a.dtype.kind
     if not fits:  # NumPy knows about mixed dtypes
         return NotImplemented
     return None if put(a, indices, given, ufunc) else NotImplemented
@@ -286,5 +286,5 @@ def reduceat(
     order = (*range(1, axis + 1), 0, *range(axis + 1, handle.ndim))
     starts = operands([places], places.shape)
     moved = shaping.transpose(handle, first)
-    made = record("reduceat", (moved, *starts), ufunc, kind, order=order)
-    return shaping.transpose(made, order)
+    folded = record("reduceat", (moved, *starts), ufunc, kind, order=order)
+    return shaping.transpose(folded, order)
