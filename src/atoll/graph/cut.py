@@ -117,7 +117,7 @@ def live_at(root: Node, line: int) -> list[Node]:
                 seen.add(arg)
                 heappush(waiting, (-arg.born, arg))
         if node.op.is_ufunc and site_number(node.site) == line:
-            return [one for _, one in sorted(waiting, reverse=True)]
+            return [node for _, node in sorted(waiting, reverse=True)]
     return []
 
 
@@ -141,8 +141,8 @@ def _sizes(readers: dict[Node, list[Node]], moment: dict[Node, int]) -> list[int
         size = node.geometry.size * node.geometry.dtype.itemsize
         change[_made(node, moment) + 1] += size
         change[max([moment[reader] for reader in by], default=len(moment) - 1) + 1] -= size
-    found, size = [], 0
+    sizes, size = [], 0
     for more in change:
         size += more
-        found.append(size)
-    return found
+        sizes.append(size)
+    return sizes

@@ -159,10 +159,10 @@ class Geometry:
             offset,
             -1 - dense if base is None else base.number,  # True would be the number of a base
         )
-        found = Geometry._table.get(key)
-        if found is None:
-            found = Geometry._table.only(key, Geometry(shadow, offset, base, dense))
-        return found
+        geometry = Geometry._table.get(key)
+        if geometry is None:
+            geometry = Geometry._table.only(key, Geometry(shadow, offset, base, dense))
+        return geometry
 
     def derived(
         self, key: object, make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
@@ -170,22 +170,22 @@ class Geometry:
         """The view that ``make`` takes of the shadow, remembered under ``key`` if that names it exactly."""
         if type(key) is not str and not _is_exact(key):
             return Geometry._intern(make(self.shadow), self.base)
-        found = self._memo.get(key)
-        if found is None:
-            found = self._remember(key, make(self.shadow))
-        return found
+        view = self._memo.get(key)
+        if view is None:
+            view = self._remember(key, make(self.shadow))
+        return view
 
     def _remember(self, key: object, shadow: np.ndarray[Any, Any]) -> Geometry:
-        found = self._memo[key] = Geometry._intern(shadow, self.base)
-        return found
+        view = self._memo[key] = Geometry._intern(shadow, self.base)
+        return view
 
     def met(self, key: Any) -> Geometry | None:
         """The view ``a[key]``, if it is remembered, and the key one of the two commonest: slices."""
         if type(key) is tuple:
             if len(key) == 2:
-                one, two = key
-                if type(one) is slice is type(two):
-                    return self._memo.get((one.indices(_ENDLESS), two.indices(_ENDLESS)))
+                first, second = key
+                if type(first) is slice is type(second):
+                    return self._memo.get((first.indices(_ENDLESS), second.indices(_ENDLESS)))
         elif type(key) is slice:
             return self._memo.get((key.indices(_ENDLESS),))
         return None
@@ -195,11 +195,11 @@ class Geometry:
         if len(key) == 1 and type(key[0]) is int and self.ndim > 1:
             return self._row(key[0])
         remembered = tuple([k.indices(_ENDLESS) if type(k) is slice else k for k in key])
-        found = self._memo.get(remembered)
-        if found is None:
+        view = self._memo.get(remembered)
+        if view is None:
             whole = key if any(k is Ellipsis for k in key) else (*key, Ellipsis)
-            found = self._remember(remembered, self.shadow[whole])
-        return found
+            view = self._remember(remembered, self.shadow[whole])
+        return view
 
     def _row(self, k: int) -> Geometry:
         """The view ``a[k]``. Programs iterate over rows: the later ones differ from the first only in their offsets."""
@@ -209,47 +209,47 @@ class Geometry:
         offset = self.offset + (k if k >= 0 else k + length) * self.strides[0]
         base = self.base
         key = (self.shape[1:], self.strides[1:], self.dtype, self.writeable, offset, base.number)
-        found = Geometry._table.get(key)
-        if found is None:
+        row = Geometry._table.get(key)
+        if row is None:
             first = self._memo.get("row")
             if first is None:
                 first = self._remember("row", self.shadow[k, ...])
                 if first.offset == offset:
                     return first
-            found = Geometry._table.only(key, first._moved(self.shadow[k, ...], offset))
-        return found
+            row = Geometry._table.only(key, first._moved(self.shadow[k, ...], offset))
+        return row
 
     def _moved(self, shadow: np.ndarray[Any, Any], offset: int) -> Geometry:
         """A view of the same base that differs from this one in its offset only."""
-        made: Geometry = object.__new__(Geometry)
-        made.shadow = shadow
-        made.shape = self.shape
-        made.strides = self.strides
-        made.dtype = self.dtype
-        made.size = self.size
-        made.short = self.short
-        made.ndim = self.ndim
-        made.offset = offset
-        made.base = self.base
-        made.is_base = False
-        made.c_contiguous = self.c_contiguous
-        made.writeable = self.writeable
-        made.overlapping = self.overlapping
-        made.number = next(_numbers)
-        made.through = None
-        made._memo = Memo("views")
-        made._axes = False
-        made.integers = (*self.integers[:-1], offset)
-        made.address = self.address
-        made.dense = False
-        made.form = self.form
-        return made
+        moved: Geometry = object.__new__(Geometry)
+        moved.shadow = shadow
+        moved.shape = self.shape
+        moved.strides = self.strides
+        moved.dtype = self.dtype
+        moved.size = self.size
+        moved.short = self.short
+        moved.ndim = self.ndim
+        moved.offset = offset
+        moved.base = self.base
+        moved.is_base = False
+        moved.c_contiguous = self.c_contiguous
+        moved.writeable = self.writeable
+        moved.overlapping = self.overlapping
+        moved.number = next(_numbers)
+        moved.through = None
+        moved._memo = Memo("views")
+        moved._axes = False
+        moved.integers = (*self.integers[:-1], offset)
+        moved.address = self.address
+        moved.dense = False
+        moved.form = self.form
+        return moved
 
     def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
         """The view of another shape, or ``None`` where NumPy would have to copy."""
-        found = self._memo.get(("reshape", shape))
-        if found is not None:
-            return found
+        view = self._memo.get(("reshape", shape))
+        if view is not None:
+            return view
         try:
             return self.derived(("reshape", shape), lambda s: np.reshape(s, shape, copy=False))
         except ValueError:
@@ -268,10 +268,10 @@ class Geometry:
         start = self.address - _ADDRESS + offset
         shadow = np.ndarray(array.shape, array.dtype, _BUFFER, start, array.strides)
         shadow.flags.writeable = writeable or array.flags.writeable
-        found = Geometry._intern(shadow, self)
+        view = Geometry._intern(shadow, self)
         own = (self.shape, self.strides, self.dtype, self.writeable, self.offset)
-        same = (found.shape, found.strides, found.dtype, found.writeable, found.offset)
-        return self if own == same else found
+        same = (view.shape, view.strides, view.dtype, view.writeable, view.offset)
+        return self if own == same else view
 
     def field(self, key: Any) -> Geometry | None:
         """The view ``a[key]`` where ``key`` names a field of a structured dtype, or lists several; else ``None``."""
@@ -414,9 +414,9 @@ def dense(
 ) -> Geometry:
     """A base that fills its memory; ``order`` lists its axes from the slowest to the fastest."""
     key = ("dense", shape, dtype, None if order is None else tuple(order))
-    found = _bases.get(key)
-    if found is not None:
-        return found
+    base = _bases.get(key)
+    if base is not None:
+        return base
     nbytes = dtype.itemsize
     for n in shape:
         nbytes *= n
@@ -436,9 +436,9 @@ def dense(
             strides[axis] = step
             step *= max(shape[axis], 1)
         shadow = np.ndarray(shape, dtype, _BUFFER, 0, tuple(strides))
-    found = Geometry._intern(shadow, None, True)
-    _bases[key] = found
-    return found
+    base = Geometry._intern(shadow, None, True)
+    _bases[key] = base
+    return base
 
 
 _USUAL = {
@@ -483,10 +483,10 @@ def _axis_reads(view: Geometry) -> AxisReads | None:
     )
 
     def digits(distance: int) -> dict[int, int] | None:
-        found = {}
+        strides = {}
         for k in order:
-            found[k], distance = divmod(distance, base.strides[k])
-        return found if distance == 0 else None
+            strides[k], distance = divmod(distance, base.strides[k])
+        return strides if distance == 0 else None
 
     start = digits(view.offset)
     if start is None:
@@ -528,9 +528,9 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
     if len(shape) < 2 or all(g.shape == shape and g.c_contiguous for g in full):
         return None
     key = (shape, *[g.number for g in full])
-    found = _orders.get(key, False)
-    if found is not False:
-        return found  # type: ignore[return-value]
+    known = _orders.get(key, False)
+    if known is not False:
+        return known  # type: ignore[return-value]
     ndim = len(shape)
     strides = []
     for g in full:

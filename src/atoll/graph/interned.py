@@ -39,16 +39,16 @@ class Interned(Generic[Thing]):
         self._lock = threading.RLock()
         self.get = self._known.get
 
-    def only(self, key: object, made: Thing) -> Thing:
+    def only(self, key: object, new: Thing) -> Thing:
         """The object to use for a key: ``made``, or what another thread has put there meanwhile."""
         with self._lock:
-            found = self.get(key)
-            if found is None:
-                found = self._known[key] = made
+            known = self.get(key)
+            if known is None:
+                known = self._known[key] = new
                 if len(self._newest) >= getattr(policy.limits, self._limit):
                     self._newest.clear()
-                self._newest.append(made)
-            return found
+                self._newest.append(new)
+            return known
 
 
 _identities: Interned[Identity] = Interned("geometries")

@@ -108,10 +108,10 @@ class Value:
     @property
     def address(self) -> int:
         """Where the first element is."""
-        found = self._address
-        if found is None:
-            found = self._address = self.array.__array_interface__["data"][0]
-        return found
+        address = self._address
+        if address is None:
+            address = self._address = self.array.__array_interface__["data"][0]
+        return address
 
     @property
     def geometry(self) -> Geometry:

@@ -120,7 +120,7 @@ class Pattern:
         """
         marks, roots, crossings = self._marks, self._roots, self._crossings
         names = [f"n{k}" for k in range(len(marks))]
-        readers = {one[0] for one in (*self._steps, *crossings, *self._scalars)}
+        readers = {step[0] for step in (*self._steps, *crossings, *self._scalars)}
         lines = ["def match(roots):", " try:", f"  {', '.join(names[:roots])}, = roots"]
         for k, mark in enumerate(marks):
             if k >= roots:
@@ -147,8 +147,8 @@ class Pattern:
         lines.append(f" return [{', '.join(names)}], [{values}], ({pinned}), [{scalars}]")
         space: dict[str, Any] = {}
         exec("\n".join(lines), space)
-        made: Callable[[Sequence[Node]], Match | None] = space["match"]
-        return made
+        match: Callable[[Sequence[Node]], Match | None] = space["match"]
+        return match
 
 
 class Patterns:

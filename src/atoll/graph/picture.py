@@ -43,7 +43,7 @@ def show(value: Any, *more: Any, form: str = "text") -> Drawing:
     forms = {"text": _text, "dot": _dot, "svg": _svg}
     if form not in forms:
         raise ValueError(f"graph.show: form {form!r}; there are {', '.join(map(repr, forms))}")
-    return Drawing(forms[form](Listing([_node_of(one) for one in (value, *more)])))
+    return Drawing(forms[form](Listing([_node_of(item) for item in (value, *more)])))
 
 
 def _node_of(value: Any) -> Node:
@@ -122,10 +122,10 @@ class Listing:
 
     def layers(self) -> list[int]:
         """For each entry, the largest number of operations below it."""
-        found: list[int] = []
+        layers: list[int] = []
         for entry in self.entries:
-            found.append(max([found[k] + 1 for k in entry.operands], default=0))
-        return found
+            layers.append(max([layers[k] + 1 for k in entry.operands], default=0))
+        return layers
 
 
 def letters(number: int) -> str:

@@ -89,14 +89,14 @@ def _by_slices(view: Geometry, axes: AxisReads) -> str:
         return ""
     turned = tuple([sorted(order).index(axis) for axis in order])
     for chosen in product(*choices):
-        found = base.index(tuple([key for _, key in chosen]))
+        sliced = base.index(tuple([key for _, key in chosen]))
         text = key_text([words for words, _ in chosen])
-        if found.ndim == len(turned) and list(turned) != sorted(turned):
+        if sliced.ndim == len(turned) and list(turned) != sorted(turned):
             back = tuple([turned.index(k) for k in range(len(turned))])
-            found = found.derived(("transpose", back), _transpose(back))
+            sliced = sliced.derived(("transpose", back), _transpose(back))
             reverse = back == tuple(range(len(back)))[::-1]
             text += ".T" if reverse else f".transpose{shape_text(back)}"
-        if _same(found, view):
+        if _same(sliced, view):
             return text
     return ""
 
@@ -105,12 +105,12 @@ def _transpose(order: tuple[int, ...]) -> Callable[[np.ndarray[Any, Any]], Any]:
     return lambda shadow: shadow.transpose(order)
 
 
-def _same(one: Geometry, other: Geometry) -> bool:
+def _same(first: Geometry, other: Geometry) -> bool:
     """Whether two views of one base have the same elements in the same places."""
     return (
-        one.shape == other.shape
-        and one.offset == other.offset
-        and all(a == b for a, b, n in zip(one.strides, other.strides, one.shape) if n > 1)
+        first.shape == other.shape
+        and first.offset == other.offset
+        and all(a == b for a, b, n in zip(first.strides, other.strides, first.shape) if n > 1)
     )
 
 

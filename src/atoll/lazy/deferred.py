@@ -62,9 +62,9 @@ class Mark:
 
 def tagged(handle: Handle, tags: Any) -> Any:
     """An array with the same value, and tags."""
-    found = tags if isinstance(tags, (set, frozenset, tuple, list)) else (tags,)
+    several = tags if isinstance(tags, (set, frozenset, tuple, list)) else (tags,)
     node = deferred_node(
-        handle._shape_of_view(), Mark(frozenset(found)), [captured_operand(handle._node())]
+        handle._shape_of_view(), Mark(frozenset(several)), [captured_operand(handle._node())]
     )
     return of_view(Cell(node), node.geometry)
 
@@ -146,10 +146,10 @@ class Call:
                 return {k: fill(v) for k, v in value.items()}
             return value
 
-        found = self.function(*fill(self.args), **fill(self.options))
-        self.results = type(found) if isinstance(found, (tuple, list)) else None
-        results = list(found) if self.results is not None else [found]
-        if self.writes and (found is None or any(found is held[k] for k in self.writes)):
+        answer = self.function(*fill(self.args), **fill(self.options))
+        self.results = type(answer) if isinstance(answer, (tuple, list)) else None
+        results = list(answer) if self.results is not None else [answer]
+        if self.writes and (answer is None or any(answer is held[k] for k in self.writes)):
             results, self.results = [], None
         for result in results:
             if not isinstance(result, (np.ndarray, np.generic)):
@@ -158,18 +158,18 @@ class Call:
                     "are not there yet"
                 )
         # a result that is a view of an argument must not keep, or be changed with, its memory
-        made = [np.asarray(r) for r in results]
-        made = [a.copy() if any(np.may_share_memory(a, h) for h in held) else a for a in made]
-        return made + [held[k] for k in self.writes]
+        owned = [np.asarray(r) for r in results]
+        owned = [a.copy() if any(np.may_share_memory(a, h) for h in held) else a for a in owned]
+        return owned + [held[k] for k in self.writes]
 
     def __reduce__(self) -> Any:
         return _call, (self.function, self.args, self.options, self.writes, self.results)
 
 
 def _call(function: Any, args: Any, options: Any, writes: Any, results: Any) -> Call:
-    made = Call(function, args, options, writes, None)
-    made.results = results
-    return made
+    call = Call(function, args, options, writes, None)
+    call.results = results
+    return call
 
 
 def deferred_call(
@@ -205,13 +205,13 @@ def deferred_call(
     holes = tuple([dig(value, k in writes) for k, value in enumerate(args)])
     named = {k: dig(value, k == "out" or k in writes) for k, value in options.items()}
     call = Call(function, holes, named, tuple(targets), user_site())
-    made = [
+    outputs = [
         deferred_node(dense(shape, dtype), call, nodes, k, call.name)
         for k, (shape, dtype) in enumerate(_forms(call, nodes))
     ]
-    count = len(made) - len(targets)
-    written = made[count:]
-    handles = [of_node(node) for node in made[:count]]
+    count = len(outputs) - len(targets)
+    written = outputs[count:]
+    handles = [of_node(node) for node in outputs[:count]]
     for target, node in zip(targets.values(), written, strict=True):
         assign(target._cell, target._geometry, of_view(Cell(node), node.geometry))
     if not handles:

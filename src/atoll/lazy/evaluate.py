@@ -91,7 +91,7 @@ def _alive(nodes: list[Node], uses: list[int]) -> tuple[bool, ...]:
     return tuple([n - _OURS > used for n, used in zip(map(getrefcount, nodes), uses, strict=True)])
 
 
-class Found(NamedTuple):
+class Lookup(NamedTuple):
     """A trace: its key, the program that was made for it before, and what such a program runs on."""
 
     key: tuple[Any, ...]
@@ -107,7 +107,7 @@ class Found(NamedTuple):
     """How often the trace itself refers to each leaf and node."""
 
 
-def look_up(pending: Sequence[Node]) -> Found:
+def look_up(pending: Sequence[Node]) -> Lookup:
     """Walk the trace behind pending nodes, and look for its program."""
     walk = Walk(pending)
     key, leaves, order = walk.key, walk.leaves, walk.order
@@ -126,7 +126,7 @@ def look_up(pending: Sequence[Node]) -> Found:
     program = _programs.kept.get(frozen) or _programs.moved.get(frozen)
     uses = walk.leaf_uses, walk.node_uses
     alive = alive_leaves, alive_nodes
-    return Found(frozen, structure, program, leaves, walk.scalars, order, *alive, uses)
+    return Lookup(frozen, structure, program, leaves, walk.scalars, order, *alive, uses)
 
 
 def fingerprint_of(pending: Sequence[Node]) -> int:
@@ -232,7 +232,7 @@ class _Fit(NamedTuple):
     """Those that NumPy would have computed at their calls in no more time."""
 
 
-def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
+def _passing(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
     """Which nodes of a trace a program of one process passes by: alive, computed, and not stored."""
     if program.communicator is not None:  # what is alive must not say what ranks compute together
         return []
@@ -240,7 +240,7 @@ def _passing(found: Found, pending: list[Node], program: Program) -> list[int]:
     roots = {id(node) for node in pending}
     return [
         place
-        for place, (node, alive) in enumerate(zip(found.order, found.alive_nodes, strict=True))
+        for place, (node, alive) in enumerate(zip(lookup.order, lookup.alive_nodes, strict=True))
         if alive
         and place not in done
         and node.op.elementwise
@@ -258,14 +258,14 @@ def stored_too(pending: list[Node]) -> list[Node]:
     return more
 
 
-def _is_shared(found: Found) -> bool:
+def _is_shared(lookup: Lookup) -> bool:
     """Whether several ranks compute a trace together."""
     if current_world().size == 1:
         return False
-    return any(node.place is not None for node in (*found.leaves, *found.order))
+    return any(node.place is not None for node in (*lookup.leaves, *lookup.order))
 
 
-def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
+def _computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     """Arrays in hand that shall be stored now, since what their lines give was computed twice before.
 
     A value that somebody refers to stays pending while loops compute it for others: mostly it is dropped unseen. But
@@ -273,15 +273,15 @@ def _computed_again(found: Found, pending: Sequence[Node]) -> list[Node]:
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
     passed = set(_programs.passed)
-    for node in found.order:
+    for node in lookup.order:
         if node.born in passed and node.site is not None:
             alone.sites.of(site_number(node.site)).computed_again = True
-    if _is_shared(found):
+    if _is_shared(lookup):
         return []
     roots = {id(node) for node in pending}
     return [
         node
-        for node, alive in zip(found.order, found.alive_nodes, strict=True)
+        for node, alive in zip(lookup.order, lookup.alive_nodes, strict=True)
         if alive
         and node.op.elementwise
         and node.geometry.ndim
@@ -345,30 +345,31 @@ def _prepared(pending: list[Node]) -> _Prepared:
                 if known:
                     del nodes, values, scalars
                     return _prepared([*pending, *known])
+                passed = _programs.passed
                 for place in fit.passing:
-                    _programs.passed.append(nodes[place].born)
+                    passed.append(nodes[place].born)
             if fit.gainless:
                 no_gain([nodes[place] for place in fit.gainless])
             state = State(values, scalars, 1)
             asked = pending[-1].site
             return fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked
         del nodes, values, scalars  # which would count as alive what is not
-    found = look_up(pending)
-    more = attempted(lambda: _computed_again(found, pending))
+    lookup = look_up(pending)
+    more = attempted(lambda: _computed_again(lookup, pending))
     if more:
-        del found
+        del lookup
         return _prepared([*pending, *more])
-    leaves, order, program = found.leaves, found.order, found.program
+    leaves, order, program = lookup.leaves, lookup.order, lookup.program
     if program is not None and program.running:
-        program = make_program(found, pending, backend.current().step)
-    state = State([leaf.value for leaf in leaves], found.scalars, int(program is not None))
+        program = make_program(lookup, pending, backend.current().step)
+    state = State([leaf.value for leaf in leaves], lookup.scalars, int(program is not None))
     if program is None:
-        program = _new_program(found, pending)
+        program = _new_program(lookup, pending)
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
-    passing = _passing(found, pending, program)
+    passing = _passing(lookup, pending, program)
     _programs.passed.extend([order[place].born for place in passing])
-    if pattern is not None and form is not None and _counted_alike(form[0], pattern, found):
+    if pattern is not None and form is not None and _counted_alike(form[0], pattern, lookup):
         ours = attempted(lambda: without_gain(order, program.kept)) or []
         places = pattern.order
         pattern.known[form] = _Fit(
@@ -384,14 +385,14 @@ def _prepared(pending: list[Node]) -> _Prepared:
     return program, state, nodes, range(first), range(first, len(nodes)), kept, asked
 
 
-def _counted_alike(counts: tuple[int, ...], pattern: Pattern, found: Found) -> bool:
+def _counted_alike(counts: tuple[int, ...], pattern: Pattern, lookup: Lookup) -> bool:
     """Whether the same was alive when references were counted as when the trace was walked.
 
     In between, another thread may have begun, or ceased, to hold some of it.
     """
     pairs = (
-        (pattern.leaves, found.uses[0], found.alive_leaves),
-        (pattern.order, found.uses[1], found.alive_nodes),
+        (pattern.leaves, lookup.uses[0], lookup.alive_leaves),
+        (pattern.order, lookup.uses[1], lookup.alive_nodes),
     )
     return all(
         (counts[place] - _OURS > used) is alive
@@ -453,10 +454,10 @@ def _recording(frame: FrameType) -> Site | None:
 warn.register_sites(_recording)
 
 
-def _new_program(found: Found, roots: list[Node]) -> Program:
+def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
     """The program of a trace that has not been met: bound to where slices have moved, or planned."""
-    leaves, order = found.leaves, found.order
-    structure = found.key[: found.structure]
+    leaves, order = lookup.leaves, lookup.order
+    structure = lookup.key[: lookup.structure]
     families = _programs.families
     family = families.get(structure)
     if family is not None:
@@ -466,12 +467,12 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
             statistics.add("plans_reused")
             statistics.add("plans_moved")
         else:
-            program = statistics.attempted(lambda: _extended(family, found, roots, sample))
+            program = statistics.attempted(lambda: _extended(family, lookup, roots, sample))
         if program is not None:
-            _programs.moved[found.key] = program
+            _programs.moved[lookup.key] = program
             return program
-    program = _planned(found, roots)
-    _programs.kept[found.key] = program
+    program = _planned(lookup, roots)
+    _programs.kept[lookup.key] = program
     if family is None:
         from ..plan.templates import Family
 
@@ -479,11 +480,11 @@ def _new_program(found: Found, roots: list[Node]) -> Program:
     return program
 
 
-def _planned(found: Found, roots: list[Node]) -> Program:
+def _planned(lookup: Lookup, roots: list[Node]) -> Program:
     """A program by the planner. If its kernels cannot be compiled, NumPy runs them: the messages are the same."""
-    program = statistics.attempted(lambda: make_program(found, roots, backend.current().step))
+    program = statistics.attempted(lambda: make_program(lookup, roots, backend.current().step))
     if program is None:
-        program = make_program(found, roots, backend.named("numpy").step)
+        program = make_program(lookup, roots, backend.named("numpy").step)
     statistics.add("plans_made")
     return program
 
@@ -512,20 +513,20 @@ def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometr
     return [node.geometry for node in nodes] + views + [view.base for view in views]
 
 
-def _extended(family: Family, found: Found, roots: list[Node], sample: Sample) -> Program | None:
+def _extended(family: Family, lookup: Lookup, roots: list[Node], sample: Sample) -> Program | None:
     """The program of a trace from a new template of its family; ``None`` if there can be none."""
     from ..plan.template_steps import LooseLaunch
 
-    alive_leaves, alive_nodes = found.alive_leaves, found.alive_nodes
+    alive_leaves, alive_nodes = lookup.alive_leaves, lookup.alive_nodes
     settings = config.settings()
 
     def plan(twins: Twins, make: Any) -> Program:
         leaves, order, roots, regions = twins
-        trace = Found((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
+        trace = Lookup((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
         return make_program(trace, roots, make, settings, make is not LooseLaunch, regions)
 
     program = family.extended(
-        sample, found.leaves, found.order, roots, plan, backend.current().step
+        sample, lookup.leaves, lookup.order, roots, plan, backend.current().step
     )
     if program is not None:
         statistics.add("plans_made")
@@ -533,7 +534,7 @@ def _extended(family: Family, found: Found, roots: list[Node], sample: Sample) -
 
 
 def make_program(
-    found: Found,
+    lookup: Lookup,
     roots: list[Node],
     make: LaunchMaker,
     settings: Settings | None = None,
@@ -546,7 +547,7 @@ def make_program(
     from ..plan.flattened import whole_folds
     from ..plan.statements import Trace
 
-    order, leaves = found.order, found.leaves
+    order, leaves = lookup.order, lookup.leaves
     if config.debug and describe:  # the extents of a template are symbolic
         check(order)
     scalar_of: dict[tuple[int, int], int] = {}
@@ -557,8 +558,8 @@ def make_program(
     planned = whole_folds(order, scalar_of)
     instead = dict(zip(order, planned, strict=True))
     wanted = [instead[root] for root in roots]
-    alive = {id(n) for n, a in zip(leaves, found.alive_leaves, strict=True) if a}
-    alive |= {id(n) for n, a in zip(planned, found.alive_nodes, strict=True) if a}
+    alive = {id(n) for n, a in zip(leaves, lookup.alive_leaves, strict=True) if a}
+    alive |= {id(n) for n, a in zip(planned, lookup.alive_nodes, strict=True) if a}
     alive |= {id(n) for n in wanted}
     settings = settings or config.settings()
     below = min(256, settings.small)
@@ -583,7 +584,7 @@ def _kernels_can(node: Node) -> bool:
     return native_node(node) and backend.current().supports(node)
 
 
-def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
+def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:
     """The program of a trace whose leaves have values of such a form, for whatever values they will have."""
     walk = Walk(roots)
     walk.add_numbers()
@@ -595,7 +596,7 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Found]:
     alive = tuple([True] * len(leaves))
     unseen = tuple([False] * len(walk.order))
     program = _programs.kept.get(key)
-    found = Found(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
+    lookup = Lookup(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
     if program is None:
-        program = _programs.kept[key] = _planned(found, list(roots))
-    return program, found
+        program = _programs.kept[key] = _planned(lookup, list(roots))
+    return program, lookup

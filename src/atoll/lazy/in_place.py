@@ -88,24 +88,24 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     kind = type(other)
     cell, geometry = target._cell, target._geometry
     if kind is Handle.array_type and other._np is None:
-        found = known.get((geometry.number, other._geometry.number))
+        met = known.get((geometry.number, other._geometry.number))
         pins = cell.pins or other._cell.pins
     elif kind in FAST_SCALARS:
-        found = known.get((geometry.number, kind))
+        met = known.get((geometry.number, kind))
         pins = cell.pins
     else:
         return False
     writeable = cell.writeable and geometry.writeable
-    if found is None or found.geometry is not geometry or pins or not writeable or not free():
+    if met is None or met.geometry is not geometry or pins or not writeable or not free():
         return False
     try:
-        value = other._node() if found.convert is None else found.convert(other)
+        value = other._node() if met.convert is None else met.convert(other)
     except OverflowError:
         return False
     site = site_from(sys._getframe(2))
-    if found.form[5] in eager_marks and at_call_in_place(ufunc, target, other, site):
+    if met.form[5] in eager_marks and at_call_in_place(ufunc, target, other, site):
         return True
-    node = node_of(found.form, (cell.node, value), site, entered)
+    node = node_of(met.form, (cell.node, value), site, entered)
     del value
     if node.weight > policy.limits.light:
         node = bounded(node)
@@ -123,9 +123,9 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
             raise
         own: Geometry = target._geometry
         if isinstance(result, Handle) and result._np is None:
-            made: Geometry = result._geometry
-            if made.shape == own.shape and (
-                made.dtype == own.dtype or np.can_cast(made.dtype, own.dtype, "same_kind")
+            form: Geometry = result._geometry
+            if form.shape == own.shape and (
+                form.dtype == own.dtype or np.can_cast(form.dtype, own.dtype, "same_kind")
             ):
                 value = result._cell.node
                 del result
@@ -160,10 +160,10 @@ def check_casts(ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any]) -> 
 
 
 def _assign_node(target: Any, value: Node) -> None:
-    made = of_node(value)
+    handle = of_node(value)
     del value
-    if not assign(target._cell, target._geometry, made):
-        array = plain(made)
+    if not assign(target._cell, target._geometry, handle):
+        array = plain(handle)
         target._mutate(lambda out: np.copyto(out, array, casting="same_kind"))
 
 

@@ -99,12 +99,12 @@ def default_place(
         return chosen(layout, world)
     if world.size == 1 or not shape or (is_small(shape) if among else is_modest(shape)):
         return None
-    found = _usual.get((shape, world))
-    if found is None:
-        found = Place.of(Layout.default(shape, world.size), world)
-        if found is not None:
-            _usual[shape, world] = found
-    return found
+    place = _usual.get((shape, world))
+    if place is None:
+        place = Place.of(Layout.default(shape, world.size), world)
+        if place is not None:
+            _usual[shape, world] = place
+    return place
 
 
 _usual: Memo[tuple[tuple[int, ...], Any], Place] = Memo()
@@ -180,11 +180,11 @@ def plain(value: Any) -> Any:
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Any:
     """An array that takes over ``array``'s memory, which nobody else may hold."""
-    made = object.__new__(Handle.array_type)
+    handle = object.__new__(Handle.array_type)
     if is_small(array.shape) or not is_native(array.dtype):
-        made._np = array
-        return made
-    made._np = None
+        handle._np = array
+        return handle
+    handle._np = None
     place = default_place(array.shape)
     form = strided(array.shape, array.dtype, array.strides)
     if place is None:
@@ -194,20 +194,20 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         seen = dense(array.shape, array.dtype, kept_order(array.shape, (form,)))
         node = source(np.ascontiguousarray(block), seen, place=place)
         statistics.add("distributed")
-    made._cell = Cell(node)
-    made._geometry = made._cell.geometry
-    return made
+    handle._cell = Cell(node)
+    handle._geometry = handle._cell.geometry
+    return handle
 
 
 def in_class(kind: type, result: Any, parent: Any) -> Any:
     """Another handle on the same values, of class ``kind``, told whom it comes from."""
-    made: Any = object.__new__(kind)
-    small = made._np = result._np
+    handle: Any = object.__new__(kind)
+    small = handle._np = result._np
     if small is None:
-        made._cell = result._cell
-        made._geometry = result._geometry
-    made.__array_finalize__(parent)
-    return made
+        handle._cell = result._cell
+        handle._geometry = result._geometry
+    handle.__array_finalize__(parent)
+    return handle
 
 
 def of_small(result: Any) -> Any:
@@ -215,9 +215,9 @@ def of_small(result: Any) -> Any:
     if type(result) is np.ndarray:
         if result.size > policy.limits.small and result.base is None:
             return from_numpy(result)  # small arrays, broadcast against each other
-        made = object.__new__(Handle.array_type)
-        made._np = result
-        return made
+        handle = object.__new__(Handle.array_type)
+        handle._np = result
+        return handle
     return result
 
 
@@ -232,20 +232,20 @@ def of_node(node: Node) -> Any:
         number = whole_of(node)[()]
         usual = geometry.dtype.type
         return number if type(number) is usual else usual(number)
-    made = new(Handle.array_type)
-    made._np = None
-    made._cell = boxed(new(Cell), node)
-    made._geometry = geometry
-    return made
+    handle = new(Handle.array_type)
+    handle._np = None
+    handle._cell = boxed(new(Cell), node)
+    handle._geometry = geometry
+    return handle
 
 
 def of_view(cell: Cell, geometry: Geometry) -> Any:
     """A view of a cell."""
-    made = new(Handle.array_type)
-    made._np = None
-    made._cell = cell
-    made._geometry = geometry
-    return made
+    handle = new(Handle.array_type)
+    handle._np = None
+    handle._cell = cell
+    handle._geometry = geometry
+    return handle
 
 
 def of_array(array: np.ndarray[Any, Any]) -> Any:

@@ -174,11 +174,11 @@ def world_of(node: Node) -> World | None:
     """The ranks that compute a pending value together; ``None`` where each does for itself."""
     stack, seen = [node], {id(node)}
     while stack:
-        one = stack.pop()
-        if one.place is not None:
-            world: World = one.place.world
+        behind = stack.pop()
+        if behind.place is not None:
+            world: World = behind.place.world
             return world
-        for arg in one.args:
+        for arg in behind.args:
             if type(arg) is Node and id(arg) not in seen:
                 seen.add(id(arg))
                 stack.append(arg)

@@ -137,10 +137,10 @@ def joined(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     second = None if mine is None else _given(other, region.dtype)
     if second is None or not _may_write(cell):
         return False
-    found = ufunc(mine, second)
-    if found.shape != region.shape or not np.can_cast(found.dtype, region.dtype, "same_kind"):
+    result = ufunc(mine, second)
+    if result.shape != region.shape or not np.can_cast(result.dtype, region.dtype, "same_kind"):
         return False
-    return put(cell, region, found)
+    return put(cell, region, result)
 
 
 def put_picked(cell: Cell, key: Any, value: Any) -> bool:

@@ -65,9 +65,9 @@ def _moved(result: Node) -> Node:
     layout = Layout.default(result.geometry.shape, home.world.size)
     assert result.value is not None
     section = Section(result.value.array, home.layout, home.world.communicator)
-    made = source(
+    moved = source(
         redistributed(section, layout).block, result.geometry, place=Place.of(layout, home.world)
     )
     for cell in cells_of(result):
-        cell.node = made
-    return made
+        cell.node = moved
+    return moved

@@ -58,9 +58,9 @@ def _unshaped(node: Node, shaped: dict[Node, Node | None], scalar_of: ScalarOf) 
     form = dense_shape(shapes[0], node.geometry.dtype)
     rest = iter(inners)
     args = tuple([next(rest) if type(arg) is Node else arg for arg in node.args])
-    found = Node(node.op, args, form, node.params, node.name, node.site)
-    _same_scalars(found, node, scalar_of)
-    return found
+    unshaped = Node(node.op, args, form, node.params, node.name, node.site)
+    _same_scalars(unshaped, node, scalar_of)
+    return unshaped
 
 
 def _same_scalars(twin: Node, node: Node, scalar_of: ScalarOf) -> None:

@@ -37,8 +37,8 @@ class Sample:
     def is_like(self, other: Sample) -> bool:
         """Whether the places differ in their bounds alone, and, where shares are scattered, in their seats."""
         return self.scattered == other.scattered and all(
-            one is two or self.form_of(one) == self.form_of(two)
-            for one, two in zip(self.places, other.places, strict=True)
+            first is second or self.form_of(first) == self.form_of(second)
+            for first, second in zip(self.places, other.places, strict=True)
         )
 
 
