@@ -187,7 +187,7 @@ def test_the_plans_are_the_same(program):
 
     found = run(3, noted)
     assert found[0][:2] == found[1][:2] == found[2][:2]
-    assert found[0][1] > 5
+    assert found[0][1] > 3
 
 
 @pytest.mark.ranks(2)
