@@ -7,7 +7,9 @@ gives a read-only array, the other ways are tried too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -108,27 +110,21 @@ def _converted(value: Any) -> Array:
     _check_device(value)
     if _is_frame(value):
         return _of_frame(value)
-    try:
-        memory = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
-    except Exception as error:
-        memory = _by_other_ways(value, error)
-    if not memory.flags.writeable and hasattr(value, "__dlpack__"):
-        again = _by_other_ways(value, None)
-        if again is not None and again.flags.writeable and np.may_share_memory(again, memory):
-            return np.asarray(again)
-    return np.asarray(memory)
-
-
-def _by_other_ways(value: Any, error: Exception | None) -> Any:
-    """By ``__array__`` or the buffer; where that fails too, the first error, if there was one."""
-    try:
+    if not hasattr(value, "__dlpack__"):
         return np.asarray(value)
-    except Exception as second:
-        if error is None:
-            return None
-        raise RefusedError(
-            "D1", f"the data is a {kind_name(value)} that gives no array ({said(error)})"
-        ) from second
+    try:
+        memory = np.from_dlpack(value)
+    except Exception as error:
+        try:
+            return np.asarray(value)
+        except Exception:
+            raise error from None
+    if not memory.flags.writeable:
+        with suppress(Exception):
+            again = np.asarray(value)
+            if again.flags.writeable and np.may_share_memory(again, memory):
+                return again
+    return np.asarray(memory)
 
 
 def _check_device(value: Any) -> None:
@@ -178,11 +174,8 @@ def grid_lists(positions: Sequence[Position]) -> list[list[int]] | None:
     """The tiles along each axis if ``positions`` are all their combinations, else ``None``."""
     if not positions:
         return None
-    lists = [sorted({place[axis] for place in positions}) for axis in range(len(positions[0]))]
-    number = 1
-    for tiles in lists:
-        number *= len(tiles)
-    return lists if number == len(set(positions)) else None
+    lists = [sorted(set(tiles)) for tiles in zip(*positions)]
+    return lists if prod(map(len, lists)) == len(set(positions)) else None
 
 
 def joined(arrays: dict[Position, Array]) -> Array | None:
