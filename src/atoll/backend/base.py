@@ -60,7 +60,7 @@ class Template(Protocol):
     def result(self, numbers: Any) -> int:
         """Where the numbers of a list or tuple will be among a binding's ``results``."""
 
-    def fold(self, partials: Any, binding: Any) -> Any:
+    def shared(self, partials: Any, binding: Any) -> Any:
         """The :class:`Partials` of a binding that stand for those of the template."""
 
 

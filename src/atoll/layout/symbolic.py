@@ -41,7 +41,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 
 
 def text_of(number: Any) -> str:
-    """How a number is written on the sheet, or a list or tuple of numbers."""
+    """How a number is written on the sheet, or a list, tuple or slice of numbers."""
     kind = type(number)
     if kind is Unknown or kind is Given:
         name: str = number.name
@@ -49,7 +49,9 @@ def text_of(number: Any) -> str:
     if kind is list:
         return "[" + ", ".join(map(text_of, number)) + "]"
     if kind is tuple:
-        return "(" + "".join([text_of(one) + ", " for one in number]) + ")"
+        return "(" + "".join([text_of(part) + ", " for part in number]) + ")"
+    if kind is slice:
+        return f"slice({text_of(number.start)}, {text_of(number.stop)}, {number.step})"
     return repr(int(number))
 
 

@@ -515,7 +515,7 @@ def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometr
 
 def _extended(family: Family, lookup: Lookup, roots: list[Node], sample: Sample) -> Program | None:
     """The program of a trace from a new template of its family; ``None`` if there can be none."""
-    from ..plan.template_steps import LooseLaunch
+    from ..plan.template_steps import SymbolicLaunch
 
     alive_leaves, alive_nodes = lookup.alive_leaves, lookup.alive_nodes
     settings = config.settings()
@@ -523,7 +523,7 @@ def _extended(family: Family, lookup: Lookup, roots: list[Node], sample: Sample)
     def plan(twins: Twins, make: Any) -> Program:
         leaves, order, roots, regions = twins
         trace = Lookup((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
-        return make_program(trace, roots, make, settings, make is not LooseLaunch, regions)
+        return make_program(trace, roots, make, settings, make is not SymbolicLaunch, regions)
 
     program = family.extended(
         sample, lookup.leaves, lookup.order, roots, plan, backend.current().step

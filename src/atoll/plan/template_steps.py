@@ -1,33 +1,27 @@
 """The steps of a template, and how they are bound to extents and distributions.
 
-A template's program has *loose* steps in the places of those that depend on what moves. They do not run. For each of them
-:class:`LooseSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.
+A template's program has *symbolic* steps in the places of those that depend on what changes. They do not run. For each of them
+:class:`TemplateSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.
 
-An exchange of loops over boxes is calculated like their extents. One of loops over local indices is made anew, from the places of the trace and the maps of its reads: who sends what to whom
-there may be different at every step, a pivot's owner above all, without the template being another one.
+An exchange of loops over boxes is calculated like their extents. One of loops over local indices is made anew, from the
+places of the trace and the maps of its reads: who sends what to whom there may be different at every step, a pivot's owner
+above all, without the template being another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from ..collective.operation import Call
 from ..collective.steps import RunCollective
-from ..comm.communicator import Communicator
 from ..exchange.ghosts import GhostRegion, exchange_under_maps
-from ..exchange.messages import Piece
-from ..exchange.schedule import Copy as Inside
 from ..exchange.schedule import Exchange
 from ..exchange.shares import SymbolicPlace
-from ..execute.exchange import (
-    AcrossRanks,
-    FinishExchange,
-    Position,
-    StartExchange,
-)
-from ..execute.parts import State, Step
+from ..execute.exchange import AcrossRanks, FinishExchange, Position, StartExchange
+from ..execute.parts import State
 from ..execute.program import Allocate, ByNumpy, Combine, Copy, Release, Share
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
@@ -40,80 +34,38 @@ from .shapes import Shape
 from .template_traces import Sample
 
 
-class SymbolicExchange:
-    """Stands for an exchange whose pieces have symbolic bounds."""
+class Symbolic:
+    """Stands for what ``make`` makes of arguments, some of which are symbolic: a step, or an exchange."""
 
-    __slots__ = ("allocate", "communicator", "copies", "receives", "sends")
+    __slots__ = ("arguments", "make")
 
-    def __init__(
-        self,
-        communicator: Communicator,
-        allocate: Sequence[tuple[int, Any]],
-        receives: Sequence[Piece],
-        sends: Sequence[Piece],
-        copies: Sequence[Inside],
-    ) -> None:
-        self.communicator, self.allocate = communicator, allocate
-        self.receives, self.sends, self.copies = receives, sends, copies
+    def __init__(self, make: Callable[..., Any], *arguments: Any) -> None:
+        self.make, self.arguments = make, arguments
 
-    uses = Exchange.uses
-
-
-class SymbolicExchangeUnderMaps:
-    """Stands for the exchange of loops that count local indices."""
-
-    __slots__ = ("allocate", "communicator", "ghosts", "place")
-
-    def __init__(
-        self,
-        ghosts: Sequence[GhostRegion],
-        place: Any,
-        communicator: Communicator,
-        allocate: list[tuple[int, Any]],
-    ) -> None:
-        self.ghosts, self.place, self.communicator = ghosts, place, communicator
-        self.allocate = allocate
-
-
-class LooseFold:
-    """Stands where the step will be that joins what ranks have folded along axes."""
-
-    __slots__ = ("geometry", "home", "params", "partial", "place", "register", "ufunc")
-
-    def __init__(
-        self,
-        register: int,
-        partial: int,
-        params: Any,
-        place: Any,
-        home: Any,
-        ufunc: Any,
-        geometry: Any,
-    ) -> None:
-        self.register, self.partial, self.params = register, partial, params
-        self.place, self.home = place, home
-        self.ufunc, self.geometry = ufunc, geometry
-
-    def run(self, state: State) -> None:
-        """A template does not run."""
-        raise AssertionError("a template cannot run")
-
-
-class LooseLaunch:
-    """Stands where the step of a launch will be."""
-
-    __slots__ = ("launch", "parts")
-    exchange = SymbolicExchange
-    exchange_under_maps = SymbolicExchangeUnderMaps
-    fold_across = LooseFold
-
-    def __init__(self, launch: Launch, parts: list[tuple[Combine, Number]]) -> None:
-        self.launch = launch
-        self.parts = parts
+    def uses(self) -> set[int]:
+        """The registers of an exchange."""
+        _, allocate, _, sends, copies = self.arguments
+        return (
+            {register for register, _ in allocate}
+            | {piece.register for piece in sends}
+            | {copy.source for copy in copies}
+        )
 
     def run(self, state: State) -> None:
         """A template does not run, the programs that are made from it do."""
         raise AssertionError("a template cannot run")
+
+
+class SymbolicLaunch(Symbolic):
+    """Stands for the step of a launch."""
+
+    __slots__ = ("launch", "parts")
+    exchange = staticmethod(partial(Symbolic, Exchange))
+    exchange_under_maps = staticmethod(partial(Symbolic, exchange_under_maps))
+    fold_across = staticmethod(partial(Symbolic, fold_across))
+
+    def __init__(self, launch: Launch, parts: list[tuple[Combine, Number]]) -> None:
+        self.launch, self.parts = launch, parts
 
 
 @dataclass(slots=True)
@@ -124,24 +76,25 @@ class Binding:
     """What was calculated from its geometries."""
     sample: Sample
     order: Sequence[Node]
-    folds: dict[int, Combine] = field(default_factory=dict)
-    """Steps that fold partial results, by the step of the template: kernels write into them."""
-    exchanges: dict[int, Exchange] = field(default_factory=dict)
-    """By the exchange of the template."""
+    shared: dict[int, Any] = field(default_factory=dict)
+    """What several steps of a program use, by what stands for it in the template: exchanges, and the steps that fold
+    the partial results of kernels."""
 
 
-Loose = Callable[[Binding], Step]
+Bound = Callable[[Binding], Any]
 
 
 class MovingStep(Protocol):
     """A step that runs a launch."""
 
     @staticmethod
-    def moving(launch: Launch, parts: list[tuple[Combine, Number]], template: LooseSteps) -> Loose:
+    def moving(
+        launch: Launch, parts: list[tuple[Combine, Number]], template: TemplateSteps
+    ) -> Bound:
         """How the step is made when the geometries are known."""
 
 
-class LooseSteps:
+class TemplateSteps:
     """The steps of a program that waits for geometries and places."""
 
     def __init__(self, steps: Sequence[Any], step: type[MovingStep], changed: list[bool]) -> None:
@@ -149,176 +102,118 @@ class LooseSteps:
         """What is to be calculated, as the texts of expressions."""
         self._changed = changed
         """For each node of the trace, whether planning folds it over other axes."""
-        self._folds = {id(one): self._loose_fold(one) for one in steps if isinstance(one, Combine)}
-        self._exchanges: dict[int, Callable[[Binding], Exchange]] = {}
-        for one in steps:
-            if isinstance(one, StartExchange):
-                planned: Any = one.exchange
-                if type(planned) is SymbolicExchange:
-                    make = self._loose_exchange(planned)
-                elif type(planned) is SymbolicExchangeUnderMaps:
-                    make = self._loose_under_maps(planned)
-                else:  # it is not of this program's own loops
+        self._shared: dict[int, Bound] = {}
+        for planned in steps:
+            if isinstance(planned, Combine):
+                self._shared[id(planned)] = self._combine(planned)
+            elif isinstance(planned, StartExchange):
+                if not isinstance(
+                    planned.exchange, Symbolic
+                ):  # it is not of this program's own loops
                     raise NoTemplateError
-                self._exchanges[id(planned)] = make
-        self.made = [self._loose(one, step) for one in steps]
+                self._shared[id(planned.exchange)] = self._called(planned.exchange)
+        self.made = [self._step(planned, step) for planned in steps]
         """How each of the steps is made."""
 
     def result(self, numbers: Any) -> int:
-        """The place of a number, or a list or tuple of numbers, among the results."""
+        """The place of a number, or of nested tuples, lists and slices of numbers, among the results."""
         self.results.append(text_of(numbers))
         return len(self.results) - 1
 
-    def fold(self, one: Combine, binding: Binding) -> Combine:
-        """The step of a program that stands for a template's."""
-        found = binding.folds.get(id(one))
-        if found is None:
-            found = binding.folds[id(one)] = self._folds[id(one)](binding)
-        return found
+    def shared(self, planned: Any, binding: Binding) -> Any:
+        """The exchange, or the step that folds partial results, of a program that stands for a template's."""
+        known = binding.shared.get(id(planned))
+        if known is None:
+            known = binding.shared[id(planned)] = self._shared[id(planned)](binding)
+        return known
 
-    def _geometry(self, shape: Any) -> Callable[[Binding], Geometry]:
-        """How the geometry is found that an unknown one stands for."""
-        if type(shape) is not Shape:
-            return lambda binding: shape
-        position, dtype = shape.position, shape.dtype
-        if position >= 0:
-            return lambda binding: binding.sample.geometries[position]
-        place = self.result(shape.shape)
-        return lambda binding: dense(binding.results[place], dtype)
+    def _called(self, symbolic: Symbolic) -> Bound:
+        """What a symbolic thing stands for."""
+        arguments = [self._bound(argument) for argument in symbolic.arguments]
+        return lambda binding: symbolic.make(*[argument(binding) for argument in arguments])
 
-    def _loose_across(self, one: LooseFold) -> Loose:
-        """How a fold along axes is joined: who has which part of it is asked of the layouts again."""
-        place, home, geometry = (
-            self._place(one.place),
-            self._place(one.home),
-            self._geometry(one.geometry),
-        )
-        return lambda binding: fold_across(
-            one.register,
-            one.partial,
-            one.params,
-            place(binding),
-            home(binding),
-            one.ufunc,
-            geometry(binding),
-        )
+    def _bound(self, value: Any) -> Bound:
+        """How a value is made in which there may be symbolic geometries, places and numbers."""
+        if not _is_symbolic(value):
+            return lambda binding: value
+        if type(value) is Shape:
+            position, dtype = value.position, value.dtype
+            if position >= 0:
+                return lambda binding: binding.sample.geometries[position]
+            shape = self.result(value.shape)
+            return lambda binding: dense(binding.results[shape], dtype)
+        if type(value) is SymbolicPlace:
+            place = -1 - value.number
+            return lambda binding: binding.sample.places[place]
+        if type(value) is GhostRegion:
+            home, outer = self._bound(value.home), self._bound(value.outer)
+            return lambda binding: replace(value, home=home(binding), outer=outer(binding))
+        names = getattr(value, "_fields", None)
+        if names is not None:
+            parts = [(n, self._bound(p)) for n, p in zip(names, value) if _is_symbolic(p)]
+            return lambda binding: value._replace(**{name: part(binding) for name, part in parts})
+        if type(value) is list or (type(value) is tuple and any(type(p) is Shape for p in value)):
+            kind, items = type(value), [self._bound(item) for item in value]
+            return lambda binding: kind([item(binding) for item in items])
+        numbers = self.result(value)
+        return lambda binding: binding.results[numbers]
 
-    def _place(self, place: Any) -> Callable[[Binding], Any]:
-        """How the place is found that a loose one stands for."""
-        if type(place) is not SymbolicPlace:
-            return lambda binding: place
-        k = -1 - place.number
-        return lambda binding: binding.sample.places[k]
+    def _combine(self, planned: Combine) -> Bound:
+        geometry, count = self._bound(planned.geometry), self._bound(planned.count)
+        return lambda binding: planned.again(count(binding), geometry(binding))
 
-    def _exchange(self, one: Any, binding: Binding) -> Exchange:
-        """The exchange of a program that stands for a template's."""
-        found = binding.exchanges.get(id(one))
-        if found is None:
-            found = binding.exchanges[id(one)] = self._exchanges[id(one)](binding)
-        return found
-
-    def _loose_exchange(self, one: SymbolicExchange) -> Callable[[Binding], Exchange]:
-        """How an exchange is made when the bounds of its pieces are known."""
-        forms = [(register, self._geometry(shape)) for register, shape in one.allocate]
-        receives, sends = (
-            [(self._key(piece.key), self.result(piece.shape), piece) for piece in pieces]
-            for pieces in (one.receives, one.sends)
-        )
-        copies = [(self._key(c.source_key), self._key(c.key), c) for c in one.copies]
-
-        def pieces_of(moving: list[Any], results: tuple[Any, ...]) -> list[Piece]:
-            return [p._replace(key=key(results), shape=results[k]) for key, k, p in moving]
-
-        def make(binding: Binding) -> Exchange:
-            results = binding.results
-            return Exchange(
-                one.communicator,
-                [(register, form(binding)) for register, form in forms],
-                pieces_of(receives, results),
-                pieces_of(sends, results),
-                [
-                    c._replace(source_key=source(results), key=key(results))
-                    for source, key, c in copies
-                ],
-            )
-
-        return make
-
-    def _loose_under_maps(self, one: SymbolicExchangeUnderMaps) -> Callable[[Binding], Exchange]:
-        """How an exchange is made when it is known who has what."""
-        forms = [(register, self._geometry(shape)) for register, shape in one.allocate]
-        place = self._place(one.place)
-        ghosts = [(g, self._place(g.home), self.result(g.outer)) for g in one.ghosts]
-        return lambda binding: exchange_under_maps(
-            [
-                replace(ghost, home=home(binding), outer=binding.results[outer])
-                for ghost, home, outer in ghosts
-            ],
-            place(binding),
-            one.communicator,
-            [(register, form(binding)) for register, form in forms],
-        )
-
-    def _key(self, key: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-        """How the index of a piece is made from the results."""
-        if not any(
-            type(part) is slice and Unknown in map(type, (part.start, part.stop)) for part in key
-        ):
-            return lambda results: key
-        place = self.result([(part.start, part.stop) for part in key])
-        return lambda results: tuple([slice(low, high, 1) for low, high in results[place]])
-
-    def _loose_fold(self, one: Combine) -> Callable[[Binding], Combine]:
-        geometry, place = self._geometry(one.geometry), self.result(one.count)
-        return lambda binding: one.again(binding.results[place], geometry(binding))
-
-    def _loose(self, one: Any, step: type[MovingStep]) -> Loose:
+    def _step(self, planned: Any, step: type[MovingStep]) -> Bound:
         """How a step is made when the geometries are known."""
-        if isinstance(one, (Share, Release)):
-            return lambda binding: one
-        if isinstance(one, Combine):
-            return lambda binding: self.fold(one, binding)
-        if isinstance(one, LooseLaunch):
-            return step.moving(one.launch, one.parts, self)
-        if type(one) is LooseFold:
-            return self._loose_across(one)
-        if isinstance(one, (StartExchange, FinishExchange)):
-            return lambda binding: type(one)(self._exchange(one.exchange, binding))
-        if isinstance(one, AcrossRanks) and not any(
-            type(join) is Position and type(join.geometry) is not Geometry for join in one.joins
+        if isinstance(planned, (Share, Release)):
+            return lambda binding: planned
+        if isinstance(planned, Combine):
+            return lambda binding: self.shared(planned, binding)
+        if isinstance(planned, SymbolicLaunch):
+            return step.moving(planned.launch, planned.parts, self)
+        if isinstance(planned, Symbolic):
+            return self._called(planned)
+        if isinstance(planned, (StartExchange, FinishExchange)):
+            return lambda binding: type(planned)(self.shared(planned.exchange, binding))
+        if isinstance(planned, AcrossRanks) and not any(
+            type(join) is Position and type(join.geometry) is not Geometry for join in planned.joins
         ):
-            return lambda binding: one
-        if isinstance(one, Allocate):
-            return self._loose_allocate(one)
-        if isinstance(one, Copy):
-            geometry = self._geometry(one.geometry)
-            return lambda binding: Copy(
-                one.register, one.source, geometry(binding), one.wanted.site
-            )
-        if isinstance(one, ByNumpy) and one.number >= 0 and not self._changed[one.number]:
-            return self._loose_numpy(one)
-        if isinstance(one, RunCollective) and one.number >= 0 and not self._changed[one.number]:
-            return self._loose_collective(one)
+            return lambda binding: planned
+        if isinstance(planned, Allocate) and type(planned.geometry) is Geometry:
+            return lambda binding: planned
+        register, geometry = planned.register, self._bound(getattr(planned, "geometry", None))
+        if isinstance(planned, Allocate):
+            initial, site = planned.initial, planned.wanted.site
+            return lambda binding: Allocate(register, geometry(binding), initial, site)
+        if isinstance(planned, Copy):
+            source, site = planned.source, planned.wanted.site
+            return lambda binding: Copy(register, source, geometry(binding), site)
+        number = getattr(planned, "number", -1)
+        if number >= 0 and not self._changed[number]:
+            if isinstance(planned, ByNumpy):
+                return lambda binding: ByNumpy(
+                    register,
+                    function_of(binding.order[number]),
+                    planned.arguments,
+                    geometry(binding),
+                    number,
+                )
+            if isinstance(planned, RunCollective):
+                return lambda binding: RunCollective(
+                    register,
+                    Call(binding.order[number]),
+                    planned.sources,
+                    geometry(binding),
+                    number,
+                )
         raise NoTemplateError
 
-    def _loose_collective(self, one: RunCollective) -> Loose:
-        geometry, number = self._geometry(one.geometry), one.number
-        return lambda binding: RunCollective(
-            one.register, Call(binding.order[number]), one.sources, geometry(binding), number
-        )
 
-    def _loose_allocate(self, one: Allocate) -> Loose:
-        if type(one.geometry) is Geometry:
-            return lambda binding: one
-        geometry, register, initial = self._geometry(one.geometry), one.register, one.initial
-        return lambda binding: Allocate(register, geometry(binding), initial, one.wanted.site)
-
-    def _loose_numpy(self, one: ByNumpy) -> Loose:
-        geometry, number = self._geometry(one.geometry), one.number
-        return lambda binding: ByNumpy(
-            one.register,
-            function_of(binding.order[number]),
-            one.arguments,
-            geometry(binding),
-            number,
-        )
+def _is_symbolic(value: Any) -> bool:
+    kind = type(value)
+    if kind is GhostRegion:
+        return True
+    if kind is slice:
+        return type(value.start) is Unknown or type(value.stop) is Unknown
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_symbolic, value))
+    return kind in (Unknown, Shape, SymbolicPlace)

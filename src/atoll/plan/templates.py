@@ -36,7 +36,7 @@ from ..layout.symbolic_layout import NoTemplateError
 from ..ops.fingerprint import outlined
 from .flattened import whole_folds
 from .shapes import Shape
-from .template_steps import Binding, LooseLaunch, LooseSteps, MovingStep
+from .template_steps import Binding, MovingStep, SymbolicLaunch, TemplateSteps
 from .template_traces import Sample, Skeleton, Twins
 
 PlanOf = Callable[[Twins, Any], Program]
@@ -191,14 +191,14 @@ class Template:
         names, first = self._unknowns(samples)
         twins = skeleton.dressed(self._dressed(names, now.geometries), self._housed(now))
         nodes = twins[1]
-        self.program = plan(twins, LooseLaunch)
+        self.program = plan(twins, SymbolicLaunch)
         planned = whole_folds(nodes, {})
         changed = [one.params != two.params for one, two in zip(nodes, planned, strict=True)]
         steps = self.program.steps
-        loose = LooseSteps(steps, step, changed)
-        self._steps = loose.made
+        bound = TemplateSteps(steps, step, changed)
+        self._steps = bound.made
         given = [f"v{k}, " for k in range(len(names))] + [f"p{k}, " for k in self._homes.leads]
-        self._function = self.sheet.compiled(f"({''.join(given)})", loose.results, first)
+        self._function = self.sheet.compiled(f"({''.join(given)})", bound.results, first)
         self._step_at = {id(one): k for k, one in enumerate(steps)}
         self._outline = outlined(order, [order[root] for root in skeleton.roots])
         self.first = self.bound(now, order)

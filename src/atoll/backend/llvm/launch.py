@@ -106,7 +106,7 @@ class CompiledStep(KernelStep):
             step._take(kernel)
             slot, folds = layout.partials, []
             for (partials, _), start in zip(parts, starts, strict=True):
-                fold = template.fold(partials, binding)
+                fold = template.shared(partials, binding)
                 folds.append(fold)
                 for where in fold.addresses(start):
                     words[slot] = where

@@ -86,7 +86,7 @@ class NumpyStep(KernelStep):
         def make(binding: Any) -> NumpyStep:
             numbers, starts = binding.results[place]
             step = NumpyStep.__new__(NumpyStep)
-            folds = [template.fold(partials, binding) for partials, _ in parts]
+            folds = [template.shared(partials, binding) for partials, _ in parts]
             step._bind(launch, nest, _Numbers(*numbers), list(zip(folds, starts, strict=True)))
             return step
 
