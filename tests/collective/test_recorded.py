@@ -229,6 +229,31 @@ def test_an_assignment_takes_the_old_memory():
     numpy.testing.assert_array_equal(numpy.asarray(kept)[PLACES], 4)
 
 
+PARTS = {
+    "real": lambda m, c, r: c.real.__setitem__([3, 5, 3], [7, 8, 9]),
+    "a slice of imag": lambda m, c, r: c.imag[::2].__setitem__(m.array([1, -1]), 5),
+    "add.at": lambda m, c, r: m.add.at(c.real, m.array([1, 1]), 10.0),
+    "put": lambda m, c, r: m.put(c.imag, [0, 19], [1.0, 2.0]),
+    "a reshape": lambda m, c, r: c.reshape(4, 5).real.__setitem__((m.array([1, 3]), 2), -1),
+    "a field": lambda m, c, r: r["b"].__setitem__([2, 7, 12], 4),
+    "a field under a mask": lambda m, c, r: r["a"].__setitem__(r["b"] == 0, 2),
+    "whole structures": lambda m, c, r: r.__setitem__([1, 2], r[[7, 8]]),
+}
+
+
+@pytest.mark.simulated(1, 2, 3)
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_elements(name):
+    plain = numpy.arange(20) + 1j * numpy.arange(20)[::-1]
+    fields = numpy.zeros(13, [("a", "f8"), ("b", "i4")])
+    fields["b"] = numpy.arange(13) % 3
+    ours = np.array(plain) * 1, np.array(fields).redistribute(np.Layout(13, "b"))
+    PARTS[name](np, *ours)
+    PARTS[name](numpy, plain, fields)
+    for array, want in zip(ours, (plain, fields), strict=True):
+        numpy.testing.assert_array_equal(numpy.asarray(array), want)
+
+
 @pytest.mark.ranks(1, 2, 3)
 def test_indices_that_change_later_do_not_matter():
     line, places = np.array(LINE), np.array(PLACES)

@@ -172,6 +172,9 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
     unless that is the base.
     """
     *indices, region, axes, first, ufunc = given
+    if region is not None and region.dtype != base.dtype:  # the same part of each element
+        offset = region.offset % base.dtype.itemsize
+        base, region = base.with_block(base.block.getfield(region.dtype, offset)), region.elements
     layout = base.layout
     if region is not None:
         layout = Layout.replicated(region.shape, layout.processes)

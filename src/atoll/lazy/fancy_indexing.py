@@ -226,7 +226,7 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
         if value.ndim and value.size != 1 and value.shape != key[0].shape:
             _refuse(value, key[0].size)
     chosen = _selection(handle, key, world)
-    if chosen is None or not is_readable(chosen.view._geometry):
+    if chosen is None or not has_elements(chosen.view._geometry):
         return False
     shape = chosen.result_shape
     extra = value.ndim - len(shape)
@@ -263,6 +263,11 @@ def write(
     if not is_written_through(view._cell, geometry):
         region, view = geometry, of_view(view._cell, geometry.base)
     record_write("assign at indices", view, given, region, axes, first, ufunc)
+
+
+def has_elements(view: Geometry) -> bool:
+    """Whether a view has elements of its base, or the same part of each of them, without axes inside of one."""
+    return not view.size or view.within == ()
 
 
 def is_written_through(cell: Cell, view: Geometry) -> bool:

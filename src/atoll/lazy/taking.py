@@ -12,13 +12,12 @@ import numpy as np
 
 from .. import backend
 from ..collective import Section, positions_under
-from ..collective.steps import is_readable
 from ..comm.world import World
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import arange, asarray
 from .elementwise import general
-from .fancy_indexing import Selection, check_indices, operands, put, selected, write
+from .fancy_indexing import Selection, check_indices, has_elements, operands, put, selected, write
 from .making import from_numpy
 from .sections import record, section_of, small_or_there
 from .spread import in_step, place_of, world_of
@@ -170,7 +169,7 @@ def put_along_axis(handle: Any, indices: Any, values: Any, axis: int) -> bool:
 def _is_writeable(handle: Any, values: Any) -> bool:
     writeable = handle._cell.writeable and handle._geometry.writeable
     native = is_native(handle.dtype) and is_native(values.dtype)
-    return writeable and native and is_readable(handle._geometry)
+    return writeable and native and has_elements(handle._geometry)
 
 
 def place(handle: Any, mask: Any, values: Any) -> bool:
