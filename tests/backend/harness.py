@@ -8,7 +8,7 @@ import numpy as np
 
 from atoll import backend
 from atoll.backend.numpy import over
-from atoll.backend.numpy.nest import Nest, dtype_of
+from atoll.backend.numpy.nest import Nest
 from atoll.backend.spec import Instruction, KernelSpec, Operand, Reduction, is_flat, is_full
 
 
@@ -162,12 +162,12 @@ class Loop:
         chunks = -(-self.shape[0] // chunk)
         for reduction in self.reductions:
             if is_full(reduction, spec.ndim):
-                partials.append(np.empty(chunks, dtype_of(reduction.dtype)))
+                partials.append(np.empty(chunks, np.dtype(reduction.dtype)))
                 if reduction.position >= 0:
                     partials.append(np.empty(chunks, np.int64))
         if is_flat(spec):
             chunk *= math.prod(self.shape[1:])
-        scalars = [np.asarray(n).astype(dtype_of(d)) for d, n in zip(self.scalars, self.numbers)]
+        scalars = [np.asarray(n).astype(np.dtype(d)) for d, n in zip(self.scalars, self.numbers)]
         flags = Nest(spec).run(self.shape, chunk, views, scalars, origins, steps, partials)
         return flags, partials
 

@@ -18,6 +18,7 @@ in native byte order (``'f8'``, ``'i4'``, ``'b1'``, ``'c16'``), see :data:`DTYPE
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..ops.folds import fold_named
@@ -166,6 +167,17 @@ def arguments(instruction: Instruction) -> list[int]:
         return []
     first = 1 if instruction.op == "store" else 0
     return [whole(argument) for argument in instruction.args[first:]]
+
+
+def behind(body: Sequence[Instruction], values: Iterable[int]) -> set[int]:
+    """All values that these are computed from, and they themselves."""
+    left = list(values)
+    reached = set(left)
+    while left:
+        new = set(arguments(body[left.pop()])) - reached
+        reached |= new
+        left += new
+    return reached
 
 
 def mask_of(store: Instruction) -> int:

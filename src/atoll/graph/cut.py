@@ -1,13 +1,13 @@
 """Where to cut a loop: at the line of a turn where the fewest bytes are live.
 
-A loop that nobody looks into records turn after turn, and its work is evaluated in pieces. Whatever is live where a piece
+A loop whose values are not read records turn after turn, and its work is evaluated in pieces. Whatever is live where a piece
 ends is stored: between two steps of a simulation the fields, in the middle of a step also each sum and shifted copy.
 
 Nodes are numbered as they are recorded (``Node.born``). A value is live at a moment if it was recorded before, or is in
 memory, and an operation that was recorded later reads it. So a trace tells how many bytes were live when each operation
 was recorded. Lines that a trace contains at least twice belong to a loop; the one with the fewest live bytes is its cut. What
 is read after the end of the trace is unknown: a line counts with the most that was live in any of its turns, and what
-nobody has read yet is live to the end.
+no operation has read yet is live to the end.
 
 A later turn finds the values that were live at the cut from an operation that depends on all of them: going back
 from there in the order of recording, they are what has not been met when the cut is (:func:`live_at`). So a cut

@@ -82,7 +82,7 @@ class Value:
     """Data in memory: an array over a buffer, and its address, which is asked for often.
 
     ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
-    where that was asked for, else -1; ``tiles`` what every rank has in hand of an array on ranks. Whoever writes
+    where that was asked for, else -1; ``tiles`` what every rank keeps in memory of an array on ranks. What writes
     into the memory resets them.
     """
 
@@ -292,7 +292,7 @@ def _lay(node: Node) -> None:
                 spread += arg.weight
     if weight < 0 or not plain:
         node.op.check_worlds(node, weight)
-    # What every rank has may have been looked at, and so be a source, on some of them only.
+    # What every rank has may have been evaluated, and so be a source, on some of them only.
     node.weight = spread
     node.place = node.op.place(node, first)
     if node.op.folds and node.place is not None:  # the code says where

@@ -1,8 +1,8 @@
 """``einsum`` of distributed arrays: products of stacks of matrices, and sums.
 
 Operands are contracted from left to right. Each letter of a pair is in both operands and the
-result (a stack), in both and gone (contracted), or in one of them. An operand's own letters that
-nobody else has are summed first; a letter twice in one operand is its diagonal.
+result (a stack), in both and gone (contracted), or in one of them. Letters that
+only one operand has are summed first; a letter twice in one operand is its diagonal.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _summed(array: Any, axes: list[int], dtype: Any) -> Any:
 
 
 def _single(array: Any, term: str, others: str, dtype: Any) -> tuple[Any, str]:
-    """An operand with each letter once, and only letters that somebody else has."""
+    """An operand with each letter once, and only letters that another operand or the result has."""
     for letter in sorted(set(term)):
         while term.count(letter) > 1:
             first = term.index(letter)

@@ -117,7 +117,7 @@ def recorded(node: Node) -> Any:
 def filled(
     shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
 ) -> Any:
-    """One number everywhere; no memory is touched before somebody looks."""
+    """One number everywhere; no memory is touched before the program reads it."""
     if layout is None and _stays_small(shape):
         array = np.empty(shape, dtype, order)
         np.copyto(array, scalar, casting="unsafe")

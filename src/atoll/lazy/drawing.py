@@ -136,7 +136,7 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
     here = current_world().size == 1 or is_modest(shape)
     if here and (not advances or bits or prod(shape) <= BLOCK):
         return NotImplemented  # NumPy's own stream, all of it here
-    if current_world().size > 1:  # whoever draws alone has another stream from then on
+    if current_world().size > 1:  # a rank that draws alone has another stream from then on
         in_step(current_world(), name, generator, *args, *([options] if options else []))
 
     def sample(drawer: Any, count: int) -> Array:

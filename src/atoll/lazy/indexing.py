@@ -131,8 +131,8 @@ def _element_there(handle: Handle, key: Any) -> Any:
 
 
 def _put_there(handle: Handle, key: Any, value: Any) -> bool:
-    """Write a few numbers into a base whose value is there and nobody else's, without any geometry; whether it
-    was done."""
+    """Write a few numbers into a base whose value is in memory that no other array shows, without any geometry; whether
+    it was done."""
     geometry = handle._geometry
     if not geometry.is_base or not geometry.ndim:
         return False
@@ -346,7 +346,7 @@ def _is_element_of_objects(handle: Handle, key: Any) -> bool:
 
 
 def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
-    """Write a few numbers into memory that is there, and that is nobody else's; whether it was done.
+    """Write a few numbers into memory that no other array shows; whether it was done.
 
     What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
     """

@@ -3,7 +3,7 @@
 ``Z[I]`` has as many elements as ``I`` is true, so the mask is evaluated; the elements are not:
 they become a ``compress`` node. Arithmetic on such nodes is recorded as on any array. When the
 result is assigned back through the same mask, ``Z[I] = Z[I]**2 + C[I]``, everything is undone:
-the same arithmetic on the whole arrays, stored where the mask is true, in one loop. Looked at
+the same arithmetic on the whole arrays, stored where the mask is true, in one loop. Read
 in any other way, a ``compress`` node is computed by NumPy.
 """
 

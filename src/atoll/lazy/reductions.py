@@ -112,7 +112,7 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
 
 
 def _truths(handle: Any) -> Any:
-    """The truth values of an array that are in memory, and so few that NumPy has looked at them
+    """The truth values of an array that are in memory, and so few that NumPy has read them
     before a plan is found; else ``None``."""
     geometry: Geometry = handle._geometry
     if (

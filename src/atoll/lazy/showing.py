@@ -2,8 +2,8 @@
 
 ``numpy.asarray(a)`` cannot tell why it is called. NumPy's C API calls it as well, for functions that are about to write,
 and takes what it gets from an object that is no ``numpy.ndarray`` for a temporary array: SciPy's f2py wrappers would
-overwrite the arguments of ``lapack.dgtsv(dl, d, du, b)``. What is read-only they copy. Whoever wants to write through a
-view says so: ``a.local``, ``a.data``, ``a.ctypes``, DLPack, or a writable buffer.
+overwrite the arguments of ``lapack.dgtsv(dl, d, du, b)``. What is read-only they copy. A caller that wants to write through
+a view says so: ``a.local``, ``a.data``, ``a.ctypes``, DLPack, or a writable buffer.
 
 NumPy prints the ends of each axis of a long array and looks at nothing else. So of an array on ranks only these ends are
 gathered, one element longer where something is left out: that gives the same text, but for the shape behind it.
@@ -86,7 +86,7 @@ def interface(handle: Handle) -> dict[str, Any]:
 
 
 def ctypes_of(handle: Handle) -> Any:
-    """``a.ctypes``: the address is one for as long as the array lives, whoever keeps it as a number."""
+    """``a.ctypes``: the address stays for as long as the array lives, since a program may keep it as a number."""
     array = memory(handle)
     if handle._np is None and handle._cell.node.place is None:
         handle._cell.pin()

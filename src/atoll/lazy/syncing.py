@@ -47,9 +47,7 @@ def _agreed(world: World) -> list[list[Cell]]:
     fingerprint. So as long as there may be garbage, what looks alike must be as old on all ranks, too. Where it is not, garbage
     is collected, and what still differs is left to those who look at it, unless it is the only one of its kind.
     """
-    cells = _shared(
-        world
-    )  # in hand from here on, so that no garbage goes between what is said and what is done
+    cells = _shared(world)  # referred to from here on, so that no garbage goes before all is done
     every = agree(world.communicator, _outlined(cells), "sync()")
     looks = [look for look, _, _ in every]
     if any(outline[:2] != every[0][:2] for outline in every) or (

@@ -26,7 +26,7 @@ from ..spec import Reduction, rounds
 from .arithmetic import cast, combine_position
 from .builder import Code, Value
 from .function import Function, Head
-from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize, largest, smallest
+from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize
 from .ufuncs import emission
 
 STEPS = 16
@@ -138,13 +138,11 @@ class Fold:
 
     def identity(self, code: Code) -> list[Value]:
         """The values that change nothing."""
-        op, dtype = self.op, self.dtype
-        if op in ("argmin", "argmax"):
-            extreme = largest(dtype) if op == "argmin" else smallest(dtype)
-            if self.reduction.dtype == "b1":
-                extreme = int(op == "argmin")
-            return [code.const(dtype, extreme), code.const("i8", largest("i8"))]
-        return self._split(code, code.const(dtype, fold_named(op).neutral(np.dtype(dtype)).item()))
+        number = fold_named(self.op).neutral(np.dtype(self.reduction.dtype)).item()
+        value = code.const(self.dtype, number)
+        if self.op in ("argmin", "argmax"):
+            return [value, code.const("i8", (1 << 63) - 1)]
+        return self._split(code, value)
 
     def _split(self, code: Code, value: Value) -> list[Value]:
         """The parts of a value without a position."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import policy
-from ..spec import KernelSpec, arguments, is_full, mask_of, rounds, whole, written_operands
+from ..spec import KernelSpec, arguments, behind, is_full, mask_of, rounds, whole, written_operands
 from .fold import accumulators
 from .types import COMPONENT, KIND, itemsize
 from .ufuncs import can_flag
@@ -133,12 +133,7 @@ class Analysis:
 
     def _behind(self, values: list[int]) -> list[int]:
         """What is computed in every element for these values, in order."""
-        reached, left = set(values), list(values)
-        while left:
-            for argument in arguments(self.spec.body[left.pop()]):
-                if argument not in reached:
-                    reached.add(argument)
-                    left.append(argument)
+        reached = behind(self.spec.body, values)
         return [n for n in self.members[ELEMENT] if n in reached]
 
     def _needed(self) -> list[bool]:

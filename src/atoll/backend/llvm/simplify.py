@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..spec import Instruction, KernelSpec
+from ..spec import Instruction, KernelSpec, whole
 from .integers import QUICK, SHORT, inverse_dtype
 
 _EDGES = {"less": "from", "greater_equal": "from", "less_equal": "above", "greater": "above"}
@@ -29,15 +29,15 @@ def simplified(spec: KernelSpec) -> KernelSpec:
         if instruction.op in ("load", "scalar", "const", "index"):
             return instruction.args
         first = 1 if instruction.op == "store" else 0
-        return (*instruction.args[:first], *[place[_whole(a)] for a in instruction.args[first:]])
+        return (*instruction.args[:first], *[place[whole(a)] for a in instruction.args[first:]])
 
     for number, instruction in enumerate(old):
         args = moved(instruction)
         if number in fitting:
-            size, limit = (old[_whole(a)] for a in instruction.args)
+            size, limit = (old[whole(a)] for a in instruction.args)
             edge = f"absolute.{_EDGES[instruction.name]}"
             body.append(Instruction("call", limit.dtype, args[1:], edge))
-            quick = (place[_whole(size.args[0])], int(args[1].real), len(body) - 1)
+            quick = (place[whole(size.args[0])], int(args[1].real), len(body) - 1)
             body.append(Instruction("call", "b1", quick, f"absolute.{instruction.name}"))
         elif number in divided:
             wide = inverse_dtype(instruction.dtype)
@@ -59,20 +59,16 @@ def simplified(spec: KernelSpec) -> KernelSpec:
     return replace(spec, body=tuple(body), reductions=tuple(reductions))
 
 
-def _whole(number: float | complex) -> int:
-    return int(number.real)
-
-
 def _compares_size(body: tuple[Instruction, ...], number: int) -> bool:
     """Whether an instruction compares the size of a complex number with a number of the whole nest."""
     instruction = body[number]
     if instruction.op != "call" or instruction.name not in _EDGES:
         return False
-    size, limit = (body[_whole(a)] for a in instruction.args)
+    size, limit = (body[whole(a)] for a in instruction.args)
     return (
         size.op == "call"
         and size.name == "absolute"
-        and body[_whole(size.args[0])].dtype == "c16"
+        and body[whole(size.args[0])].dtype == "c16"
         and _is_number(body, limit)
     )
 
@@ -84,12 +80,12 @@ def _divides_by_number(body: tuple[Instruction, ...], number: int) -> bool:
         instruction.op == "call"
         and instruction.name in QUICK
         and instruction.dtype in SHORT
-        and _is_number(body, body[_whole(instruction.args[1])])
-        and not _is_number(body, body[_whole(instruction.args[0])])
+        and _is_number(body, body[whole(instruction.args[1])])
+        and not _is_number(body, body[whole(instruction.args[0])])
     )
 
 
 def _is_number(body: tuple[Instruction, ...], value: Instruction) -> bool:
     while value.op == "cast":
-        value = body[_whole(value.args[0])]
+        value = body[whole(value.args[0])]
     return value.op in ("scalar", "const")

@@ -49,22 +49,9 @@ def bits(dtype: str) -> int:
     return 8 * int(dtype[1:])
 
 
-def smallest(dtype: str) -> int | float:
-    """The identity of a maximum."""
-    kind = KIND[dtype]
-    if kind == "i":
-        return -(1 << (bits(dtype) - 1))
-    return -float("inf") if kind == "f" else 0
-
-
-def largest(dtype: str) -> int | float:
-    """The identity of a minimum."""
-    kind = KIND[dtype]
-    if kind == "b":
-        return 1
-    if kind == "f":
-        return float("inf")
-    return (1 << (bits(dtype) - (1 if kind == "i" else 0))) - 1
+def smallest(dtype: str) -> int:
+    """The smallest number of a signed integer dtype."""
+    return -(1 << (bits(dtype) - 1))
 
 
 def literal(dtype: str, number: int | float) -> str:

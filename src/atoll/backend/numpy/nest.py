@@ -25,7 +25,7 @@ from ..spec import (
     Instruction,
     KernelSpec,
     Reduction,
-    arguments,
+    behind,
     conflicting_pairs,
     is_flat,
     is_full,
@@ -42,11 +42,6 @@ _COMPARED: Any = 10_000
 Box = tuple[slice, ...]
 
 
-def dtype_of(code: str) -> np.dtype[Any]:
-    """NumPy's dtype for a code of :data:`~..spec.DTYPES`."""
-    return np.dtype("bool" if code == "b1" else code)
-
-
 def ufunc_of(name: str) -> Any:
     """NumPy's ufunc of this name, or ``None``."""
     return _CLIP if name == "clip" else getattr(np, name, None)
@@ -61,7 +56,7 @@ class Nest:
         """The floating-point flags that came up in each instruction, and after them those of folds."""
         self._at = 0
         self._dtypes = [
-            dtype_of(instruction.dtype) if instruction.dtype else None for instruction in spec.body
+            np.dtype(instruction.dtype) if instruction.dtype else None for instruction in spec.body
         ]
         written = {spec.operands[k].alias for k in written_operands(spec)}
         self._kept = [operand.alias in written for operand in spec.operands]
@@ -253,26 +248,15 @@ def _masked(spec: KernelSpec) -> tuple[int, set[int]]:
     mask = masks.pop()
     open_ = [whole(store.args[1]) for store in stores if mask_of(store) < 0]
     folded = [n for r in spec.reductions for n in (r.value, r.position, r.mask) if n >= 0]
-    needed = _behind(spec, [mask, *open_, *folded])
-    wanted = _behind(spec, [whole(store.args[1]) for store in stores if mask_of(store) >= 0])
+    needed = behind(spec.body, [mask, *open_, *folded])
+    wanted = behind(spec.body, [whole(store.args[1]) for store in stores if mask_of(store) >= 0])
     return mask, wanted - needed
-
-
-def _behind(spec: KernelSpec, values: list[int]) -> set[int]:
-    """All values that these are computed from, and they themselves."""
-    reached, left = set(values), list(values)
-    while left:
-        for argument in arguments(spec.body[left.pop()]):
-            if argument not in reached:
-                reached.add(argument)
-                left.append(argument)
-    return reached
 
 
 def _order(spec: KernelSpec, mask: int) -> list[int]:
     """The instructions in order, but the mask of stores before all: it is asked for what they need."""
     numbers = range(len(spec.body))
-    early = sorted(_behind(spec, [mask])) if mask >= 0 else []
+    early = sorted(behind(spec.body, [mask])) if mask >= 0 else []
     aliases: set[int] = set()
     for n in numbers:
         instruction = spec.body[n]
@@ -362,7 +346,7 @@ class _Fold:
     def __init__(
         self, reduction: Reduction, chunk: int, partials: Array, positions: Array | None
     ) -> None:
-        self.op, self.dtype, self.chunk = reduction.op, dtype_of(reduction.dtype), chunk
+        self.op, self.dtype, self.chunk = reduction.op, np.dtype(reduction.dtype), chunk
         self.partials, self.positions = partials, positions
         partials[:] = self.identity = fold_named(self.op).neutral(self.dtype)
         if positions is not None:
@@ -427,7 +411,7 @@ def _fold_into(
     blocks: list[Array],
 ) -> None:
     """Fold a block along some axes into an operand, or into an operand of elements and one of positions."""
-    op, axes, dtype = reduction.op, reduction.axes, dtype_of(reduction.dtype)
+    op, axes, dtype = reduction.op, reduction.axes, np.dtype(reduction.dtype)
     corner = tuple(slice(0, 1) if k in axes else slice(None) for k in range(value.ndim))
     target = blocks[reduction.operand][corner]
     if mask is not None:
