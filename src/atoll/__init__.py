@@ -60,7 +60,7 @@ LATE = {
     "to_partitioned": "interchange.partitioned",
     "to_ray": "functions.clusters",
 }
-"""Names by the room that they come from, which is entered when somebody asks for one."""
+"""Names by the module that they come from, which is imported when the program asks for one."""
 
 
 def __getattr__(name: str) -> Any:

@@ -430,9 +430,9 @@ def watch_exits(ender: Ender) -> bool:
     import gc
 
     namespaces = [
-        found
-        for found in gc.get_referents(SystemExit.__dict__)
-        if isinstance(found, dict) and "code" in found
+        referent
+        for referent in gc.get_referents(SystemExit.__dict__)
+        if isinstance(referent, dict) and "code" in referent
     ]
     if len(namespaces) != 1:
         return False

@@ -105,12 +105,12 @@ def _transpose(order: tuple[int, ...]) -> Callable[[np.ndarray[Any, Any]], Any]:
     return lambda shadow: shadow.transpose(order)
 
 
-def _same(first: Geometry, other: Geometry) -> bool:
+def _same(first: Geometry, second: Geometry) -> bool:
     """Whether two views of one base have the same elements in the same places."""
     return (
-        first.shape == other.shape
-        and first.offset == other.offset
-        and all(a == b for a, b, n in zip(first.strides, other.strides, first.shape) if n > 1)
+        first.shape == second.shape
+        and first.offset == second.offset
+        and all(a == b for a, b, n in zip(first.strides, second.strides, first.shape) if n > 1)
     )
 
 

@@ -70,7 +70,7 @@ def tagged(handle: Handle, tags: Any) -> Any:
 
 
 _HOLDERS = 3
-"""Who refers to a small array that nobody else sees: its handle, a variable, the counting."""
+"""Who refers to a small array that no other array shows: its handle, a variable, the counting."""
 
 
 def recorded(handle: Handle) -> None:

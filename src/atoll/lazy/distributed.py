@@ -32,21 +32,21 @@ class Distributed(Handle):
     @classmethod
     def _from_block(cls, padded_block: Array, layout: Layout, world: World) -> Any:
         """The array over this rank's block, communication padding included; nothing is copied."""
-        made = object.__new__(cls)
-        made._np = None
+        array = object.__new__(cls)
+        array._np = None
         place = chosen(layout, world)
         if place is None:
-            made._cell = Cell.foreign(padded_block)
+            array._cell = Cell.foreign(padded_block)
         else:
             must_travel(padded_block.dtype)
             geometry = dense(layout.shape, padded_block.dtype)
-            made._cell = Cell(source(padded_block, geometry, pinned=True, place=place))
-            made._cell.pins = 1
-            made._cell.writeable = padded_block.flags.writeable
+            array._cell = Cell(source(padded_block, geometry, pinned=True, place=place))
+            array._cell.pins = 1
+            array._cell.writeable = padded_block.flags.writeable
             if layout.cells > 1:
                 statistics.add("distributed")
-        made._geometry = made._cell.geometry
-        return made
+        array._geometry = array._cell.geometry
+        return array
 
     def _place(self) -> Place | None:
         if self._np is not None:
@@ -132,10 +132,10 @@ class Distributed(Handle):
         if layout.is_padded:
             padded = np.zeros(layout.padded_shape(world.rank), block.dtype)
             padded[layout.inside(world.rank)] = block
-        made = self._from_block(padded, layout, world)
-        made._cell.pins = 0
-        made._cell.node.value.pinned = False
-        return made
+        array = self._from_block(padded, layout, world)
+        array._cell.pins = 0
+        array._cell.node.value.pinned = False
+        return array
 
     @property
     def __partitioned__(self) -> dict[str, Any]:

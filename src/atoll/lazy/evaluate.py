@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class _Programs(threading.local):
-    """The programs of the process, or of a simulated rank. Whoever looks for one or runs one holds the lock."""
+    """The programs of the process, or of a simulated rank. A thread that looks for one or runs one holds the lock."""
 
     __slots__ = ("process",)  # which all threads see; what has no slot is of one thread
     process: dict[str, Any]
@@ -227,7 +227,7 @@ class _Fit(NamedTuple):
     program: Program
     kept: list[int]
     passing: list[int]
-    """Those that it computes for others and does not store, though somebody has them in hand."""
+    """Those that it computes for others and does not store, though the program refers to them."""
     gainless: list[int]
     """Those that NumPy would have computed at their calls in no more time."""
 
@@ -251,7 +251,7 @@ def _passing(lookup: Lookup, pending: list[Node], program: Program) -> list[int]
 
 
 def stored_too(pending: list[Node]) -> list[Node]:
-    """Which other arrays in hand would be stored if these nodes were evaluated now."""
+    """Which other arrays that the program refers to would be stored if these nodes were evaluated now."""
     more: list[Node] = []
     while again := _computed_again(look_up([*pending, *more]), [*pending, *more]):
         more += again
@@ -266,9 +266,9 @@ def _is_shared(lookup: Lookup) -> bool:
 
 
 def _computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
-    """Arrays in hand that shall be stored now, since what their lines give was computed twice before.
+    """Arrays that the program refers to and that shall be stored now, since what their lines give was computed twice before.
 
-    A value that somebody refers to stays pending while loops compute it for others: mostly it is dropped unseen. But
+    A value that the program refers to stays pending while loops compute it for others: mostly it is dropped unseen. But
     where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
@@ -291,7 +291,7 @@ def _computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
 
 
 def _is_stored(node: Node) -> bool:
-    """Whether the values of a node's line are stored, whoever computes them."""
+    """Whether the values of a node's line are stored, by whatever loop computes them."""
     known = alone.sites.known(node.site)
     return known is not None and known.computed_again
 

@@ -89,7 +89,7 @@ def free() -> bool:
         try:
             if filters[0] is calm.first:
                 return True
-        except IndexError:  # somebody threw all filters away
+        except IndexError:  # all filters were removed
             return _noticed()
     return _noticed()
 

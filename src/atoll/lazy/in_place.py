@@ -1,7 +1,7 @@
 """In-place operators: recorded, or computed at once by NumPy.
 
-``a += b`` makes a value and assigns it. Where the array's memory is there, nobody else has it, and the numbers are few,
-NumPy writes into it; where such operands were met before, all that is asked is whether somebody else knows the memory.
+``a += b`` makes a value and assigns it. Where the array's memory is there, no other array shows it, and the numbers are few,
+NumPy writes into it; where such operands were met before, all that is asked is whether another array shows the memory.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             ufunc, known, self, other
         ):
             return self
-        del small  # nobody but the handle shall refer to the memory: see lazy.deferred
+        del small  # only the handle shall refer to the memory: see lazy.deferred
         return in_place(ufunc, self, other, forward)
 
     return operate
 
 
 def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
-    """Let NumPy do ``target += other`` with a few numbers that are there, and nobody else's; whether it did."""
+    """Let NumPy do ``target += other`` with a few numbers that are there, and that no other array shows; whether it did."""
     cell, geometry = target._cell, target._geometry
     if cell.node.place is not None:
         return pieces.joined(ufunc, target, other)
@@ -84,7 +84,7 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
 
 def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other: Any) -> bool:
     """Record ``target += other`` where such operands were met before, the result needs no cast, and
-    nobody else knows the memory; whether that was so."""
+    no other array shows the memory; whether that was so."""
     kind = type(other)
     cell, geometry = target._cell, target._geometry
     if kind is Handle.array_type and other._np is None:
@@ -135,7 +135,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
                     _assign_node(target, value)
                 return target
         elif target._cell.node.place is not None and isinstance(result, Handle):
-            small = result._np  # what was in hand on every rank
+            small = result._np  # what every rank had in memory
             fits = small is not None and np.broadcast_shapes(small.shape, own.shape) == own.shape
             if fits and (
                 pieces.put(target._cell, own, result) or assign(target._cell, own, result)

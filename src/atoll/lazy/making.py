@@ -44,7 +44,7 @@ def is_modest(shape: tuple[int, ...]) -> bool:
 
 
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
-    """The memory of a short view whose value is there, in a process by itself, or in hand on all ranks: worth no
+    """The memory of a short view whose value is there, in a process by itself, or in memory on all ranks: worth no
     recording.
 
     A program that goes along the rows of a large matrix, one after the other, would wait for each of them.
@@ -74,7 +74,7 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
 def is_at_hand(cell: Cell, size: int) -> bool:
     """Whether NumPy may read or write so few elements of an array that lies here, as soon as its value is there.
 
-    Among ranks a value that all of them have may be there on some only, since these have looked at it. So what is short is
+    Among ranks a value that all of them have may be there on some only, since these have read it. So what is short is
     taken out of every large array of that kind, which is computed first, and out of none that is small.
     """
     small = config.small
@@ -112,7 +112,7 @@ _usual: Memo[tuple[tuple[int, ...], Any], Place] = Memo()
 
 
 def chosen(layout: Layout, world: World) -> Place | None:
-    """The place of a layout that the program has chosen. Where it has chosen a lopsided one, arrays stay as they lie."""
+    """The place of a layout that the program has chosen. Where it has chosen an uneven one, arrays stay as they lie."""
     place = Place.of(layout, world)
     if place is not None and place.lopsided:
         world.communicator.log.as_laid_out = True
@@ -179,7 +179,7 @@ def plain(value: Any) -> Any:
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Any:
-    """An array that takes over ``array``'s memory, which nobody else may hold."""
+    """An array that takes over ``array``'s memory, which no other array may show."""
     handle = object.__new__(Handle.array_type)
     if is_small(array.shape) or not is_native(array.dtype):
         handle._np = array
@@ -249,7 +249,7 @@ def of_view(cell: Cell, geometry: Geometry) -> Any:
 
 
 def of_array(array: np.ndarray[Any, Any]) -> Any:
-    """An array over NumPy memory that somebody else may hold."""
+    """An array over NumPy memory that other arrays may show."""
     if type(array) is not np.ndarray:
         array = array.view(np.ndarray)
     if is_small(array.shape) or not is_native(array.dtype) or not array.flags.aligned:

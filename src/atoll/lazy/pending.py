@@ -1,6 +1,6 @@
 """The arrays of this thread whose values are pending, and when they are evaluated for their weight.
 
-A loop that nobody looks into records more and more. It is cut, at the same lines in each turn, where its pending work
+A loop whose values are not read records more and more. It is cut, at the same lines in each turn, where its pending work
 grows too heavy.
 """
 
@@ -34,14 +34,14 @@ _MASK = (1 << 64) - 1
 def too_heavy(node: Node) -> bool:
     """Whether a node above ``policy.limits.light`` operations shall be evaluated at once, or what it is made of.
 
-    A loop that nobody looks into is cut where its pending work grows too heavy. It should be cut at the same lines in
+    A loop whose values are not read is cut where its pending work grows too heavy. It should be cut at the same lines in
     each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
     are cut again, a good deal earlier. The best of them is the loop's cut (``graph.cut``): where there is one,
     what was live there is computed in later turns, and nothing that has been begun since. If a turn grows too heavy
     before it comes to that, it will be cut there when it is lighter.
 
     Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
-    so are the lines where these ranks have cut before. What every rank has may weigh less on one that has looked at it.
+    so are the lines where these ranks have cut before. What every rank has may weigh less on one that has evaluated it.
     """
     limit = _limit_of(node)
     return node.weight > limit and weigh(node) > limit
@@ -124,7 +124,7 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
     """What has grown too heavy on ranks, and with it all that is pending there, if they agree on that. Collective.
 
     They may not, for some may have garbage that they have yet to collect; then it is those nodes alone. What every
-    rank has may have been looked at on some of them, and does not count. Numbers and data are in no fingerprint, so values
+    rank has may have been evaluated on some of them, and does not count. Numbers and data are in no fingerprint, so values
     that look alike must be as old on all ranks, or garbage might be taken for what all have.
     """
     others = [

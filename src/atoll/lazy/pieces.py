@@ -1,7 +1,7 @@
 """Rows and elements of distributed arrays that a Python loop writes one after the other.
 
 What such a loop writes (numbers and small arrays, which every rank has) is written by the rank that holds the elements,
-and into the tiles that all ranks keep (:mod:`.tiles`): no message. A rank on which somebody else has the memory writes
+and into the tiles that all ranks keep (:mod:`.tiles`): no message. A rank on which another object has the memory writes
 into a copy. Each is a step of the log, so ranks that do not write alike find out.
 """
 

@@ -6,7 +6,7 @@ as long as it is computed together with what it is for; so nothing is moved at f
 result is in memory and is computed with again, it is kept for longer: then it is brought to even blocks, once.
 
 That is for whole arrays of our own. It is not done beside operands that lie as the slice does; nor in a
-program that has laid an array out lopsided itself; nor once somebody has the memory of one.
+program that has laid an array out unevenly itself; nor once the program has the memory of one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .pending import cells_of
 
 
 def evened(node: Node) -> tuple[Any, ...]:
-    """The operands of a node that is being recorded: laid out evenly, if all of them are lopsided results in memory.
+    """The operands of a node that is being recorded: laid out evenly, if all of them are uneven results in memory.
     Collective."""
     if not node.op.elementwise:
         return node.args

@@ -160,7 +160,7 @@ def result_layout(shape: tuple[int, ...], world: World) -> Layout:
 
 
 def of_section(section: Section, world: World) -> Any:
-    """The array over a section's memory, which nobody else may hold."""
+    """The array over a section's memory, which no other array may show."""
     layout = section.layout
     place = Place.of(layout, world)
     block = section.block
@@ -211,7 +211,7 @@ def block_of_view(block: Array, place: Place, view: Geometry) -> Array:
     if part is None:
         return _nothing(place, view)
     if part.size and not np.may_share_memory(part, block):
-        part.flags.writeable = False  # nobody would see what is written there
+        part.flags.writeable = False  # what is written there would be lost
     order = sorted(range(len(taken)), key=taken.__getitem__)
     part = part.transpose(order)
     for axis in [k for k in range(shown.ndim) if k not in taken]:

@@ -2,7 +2,7 @@
 
 Small values are NumPy's, in a process by itself. On ranks ``for row in a:`` would record, plan, send and
 wait for each row. So what lies around it comes along in a *tile*, a box of elements that every rank keeps until
-somebody writes to the array, and what the loop asks for next is NumPy's. Tiles grow while a loop goes on where the last
+the program writes to the array, and what the loop asks for next is NumPy's. Tiles grow while a loop goes on where the last
 one ended, and an array that is read here and there comes as a whole if it is of modest size.
 
 Nothing is brought before several elements or rows of a value have been asked for: a single operation on a border, say,
@@ -31,7 +31,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 class Tiles:
-    """What every rank has in hand of one value."""
+    """What every rank keeps in memory of one value."""
 
     __slots__ = ("asked", "brought", "budget", "held", "last")
 
@@ -134,7 +134,7 @@ def _contains(box: Box, inner: Box) -> bool:
 
 
 def _seen(view: Geometry, box: Box, array: Array) -> Array:
-    """A view of a base, looked at in the elements of a box that contains it."""
+    """A view of a base, read from the elements of a box that contains it."""
     offset = 0
     strides = [0] * view.ndim
     for (first, steps), (low, _), stride in zip(view.axes or (), box, array.strides, strict=True):
@@ -161,7 +161,7 @@ def _tiles(cell: Cell) -> Tiles | None:
 
 
 def present(cell: Cell, view: Geometry) -> Array | None:
-    """A short view of a value that is there, in hand on every rank; ``None`` where it is better recorded."""
+    """A short view of a value that is there, in memory on every rank; ``None`` where it is better recorded."""
     if view.size >= config.small or (cell.node.value is None and not _settled(cell)):
         return None
     tiles = _tiles(cell)
@@ -194,7 +194,7 @@ def _settled(cell: Cell) -> bool:
     cell.pieces += 1
     if cell.pieces < policy.limits.pieces:
         return False
-    del node  # or the old version would be in somebody's hands, and be copied
+    del node  # or the old version would be referred to, and be copied
     cell.settle()
     tiles = _tiles(cell)
     if tiles is not None:
@@ -203,7 +203,7 @@ def _settled(cell: Cell) -> bool:
 
 
 def whole(cell: Cell) -> Array | None:
-    """All of a modest array, in hand on every rank, once index arrays have picked from it often; else ``None``."""
+    """All of a modest array, in memory on every rank, once index arrays have picked from it often; else ``None``."""
     shape = cell.geometry.shape
     if cell.geometry.size > policy.limits.brought or config.small <= 1:
         return None

@@ -1,7 +1,7 @@
 """How a view reads from its base and writes into it.
 
 A *cell* is the mutable box of one base array: it holds the node that is its value now. A
-*handle* is what the user has in hand: either a small NumPy array as it is, or a cell with the
+*handle* is what the program refers to: either a small NumPy array as it is, or a cell with the
 geometry of a view on it. Reading through a view makes a ``read`` node; writing through it
 replaces the cell's node by an ``update``, so every other view of the cell sees it.
 
@@ -63,7 +63,7 @@ class Cell:
 
     @classmethod
     def foreign(cls, array: np.ndarray[Any, Any]) -> Cell:
-        """A cell over memory that somebody else owns: pinned for good."""
+        """A cell over memory that another object owns: pinned for good."""
         geometry = strided(array.shape, array.dtype, array.strides)
         cell = cls(source(array, geometry, pinned=True))
         cell.pins = 1
@@ -273,7 +273,7 @@ class Cell:
 
 
 def _references() -> int:
-    """What :meth:`Cell.references` says of a node that nobody else refers to, in this version of Python."""
+    """What :meth:`Cell.references` says of a node that nothing else refers to, in this version of Python."""
     cell: Cell = object.__new__(Cell)
     cell.node = Node(SOURCE, (), strided((1,), np.dtype(float), (8,)))
     return cell.references()

@@ -224,10 +224,10 @@ class Code:
             mask = self._widen(mask, 8 * itemsize(COMPONENT.get(a.dtype, a.dtype)))
         chosen = self.truth(mask)
 
-        def one(x: str, y: str) -> str:
+        def lanes(x: str, y: str) -> str:
             return self.function.op(f"select {self.lanes('i1')} {chosen}, {kind} {x}, {kind} {y}")
 
-        return Value(a.dtype, one(a.name, b.name), one(a.imag, b.imag) if a.imag else "")
+        return Value(a.dtype, lanes(a.name, b.name), lanes(a.imag, b.imag) if a.imag else "")
 
     def convert(self, instruction: str, value: Value, dtype: str) -> Value:
         """An LLVM conversion, such as ``sitofp``."""
