@@ -229,6 +229,17 @@ def test_an_assignment_takes_the_old_memory():
     numpy.testing.assert_array_equal(numpy.asarray(kept)[PLACES], 4)
 
 
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("shape", [(3,), (2, 2)])
+def test_values_that_do_not_fit_a_mask_are_numpys_error(shape):
+    plain, grid = GRID.copy(), np.array(GRID)
+    with pytest.raises((ValueError, TypeError)) as wanted:
+        plain[GRID > 0] = numpy.ones(shape)
+    with pytest.raises(wanted.type, match=str(wanted.value)):
+        grid[np.array(GRID > 0)] = numpy.ones(shape)
+    numpy.testing.assert_array_equal(numpy.asarray(grid), GRID)
+
+
 PARTS = {
     "real": lambda m, c, r: c.real.__setitem__([3, 5, 3], [7, 8, 9]),
     "a slice of imag": lambda m, c, r: c.imag[::2].__setitem__(m.array([1, -1]), 5),

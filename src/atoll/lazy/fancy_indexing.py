@@ -224,7 +224,8 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
             return False
         key = tuple(under(mask, world))
         if value.ndim and value.size != 1 and value.shape != key[0].shape:
-            _refuse(value, key[0].size)
+            kept = np.ones(key[0].shape, np.bool_)
+            kept[kept] = np.broadcast_to(np.True_, value.shape)  # NumPy's words
     chosen = _selection(handle, key, world)
     if chosen is None or not has_elements(chosen.view._geometry):
         return False
@@ -303,15 +304,3 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     in_step(place.world, "an assignment", region, value)
     record_write("write across ranks", of_view(cell, cell.geometry), (wide,), region)
     return True
-
-
-def _refuse(value: Any, count: int) -> None:
-    if value.ndim > 1:
-        raise ValueError(
-            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, input "
-            f"has {value.ndim} dimensions"
-        )
-    raise ValueError(
-        f"NumPy boolean array indexing assignment cannot assign {value.shape[0]} input values to "
-        f"the {count} output values where the mask is true"
-    )
