@@ -354,6 +354,7 @@ def test_random_programs(seed):
 def test_a_laplace_step_on_ranks(rank, size):
     layout = atoll.Layout((40, 30), "bn", size=size)
     u = data((40, 30)).redistribute(layout)
+    atoll.sync()  # the step alone
     error, _difference = laplace_step(u)
     told = compare(error)
     ends = rank in (0, size - 1)
@@ -397,6 +398,7 @@ def test_aligned_operands_need_no_messages(size):
 def test_transfers_are_counted(size, maps):
     a = data((12, 12))
     b = data((12, 12)).redistribute(atoll.Layout((12, 12), maps, size=size))
+    atoll.sync()
     for value in (a + b, a.T + a, a[::-1] * a, b[1:] - b[:-1], b.sum(axis=0) + a[0]):
         compare(value)
 
