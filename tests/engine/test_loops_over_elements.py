@@ -293,3 +293,28 @@ def test_what_a_rank_has_met_alone_decides_nothing(rank, size):
             assert float(atoll.dot(a[k], a[k + 1])) == float(
                 numpy.dot(numpy.arange(1.0, 19) + 18 * k, numpy.arange(19.0, 37) + 18 * k)
             )
+
+
+@pytest.mark.simulated(1, 3)
+def test_memory_that_others_read_is_copied_once(rank, size):
+    with atoll.config(small=100, everywhere=100):
+        a = atoll.arange(40.0 * 30).reshape(40, 30)
+        float(a.sum())
+        for k in range(12):
+            a[k, 1] = k
+        expected = numpy.asarray(a).copy()
+        pending, copy = a * 2, a.copy()
+        before = a._cell.settle().array
+        blocks = []
+        for k in range(12):
+            a[k, 2] = -k
+            a[k + 1] += 1
+            blocks.append(a._cell.settle().array)
+        assert before is not blocks[0]
+        assert all(block is blocks[0] for block in blocks)
+        assert (numpy.asarray(copy) == expected).all()
+        assert (numpy.asarray(pending) == expected * 2).all()
+        for k in range(12):
+            expected[k, 2] = -k
+            expected[k + 1] += 1
+        assert (numpy.asarray(a) == expected).all()
