@@ -309,13 +309,21 @@ def weigh(root: Node) -> float:
     stack = [root]
     while stack:
         node = stack[-1]
-        operands = [arg for arg in node.args if type(arg) is Node]
-        counted = [arg for arg in operands if arg.place is not None] or operands
-        more = [arg for arg in counted if arg.value is None and arg not in weights]
-        if more:
-            stack += more
-        else:
-            weights[stack.pop()] = 1 + sum([weights.get(arg, 0) for arg in counted])
+        weight: float = 1
+        spread: float = 0
+        ready = True
+        for arg in node.args:
+            if type(arg) is Node:
+                known = weights.get(arg) if arg.value is None else 0
+                if known is None:
+                    stack.append(arg)
+                    ready = False
+                    continue
+                weight += known
+                if arg.place is not None:
+                    spread = (spread or 1) + known
+        if ready:
+            weights[stack.pop()] = spread or weight
     return weights[root]
 
 

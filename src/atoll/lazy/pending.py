@@ -54,7 +54,7 @@ def bounded(node: Node) -> Node:
         weight = weigh(node)
         if weight <= limit:
             return weighed(node, weight)
-        cut((node,))
+        cut((node,), weight)
     return node
 
 
@@ -78,18 +78,17 @@ def _cut_here_again(node: Node, point: CutPoint | None) -> None:
         sites.of(site_number(node.site)).cut = Cut(None, policy.limits.near)
 
 
-def cut(nodes: Sequence[Node]) -> None:
+def cut(nodes: Sequence[Node], weight: float | None = None) -> None:
     """Evaluate what has grown too heavy, and all that is pending with it; or what was live at the cut.
 
     What is recorded afterwards begins from values then, whatever was pending before.
     """
     with turn.lock:
-        _cut(nodes)
+        _cut(nodes, weigh(nodes[0]) if weight is None else weight)
 
 
-def _cut(nodes: Sequence[Node]) -> None:
+def _cut(nodes: Sequence[Node], weight: float) -> None:
     first = nodes[0]
-    weight = weigh(first)
     known = call_sites_of(first).known(first.site)
     known_cut = None if known is None else known.cut
     if known_cut is not None and known_cut.line is not None:
