@@ -190,6 +190,25 @@ def test_imports_go_downwards() -> None:
     assert [str(found) for found in all_imports() if is_own(found) and goes_up(found)] == []
 
 
+POSTING = {"exchange/messages.py", "execute/parts.py", "dataflow/execute.py"}
+"""The files outside ``comm`` that post messages: array programs in one place, dataflow graphs in their own schedule."""
+
+
+def posts(source: str) -> bool:
+    """Whether a file posts a message of its own."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    return any(called(call) in ("isend", "irecv") for call in calls)
+
+
+def test_one_loop_posts_the_messages_of_arrays() -> None:
+    """A loop of messages elsewhere would be a second engine beside the first."""
+    outside = {
+        path for path, text in texts().items() if posts(text) and path.split("/")[0] != "comm"
+    }
+    assert outside == POSTING
+    assert posts("def f(c, a):\n    return c.isend(a, 1)")
+
+
 def names_a_backend(found: Import) -> bool:
     """Whether an import from outside asks for one backend by name instead of ``backend.current()``."""
     parts = found.target.split(".")

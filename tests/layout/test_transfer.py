@@ -26,6 +26,8 @@ from atoll.layout import (
     needed,
     transfer,
 )
+from atoll.layout.symbolic import Sheet, text_of
+from atoll.layout.symbolic_layout import interval
 
 from .strategies import bounds, layouts, scatter
 
@@ -148,6 +150,34 @@ def test_needed_finds_each_place_of_any_region_once(layout: Layout, data: st.Dat
     assert np.array_equal(
         found, whole[np.ix_(*(part.array() for part in region))] if region else whole
     )
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=3), st.integers(1, 12), st.data())
+@settings(max_examples=60, deadline=None)
+def test_symbolic_boxes_are_cut_by_owner_like_known_ones(
+    shape: list[int], size: int, data: st.DataObject
+) -> None:
+    """The same pieces, from the same ranks, at the same places; for other bounds the sheet gives theirs or refuses."""
+    layout = Layout(shape, "b" * len(shape), size=size)
+    ends = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
+    sheet = Sheet()
+    unknown = [
+        [sheet.unknown(f"v{2 * k + j}", end) for j, end in enumerate(pair)]
+        for k, pair in enumerate(ends)
+    ]
+    rank = data.draw(st.integers(0, size - 1))
+    symbolic = needed(layout, tuple([interval(*pair) for pair in unknown]), rank)
+    texts = [text_of([r.source_key, r.target_key, r.shape]) for r in symbolic]
+    bound = sheet.compiled("".join([f"v{k}, " for k in range(2 * len(shape))]), texts)
+    moved = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
+    for box in (ends, moved):
+        known = needed(layout, tuple([Range(*pair) for pair in box]), rank)
+        results = bound([end for pair in box for end in pair])
+        if box is ends or results is not None:
+            assert results is not None
+            expected = [[r.source_key, r.target_key, r.shape] for r in known]
+            assert [record.peer for record in symbolic] == [record.peer for record in known]
+            assert list(results) == expected
 
 
 def test_receivers_spread_over_the_copies() -> None:

@@ -51,7 +51,7 @@ def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) 
     if place is not None and layout.ranks_at(place)[0] == rank and 0 not in counts:
         held = layout.region(rank)
         own = [_owned(layout.axes[k], place[k]) for k in kept]
-        pieces = [list(one.holders_of(part)) for one, part in zip(target.axes, own, strict=True)]
+        pieces = [list(axis.holders_of(part)) for axis, part in zip(target.axes, own, strict=True)]
         for cell in product(*pieces):
             key = _key([held[k].positions(part) for k, (_, part) in zip(kept, cell, strict=True)])
             shape = tuple([len(part) for _, part in cell])
@@ -60,11 +60,13 @@ def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) 
     joins: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = []
     if target.coordinates(rank) is not None and target.local_size(rank):
         wanted = target.region(rank)
-        found = [list(layout.axes[k].owners_of(part)) for k, part in zip(kept, wanted, strict=True)]
+        owners = [
+            list(layout.axes[k].owners_of(part)) for k, part in zip(kept, wanted, strict=True)
+        ]
         along = [[c for c in range(layout.grid[k]) if layout.axes[k].count(c)] for k in axes]
-        for cell in product(*found):
+        for cell in product(*owners):
             parts = [part for _, part in cell]
-            key = _key([one.positions(part) for one, part in zip(wanted, parts, strict=True)])
+            key = _key([held.positions(part) for held, part in zip(wanted, parts, strict=True)])
             full = [0] * layout.ndim
             for k, (coordinate, _) in zip(kept, cell, strict=True):
                 full[k] = coordinate
@@ -112,7 +114,7 @@ def folded(
             if source != rank:
                 incoming[source] = np.empty(prod(shape) * item, np.uint8)
     exchange(communicator, outgoing, incoming, "partial results")
-    made = tuple([np.empty(plan.shape, array.dtype) for array in partial])
+    results = tuple([np.empty(plan.shape, array.dtype) for array in partial])
     for key, shape, sources in plan.joins:
         total: Partial | None = None
         for source in sources:
@@ -123,9 +125,9 @@ def folded(
                 piece = _arrays(incoming.pop(source), shape, partial)
             total = piece if total is None else join(total, piece)
         assert total is not None
-        for array, one in zip(made, total, strict=True):
-            array[key] = one
-    return made
+        for array, values in zip(results, total, strict=True):
+            array[key] = values
+    return results
 
 
 def _key(positions: list[IndexSet]) -> Any:
@@ -138,12 +140,12 @@ def _bytes(arrays: Partial) -> Array:
 
 
 def _arrays(data: Array, shape: tuple[int, ...], like: Partial) -> Partial:
-    made, start = [], 0
+    arrays, start = [], 0
     for array in like:
         stop = start + prod(shape) * array.dtype.itemsize
-        made.append(data[start:stop].view(array.dtype).reshape(shape))
+        arrays.append(data[start:stop].view(array.dtype).reshape(shape))
         start = stop
-    return tuple(made)
+    return tuple(arrays)
 
 
 def by_ufunc(ufunc: np.ufunc) -> Callable[[Partial, Partial], Partial]:

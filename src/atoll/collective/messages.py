@@ -86,8 +86,8 @@ def agree(
     if place is not None:
         mine[:2] = 1, place
         mine[2:] = values
-    found = allgather(communicator, mine, "whether all indices are in range")
-    found = found[found[:, 0] == 1]
-    if len(found):
-        first = found[np.argmin(found[:, 1])]
+    reports = allgather(communicator, mine, "whether all indices are in range")
+    reports = reports[reports[:, 0] == 1]
+    if len(reports):
+        first = reports[np.argmin(reports[:, 1])]
         raise error(*first[2:].tolist())

@@ -90,15 +90,15 @@ def reshaped(section: Section, target: Layout) -> Section:
         return by_rows
     if target.overlaps:  # a transfer finds all who want an element
         return redistributed(reshaped(section, even_rows(target.shape, target.processes)), target)
-    made = empty(target, section.dtype, communicator)
-    into = made.block.reshape(-1)
+    result = empty(target, section.dtype, communicator)
+    into = result.block.reshape(-1)
     if source.is_replicated:
         into[...] = section.block.reshape(-1)[flat_indices(target.region(rank), target.shape)]
-        return made
+        return result
     have, want = line_bounds(source), line_bounds(target)
     if have is not None and want is not None:  # a redistribution of the flattened array
         _move(Section(section.block.reshape(-1), _line(have), communicator), _line(want), into)
-        return made
+        return result
     outgoing: dict[int, Array] = {}
     incoming: dict[int, Array] = {}
     values = section.block.reshape(-1)
@@ -116,12 +116,12 @@ def reshaped(section: Section, target: Layout) -> Section:
     places: list[tuple[int, Any]] = []
     for peer, chosen in by_parts(_holders(source, wanted)[:, 0]):
         places.append((peer, chosen))
-        incoming[peer] = outgoing.pop(rank) if peer == rank else np.empty(len(chosen), made.dtype)
+        incoming[peer] = outgoing.pop(rank) if peer == rank else np.empty(len(chosen), result.dtype)
     arriving = {peer: part for peer, part in incoming.items() if peer != rank}
     exchange(communicator, outgoing, arriving, "a reshape")
     for peer, chosen in places:
         into[chosen if order is None else order[chosen]] = incoming[peer]
-    return made
+    return result
 
 
 def _by_rows(section: Section, target: Layout) -> Section | None:
@@ -168,8 +168,8 @@ def _holders(layout: Layout, flat: Array) -> Array:
         axis.locate_array(indices)[0]
         for axis, indices in zip(layout.axes, np.unravel_index(flat, layout.shape), strict=True)
     ]
-    found: Array = layout.table[tuple(located)]
-    return found
+    holders: Array = layout.table[tuple(located)]
+    return holders
 
 
 def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:

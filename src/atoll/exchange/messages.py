@@ -134,11 +134,11 @@ class Message:
 
 def _given(memory: Any, nbytes: int) -> Array:
     """The first bytes of memory that an allocator of the program gave."""
-    found: Array = np.frombuffer(memory, np.uint8)
-    if found.size < nbytes or not found.flags.writeable:
-        kind = "read-only" if found.size >= nbytes else f"of {found.size} bytes"
+    memory_bytes: Array = np.frombuffer(memory, np.uint8)
+    if memory_bytes.size < nbytes or not memory_bytes.flags.writeable:
+        kind = "read-only" if memory_bytes.size >= nbytes else f"of {memory_bytes.size} bytes"
         raise ValueError(f"allocator({nbytes}) gave memory that is {kind}; messages arrive in it")
-    return found[:nbytes]
+    return memory_bytes[:nbytes]
 
 
 def region_of(piece: Piece, registers: Registers) -> Array:

@@ -144,7 +144,10 @@ class Exchange:
 
     def _set_up(self) -> PersistentBuffers:
         coming, going = (
-            [(one, PersistentBuffer(one.peer, one.nbytes, one.what)) for one in messages]
+            [
+                (message, PersistentBuffer(message.peer, message.nbytes, message.what))
+                for message in messages
+            ]
             for messages in (self._coming, self._going)
         )
         for message, persistent in coming:

@@ -119,11 +119,11 @@ def local_start(
     home: Place, place: Place, axis: int, first: int, along: int, step: int, rank: int
 ) -> int:
     """The same for places that are known."""
-    here, there = home.layout.coordinates(rank), place.layout.coordinates(rank)
-    if here is None or there is None:
+    here, taken_at = home.layout.coordinates(rank), place.layout.coordinates(rank)
+    if here is None or taken_at is None:
         return 0
     if along >= 0:
-        taken = place.layout.axes[along].owned(there[along])
+        taken = place.layout.axes[along].owned(taken_at[along])
         if not len(taken):
             return 0
         first += step * taken.global_of(0)

@@ -102,10 +102,10 @@ class Position:
     def given(self, state: State) -> Array:
         """This rank's position, and what is there; a rank without elements has position -1."""
         extreme = np.asarray(state.extremes[self.register])
-        found = np.zeros((), [("position", np.int64), ("extreme", extreme.dtype)])
-        found["position"] = _array(state, self.register).ravel()[0]
-        found["extreme"] = extreme.reshape(())
-        return found
+        row = np.zeros((), [("position", np.int64), ("extreme", extreme.dtype)])
+        row["position"] = _array(state, self.register).ravel()[0]
+        row["extreme"] = extreme.reshape(())
+        return row
 
     def joined(self, every: Array) -> Array:
         """The first position of the extreme one of all."""
@@ -136,10 +136,10 @@ class AcrossRanks:
             (
                 join,
                 place,
-                found,
+                rows,
                 place.data if place.shape == () and place.dtype == _DOUBLE else None,
             )
-            for join, place, found in zip(self.joins, gathering.given, gathering.found, strict=True)
+            for join, place, rows in zip(self.joins, gathering.given, gathering.found, strict=True)
         ]
         return gathering
 
@@ -152,8 +152,8 @@ class AcrossRanks:
             else:
                 number[()] = join.given(state).item()
         gathering.run("a reduction")
-        for join, _, found, _ in self._rows:
-            state.registers[join.register] = Value(join.joined(found))
+        for join, _, rows, _ in self._rows:
+            state.registers[join.register] = Value(join.joined(rows))
 
 
 class Localise:

@@ -211,9 +211,9 @@ class Body:
         """Add an instruction, or find the one that computes the same."""
         key = (op, dtype, args, name)
         if op != "store":
-            found = self._values.get(key)
-            if found is not None:
-                return found
+            known = self._values.get(key)
+            if known is not None:
+                return known
         self.instructions.append(Instruction(op, dtype, args, name))
         number = len(self.instructions) - 1
         self._values[key] = number
@@ -326,7 +326,7 @@ class Body:
 
     def reached(self, outer: AxisMap) -> Box:
         """The least and the greatest index of each axis that the box leads to."""
-        found = []
+        box = []
         for start, steps in outer:
             first = last = start
             for axis, step in steps:
@@ -334,8 +334,8 @@ class Body:
                 ends = (step * begin, step * (end - 1))
                 first += min(ends)
                 last += max(ends)
-            found.append((first, last + 1))
-        return tuple(found)
+            box.append((first, last + 1))
+        return tuple(box)
 
     def _cut(self, outer: AxisMap, wanted: Box, owned: Box) -> None:
         """Cut the box where what it reads begins or ends to be this rank's own."""
@@ -387,12 +387,12 @@ class Body:
         """The number of the instruction that has the node's element under the map ``outer``."""
         key = ("node", id(node), outer)
         if id(node) in self._stored:
-            own, found = self._stored[id(node)]
+            own, stored = self._stored[id(node)]
             if outer != own:
                 raise AssertionError(
                     f"{node!r} is read at other indices than this loop stores it at"
                 )
-            return found
+            return stored
         known = self._values.get(key)
         if known is None:
             if node.weight > policy.limits.kernel_reads:
@@ -404,19 +404,19 @@ class Body:
         """Compute the operands of a long chain, deepest first: calls in calls would go too deep."""
         stack = [(node, False)]
         while stack:
-            one, ready = stack.pop()
-            key = ("node", id(one), outer)
-            if key in self._values or id(one) in self._stored:
+            operand, ready = stack.pop()
+            key = ("node", id(operand), outer)
+            if key in self._values or id(operand) in self._stored:
                 continue
             if ready:
-                if one is not node:
-                    self._values[key] = self._value(one, outer)
-            elif self._at_hand(one) is None and one.op.elementwise:
-                stack.append((one, True))
-                shape = one.geometry.shape
+                if operand is not node:
+                    self._values[key] = self._value(operand, outer)
+            elif self._at_hand(operand) is None and operand.op.elementwise:
+                stack.append((operand, True))
+                shape = operand.geometry.shape
                 stack.extend(
                     (arg, False)
-                    for arg in reversed(one.args)
+                    for arg in reversed(operand.args)
                     if type(arg) is Node and arg.geometry.shape == shape
                 )
 

@@ -37,10 +37,10 @@ def _site_of(node: Node) -> Site | None:
     """Where the program recorded a node, or what it is made of."""
     level: list[Any] = [node]
     for _ in range(4):
-        for one in level:
-            if one.site is not None:
-                return one.site  # type: ignore[no-any-return]
-        level = [arg for one in level for arg in one.args if type(arg) is Node]
+        for source in level:
+            if source.site is not None:
+                return source.site  # type: ignore[no-any-return]
+        level = [arg for source in level for arg in source.args if type(arg) is Node]
     return None
 
 
@@ -110,11 +110,11 @@ class Planner(StepsByNumpy):
                 self._join(stored)
             first = len(self.steps)
             self._group(place, group, groups, last_use)
-            made = [step for step, _ in self.steps[first:] if not isinstance(step, Begin)]
+            own_steps = [step for step, _ in self.steps[first:] if not isinstance(step, Begin)]
             stored += [
-                (made[-1], number[id(s.node)], self.registers.of[id(s.node)])
+                (own_steps[-1], number[id(s.node)], self.registers.of[id(s.node)])
                 for s in group.statements
-                if id(s.node) in number and id(s.node) not in self.joins and made
+                if id(s.node) in number and id(s.node) not in self.joins and own_steps
             ]
             self.available.update(id(s.node) for s in group.statements)
             self.made.append([step for step, _ in self.steps[first:]])
@@ -429,17 +429,17 @@ class Planner(StepsByNumpy):
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
         """For each result, a leaf that dies in this group and lies in memory as the result does."""
         registers = self.registers
-        found: dict[int, int] = {}
+        reusable: dict[int, int] = {}
         taken: set[int] = set()
         if any(s.style == "place" for s in group.statements):
             for statement in group.statements:
                 if (
                     statement.style == "place" and not statement.copies_base
                 ):  # what the loop reads of the old version is what it writes
-                    found[registers.of[id(statement.node)]] = registers.of[
+                    reusable[registers.of[id(statement.node)]] = registers.of[
                         id(statement.node.args[0])
                     ]
-            return found
+            return reusable
         reads: dict[int, bool] = {}
         for statement in group.statements:
             for source, aligned in statement.reads.items():
@@ -465,10 +465,10 @@ class Planner(StepsByNumpy):
                     and old.place is node.place
                     and not registers.padding[register]
                 ):
-                    found[registers.of[id(node)]] = register
+                    reusable[registers.of[id(node)]] = register
                     taken.add(register)
                     break
-        return found
+        return reusable
 
 
 __all__ = ["LaunchMaker", "Planner"]

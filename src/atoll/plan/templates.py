@@ -83,7 +83,7 @@ class Family:
         if self._credit < policy.limits.template_price:
             return None
         self._samples = [*self._samples[-2:], sample]
-        alike = [one for one in self._samples if one.is_like(sample)]
+        alike = [other for other in self._samples if other.is_like(sample)]
         if len(alike) < 2:  # it is not to be seen yet what moves
             return None
         self._credit -= policy.limits.template_price
@@ -130,13 +130,13 @@ class _Moving:
         self._told_apart = told_apart
         self.leads: list[int] = []
         seen = list(zip(*samples, strict=True))
-        staying = {one[-1] for one in seen if len(set(one)) == 1}
+        staying = {values[-1] for values in seen if len(set(values)) == 1}
         stay: list[int] = []
         follow: list[tuple[int, int]] = []
         first: dict[Any, int] = {}
-        for k, one in enumerate(seen):
-            key = one[-1] if tied else one
-            if len(set(one)) == 1 or (tied and one[-1] in staying):
+        for k, values in enumerate(seen):
+            key = values[-1] if tied else values
+            if len(set(values)) == 1 or (tied and values[-1] in staying):
                 stay.append(k)
             elif key in first:
                 follow.append((k, first[key]))
@@ -199,7 +199,7 @@ class Template:
         self._steps = bound.made
         given = [f"v{k}, " for k in range(len(names))] + [f"p{k}, " for k in self._homes.leads]
         self._function = self.sheet.compiled(f"({''.join(given)})", bound.results, first)
-        self._step_at = {id(one): k for k, one in enumerate(steps)}
+        self._step_at = {id(planned): k for k, planned in enumerate(steps)}
         self._outline = outlined(order, [order[root] for root in skeleton.roots])
         self.first = self.bound(now, order)
 
@@ -227,26 +227,26 @@ class Template:
         return names, " or ".join(first)
 
     def _integers(self, sample: Sample) -> list[int]:
-        found: list[int] = []
+        integers: list[int] = []
         for k in self._shapes.leads:
-            found += sample.geometries[k].integers
-        return found
+            integers += sample.geometries[k].integers
+        return integers
 
     def _housed(self, now: Sample) -> list[Any]:
         """For each place what the planner sees: of those that move, what a template can ask for."""
-        made: dict[int, SymbolicPlace] = {}
+        places: dict[int, SymbolicPlace] = {}
         for k in self._homes.leads:
             like = now.places[k]
             assert like is not None
             given = Given(self.sheet, f"p{k}", like)
-            made[k] = SymbolicPlace(like, given, -1 - k, fixed=not now.scattered)
+            places[k] = SymbolicPlace(like, given, -1 - k, fixed=not now.scattered)
         leader = self._homes.leader
-        return [made.get(leader.get(k, -1), place) for k, place in enumerate(now.places)]
+        return [places.get(leader.get(k, -1), place) for k, place in enumerate(now.places)]
 
     def _dressed(self, names: list[Number], now: list[Geometry]) -> list[Any]:
         """For each geometry what the planner sees: those that move have unknown integers."""
         leader = self._shapes.leader
-        made: dict[int, Any] = {}
+        shapes: dict[int, Any] = {}
         at: dict[int, int] = {}
         start = 0
         for k in self._shapes.leads:
@@ -258,15 +258,15 @@ class Template:
             k = leader.get(k, k)
             if k not in at:
                 return now[k]
-            found = made.get(k)
-            if found is None:
+            known = shapes.get(k)
+            if known is None:
                 like = now[k]
                 base = None if like.is_base else shape(base_of[like.base.number])
                 n, own = like.ndim, names[at[k] : at[k] + len(like.integers)]
-                found = made[k] = Shape(
+                known = shapes[k] = Shape(
                     like, k, tuple(own[:n]), tuple(own[n : 2 * n]), own[2 * n], like.dtype, base
                 )
-            return found
+            return known
 
         return [shape(k) for k in range(len(now))]
 
@@ -291,7 +291,7 @@ class Template:
         binding = Binding(results, sample, order)
         steps = [step(binding) for step in self._steps]
         like, at = self.program, self._step_at
-        stored = tuple([(steps[at[id(one)]], node, reg) for one, node, reg in like.stored])
+        stored = tuple([(steps[at[id(planned)]], node, reg) for planned, node, reg in like.stored])
         program = Program(like.leaves, like.size, steps, like.outputs, like.kept, None, stored)
         program.described = lambda make: self.described(sample, make)
         program.sites = like.sites
