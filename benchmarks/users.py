@@ -6,7 +6,7 @@
 Each program of ``user_programs/``, size and number of threads has a process of its own, bound to so many cores, in which no
 kernel is known (Python's sources are compiled, as where atoll is installed). ``first`` is how many seconds longer than NumPy atoll takes in its first
 turn. Then all contestants take turns. ``times`` is NumPy's processor time over atoll's, ``wall`` the same by the clock, and so for the peers:
-medians of the ratios in a round, above 1 faster than NumPy. Arguments are copied outside of the times.
+medians of the ratios in a round of the second half, above 1 faster than NumPy. Arguments are copied outside of the times.
 Results are compared with NumPy's, and a wrong one makes the command fail; times never do. A process that takes
 longer than ``--limit`` is ended, and what it has measured so far is used: then ``>`` stands before the seconds.
 
@@ -93,8 +93,8 @@ class Lane:
         self.wrong = self.wrong or differences(found, expected, tolerance)
 
     def facts(self, numpy_s: Lane) -> dict[str, Any]:
-        """What is known so far, relative to NumPy; the first turn is left out where there are others."""
-        at = min(1, len(self.clock) - 1, len(numpy_s.clock) - 1)
+        """What is known so far, relative to NumPy; in the first half of the turns kernels become final."""
+        at = min(len(self.clock), len(numpy_s.clock)) // 2
 
         def ratio(theirs: list[float], mine: list[float]) -> float:
             return median(a / max(b, 1e-9) for a, b in zip(theirs[at:], mine[at:]))
