@@ -27,7 +27,7 @@ LATER = {
     "the text": str,
     "a sort": lambda a: str(np.sort(a, axis=0)),
     "sync": lambda a: np.sync(),
-    "a layout": lambda a: a.redistribute(np.Layout(a.shape, "nb")),
+    "a layout": lambda a: str(a.redistribute(np.Layout(a.shape, "nb"))),
     "a block": lambda a: np.from_local(numpy.ones(3)),
 }
 
