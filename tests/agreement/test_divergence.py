@@ -227,3 +227,30 @@ def test_processes_in_step_come_to_their_end(tmp_path: Path) -> None:
     outcome = atoll("run", "-n", "2", str(script), ATOLL_WAIT_CHECK="0.2")
     assert outcome.code == 0, outcome
     assert outcome.output == "done\n", outcome
+
+
+WARM = """\
+import numpy
+import atoll as np
+
+def turn(grid):
+    around = sum(0.1 * grid + k for k in range(9))
+    return around + sum(0.2 * around - grid for k in range(9))
+
+np.config.small = np.config.everywhere = 0
+grid = np.array(numpy.ones((16, 16)))
+if np.world.rank == 0:
+    for _ in range(40):
+        turn(numpy.ones((4, 4)))
+for _ in range(12):
+    grid = turn(grid)
+print(float(grid.sum()) > 0)
+"""
+
+
+def test_a_rank_that_has_run_the_same_lines_more_often(tmp_path: Path) -> None:
+    """Python 3.11 moves the place of a call within its code once the line has become warm."""
+    script = tmp_path / "warm.py"
+    script.write_text(WARM)
+    outcome = atoll("run", "-n", "2", str(script))
+    assert outcome.code == 0, outcome

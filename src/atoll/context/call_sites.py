@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from opcode import opmap
 from types import CodeType, FrameType
 from typing import Any
 
@@ -50,7 +51,9 @@ def site_from(frame: FrameType | None) -> Site | None:
     return None
 
 
-_numbered: Memo[int, tuple[CodeType, int]] = Memo()
+_numbered: Memo[int, tuple[CodeType, int, frozenset[int]]] = Memo()
+_PRECALL = opmap.get("PRECALL", -1)
+"""Python 3.11 calls in two instructions, or in the first of them alone once it has specialised it: one call site."""
 
 
 def site_number(site: Site | None) -> int:
@@ -64,8 +67,9 @@ def site_number(site: Site | None) -> int:
     known = _numbered.get(id(code))
     if known is None or known[0] is not code:
         number = hash((code.co_filename, code.co_qualname, code.co_firstlineno))
-        known = _numbered[id(code)] = code, number
-    return known[1] + instruction
+        places = [2 * k for k, operation in enumerate(code.co_code[::2]) if operation == _PRECALL]
+        known = _numbered[id(code)] = code, number, frozenset(places)
+    return known[1] + instruction + (4 if instruction in known[2] else 0)
 
 
 def line_of(code: Any, instruction: int) -> int:
