@@ -190,9 +190,6 @@ WORDS = {
 FILLERS = {"found", "one", "made", "there"}
 """Names that say nothing of what they hold."""
 
-UNNAMED = {"collective", "exchange", "execute", "layout", "plan"}
-"""The packages that still bind such names. A package is removed once it does not."""
-
 
 def texts(file: Path) -> Iterator[tuple[int, str]]:
     """The comments, docstrings and error texts of a file, with their lines."""
@@ -245,7 +242,6 @@ def test_every_name_says_what_it_holds() -> None:
     wrong = [
         f"{file.relative_to(ROOT)}:{line}: {name!r} says nothing of what it holds"
         for file in package.rglob("*.py")
-        if file.relative_to(package).parts[0] not in UNNAMED
         for line, name in bound(ast.parse(file.read_text()))
         if name in FILLERS
     ]

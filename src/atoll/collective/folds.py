@@ -151,8 +151,8 @@ def _arrays(data: Array, shape: tuple[int, ...], like: Partial) -> Partial:
 def by_ufunc(ufunc: np.ufunc) -> Callable[[Partial, Partial], Partial]:
     """The join of two partial results by a ufunc."""
 
-    def join(one: Partial, two: Partial) -> Partial:
-        return (ufunc(one[0], two[0]),)
+    def join(left: Partial, right: Partial) -> Partial:
+        return (ufunc(left[0], right[0]),)
 
     return join
 
@@ -184,10 +184,10 @@ def extreme_places(section: Section, name: str, axis: int | None, target: Layout
     pick: Any = getattr(np, name)
     block, layout, communicator = section.block, section.layout, section.communicator
 
-    def join(one: Partial, two: Partial) -> Partial:
-        first = one[1] < two[1]  # of equal ones NumPy takes the first
-        values = np.stack([np.where(first, one[0], two[0]), np.where(first, two[0], one[0])])
-        places = np.stack([np.where(first, one[1], two[1]), np.where(first, two[1], one[1])])
+    def join(left: Partial, right: Partial) -> Partial:
+        first = left[1] < right[1]  # of equal ones NumPy takes the first
+        values = np.stack([np.where(first, left[0], right[0]), np.where(first, right[0], left[0])])
+        places = np.stack([np.where(first, left[1], right[1]), np.where(first, right[1], left[1])])
         best = np.asarray(pick(values, axis=0))[None]
         return np.take_along_axis(values, best, 0)[0], np.take_along_axis(places, best, 0)[0]
 

@@ -127,12 +127,14 @@ def _candidates(a: Layout, b: Layout, shape: tuple[int, ...]) -> Iterator[Layout
     yield _rows(shape, size)
     if shape[-1] > 1:
         yield Layout(shape, "n" * (ndim - 1) + "b", size=size)
-    for one, contracted in ((a, -1), (b, -2)):
-        alone = one.copies == 1 and not one.is_replicated and one.shape[:-2] == shape[:-2]
-        if alone and one.axes[contracted].is_undistributed:
-            axes = list(one.axes)
+    for operand, contracted in ((a, -1), (b, -2)):
+        alone = (
+            operand.copies == 1 and not operand.is_replicated and operand.shape[:-2] == shape[:-2]
+        )
+        if alone and operand.axes[contracted].is_undistributed:
+            axes = list(operand.axes)
             axes[contracted] = _whole(shape[-1] if contracted == -1 else shape[-2])
-            yield Layout.of(axes, size, one.table)
+            yield Layout.of(axes, size, operand.table)
     flat = a.ndim == b.ndim == 2 and a.grid == b.grid and a.copies == b.copies == 1
     if flat and a.is_row_major and b.is_row_major:
         yield Layout.of([a.axes[0], b.axes[1]], size, a.table)
@@ -235,32 +237,32 @@ def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
     """
     if a.layout.ndim > 2 or b.layout.ndim > 2:
         return None
-    one, other, gone = _divided(a.layout), _divided(b.layout), a.layout.ndim - 1
-    if one is None or other is None:
+    mine, other, gone = _divided(a.layout), _divided(b.layout), a.layout.ndim - 1
+    if mine is None or other is None:
         return None
     left, right = a.block, b.block
-    partial = one == gone or other == 0
+    partial = mine == gone or other == 0
     if other == _NONE:
         if partial:
             low, high = _interval(a.layout, gone, a.rank)
             right = right[low:high]
-    elif one == _NONE:
+    elif mine == _NONE:
         if partial:
             low, high = _interval(b.layout, 0, b.rank)
             left = left[..., low:high]
-    elif (one, other) != (gone, 0) or a.layout.axes[gone] != b.layout.axes[0]:
+    elif (mine, other) != (gone, 0) or a.layout.axes[gone] != b.layout.axes[0]:
         return None
     part = np.asarray(np.matmul(left.astype(dtype, copy=False), right.astype(dtype, copy=False)))
     if partial:
         every = allgather(a.communicator, part, "partial products")
         return np.asarray(np.add.reduce(every, axis=0, dtype=dtype))
-    divided = a.layout.axes[0] if one == 0 else b.layout.axes[1]
+    divided = a.layout.axes[0] if mine == 0 else b.layout.axes[1]
     counts = np.diff(divided.bounds)  # type: ignore[attr-defined]
     shape = (*a.shape[:-1], *b.shape[1:])
     if not prod(shape):
         return np.zeros(shape, dtype)
-    columns = one != 0 and len(shape) == 2
-    width = shape[0] if columns else prod(shape[1:]) if one == 0 else 1
+    columns = mine != 0 and len(shape) == 2
+    width = shape[0] if columns else prod(shape[1:]) if mine == 0 else 1
     line = np.ascontiguousarray(part.T if columns else part).reshape(-1)
     whole = to_all(line, counts * width, a.communicator, "all of a small product")
     return whole.reshape(shape[::-1]).T if columns else whole.reshape(shape)

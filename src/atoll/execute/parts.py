@@ -85,16 +85,16 @@ def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
 
     A step that can be joined to others of its class has a ``joined``, which makes one of several.
     """
-    made: list[Step] = []
+    result: list[Step] = []
     for kind, group in groupby(steps, type):
         same = list(group)
         join = getattr(kind, "joined", None)
-        one = join(same) if join is not None and len(same) > 1 else None
-        if one is None:
-            made += same
+        merged = join(same) if join is not None and len(same) > 1 else None
+        if merged is None:
+            result += same
         else:
-            made.append(one)
-    return tuple(made)
+            result.append(merged)
+    return tuple(result)
 
 
 class Failure(NamedTuple):
@@ -167,8 +167,8 @@ class Schedule:
             for other in needed:
                 followers[other].append(k)
             part.waits = len(needed)
-        for part, found in zip(parts, followers, strict=True):
-            part.followers = tuple(found)
+        for part, after in zip(parts, followers, strict=True):
+            part.followers = tuple(after)
         for message in arriving:
             for reader in message.readers:
                 parts[reader].waits += 1
@@ -270,19 +270,19 @@ class _Run:
     def _open(self, message: Message) -> None:
         state = self.state
         try:
-            buffer, there = message.memory(state.registers, state.allocator)
+            buffer, target = message.memory(state.registers, state.allocator)
         except Exception as error:
             if not self.schedule.guarded:
                 raise
             self.failure = self.failure or Failure(error, None)
-            buffer, there = message.memory(state.registers, None)
+            buffer, target = message.memory(state.registers, None)
         request = self.schedule.communicator.irecv(
             buffer, message.peer, self.tag + message.tag, message.what
         )
         if self.schedule.guarded:
             request.refused = False
         self.requests.append(request)
-        self.incoming.append((message, None if there else buffer))
+        self.incoming.append((message, None if target else buffer))
 
     def _send(self, part: Part) -> None:
         """Send what a part sends."""
@@ -320,8 +320,8 @@ class _Run:
             self.requests, self.incoming = [], []
             return
         gone = set(done)
-        self.requests = [one for k, one in enumerate(self.requests) if k not in gone]
-        self.incoming = [one for k, one in enumerate(self.incoming) if k not in gone]
+        self.requests = [request for k, request in enumerate(self.requests) if k not in gone]
+        self.incoming = [message for k, message in enumerate(self.incoming) if k not in gone]
 
     def _less(self, message: Message) -> None:
         missing = self.missing

@@ -167,12 +167,12 @@ class Combine:
 
     def addresses(self, start: int) -> list[int]:
         """Where a kernel writes its partials, the first of them being number ``start``."""
-        found = []
+        addresses = []
         for array in (self.partials, self.positions):
             if array is not None:
                 first: int = array.__array_interface__["data"][0]
-                found.append(first + start * array.itemsize)
-        return found
+                addresses.append(first + start * array.itemsize)
+        return addresses
 
     def run(self, state: State) -> None:
         """Fold the partials; without any, the result is what changes nothing."""
@@ -263,11 +263,11 @@ class ByNumpy:
             self.function(*args, out=scalar)
             state.registers[self.register] = Value(scalar)
             return
-        made = self.function(*args)
-        if type(made) is Value:
-            state.registers[self.register] = made
+        outputs = self.function(*args)
+        if type(outputs) is Value:
+            state.registers[self.register] = outputs
             return
-        result = np.asarray(made)
+        result = np.asarray(outputs)
         geometry = self.geometry
         owned = (
             result.base is None
@@ -426,9 +426,9 @@ class Program:
             return []
         failed = getattr(failed, "steps", (failed,))[0]
         before = set(map(id, self.steps[: self.steps.index(failed)]))
-        found = []
+        values = []
         for step, number, register in self.stored:
             value = state.registers[register]
             if id(step) in before and value is not None:
-                found.append((number, value))
-        return found
+                values.append((number, value))
+        return values

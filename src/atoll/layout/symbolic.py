@@ -77,18 +77,18 @@ class Sheet:
 
     def constant(self, thing: Any) -> Given:
         """A thing that is the same at every step, and that functions ask for numbers."""
-        found = self._constants.get(id(thing))
-        if found is None:
-            found = self._constants[id(thing)] = Given(self, f"c{len(self._constants)}", thing)
-            self.functions[found.name] = thing
-        return found
+        known = self._constants.get(id(thing))
+        if known is None:
+            known = self._constants[id(thing)] = Given(self, f"c{len(self._constants)}", thing)
+            self.functions[known.name] = thing
+        return known
 
     def _let(self, key: Any, text: str, names: tuple[str, ...], value: int) -> Unknown:
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = Unknown(self, f"t{len(self._known)}", value)
-            self.lines.append((found.name, text, names))
-        return found
+        unknown = self._known.get(key)
+        if unknown is None:
+            unknown = self._known[key] = Unknown(self, f"t{len(self._known)}", value)
+            self.lines.append((unknown.name, text, names))
+        return unknown
 
     def calculate(self, sign: str, a: Number, b: Number) -> Number:
         """A sum, a product and so on."""
@@ -105,7 +105,8 @@ class Sheet:
     def function(self, what: Callable[..., int], *given: Any) -> Unknown:
         """What a pure function makes of numbers, and of things: no check on the way."""
         numbers = [
-            one if type(one) in (int, Unknown, Given) else self.constant(one) for one in given
+            argument if type(argument) in (int, Unknown, Given) else self.constant(argument)
+            for argument in given
         ]
         name = what.__name__.lstrip("_")
         self.functions[name] = what
@@ -154,8 +155,8 @@ class Sheet:
         source.append(f"    return ({''.join(text + ', ' for text in results)})")
         space: dict[str, Any] = dict(self.functions)
         exec("\n".join(source), space)
-        made: Callable[[Sequence[int]], tuple[Any, ...] | None] = space["bound"]
-        return made
+        bound: Callable[[Sequence[int]], tuple[Any, ...] | None] = space["bound"]
+        return bound
 
 
 def _names_in(text: str) -> set[str]:
@@ -265,9 +266,9 @@ class Unknown:
 
 def function(what: Callable[..., int], *given: Any) -> Number:
     """What a pure function makes of numbers and things, some of which may be unknown."""
-    for one in given:
-        if type(one) is Unknown or type(one) is Given:
-            return one.sheet.function(what, *given)
+    for argument in given:
+        if type(argument) is Unknown or type(argument) is Given:
+            return argument.sheet.function(what, *given)
     return what(*given)
 
 

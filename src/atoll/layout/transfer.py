@@ -275,7 +275,7 @@ def halo_transfer(layout: Layout, rank: int) -> HaloTransfer:
 def _halo_records(
     layout: Layout, stretches: list[list[_Stretch | None]], copy: int
 ) -> list[HaloRecord]:
-    found = []
+    records = []
     for kinds in product(range(3), repeat=layout.ndim):
         parts = [part for axis, kind in zip(stretches, kinds) if (part := axis[kind]) is not None]
         if len(parts) < layout.ndim or all(kind == 1 for kind in kinds):
@@ -286,8 +286,8 @@ def _halo_records(
             tuple([part[2] for part in parts]),
             tuple([part[3] for part in parts]),
         )
-        found.append(HaloRecord(peer, region, source, target))
-    return found
+        records.append(HaloRecord(peer, region, source, target))
+    return records
 
 
 def _middle(axis: Axis, here: int) -> _Stretch | None:

@@ -53,9 +53,9 @@ def reads_safely(
     )
 
 
-def _apart(one: Geometry, other: Geometry) -> bool:
+def _apart(view: Geometry, other: Geometry) -> bool:
     """Whether two views of one base touch no common element, as far as their bounds tell."""
-    first, second = _bounds(one), _bounds(other)
+    first, second = _bounds(view), _bounds(other)
     if first is None or second is None:
         return False
     return any(b <= c or d <= a for (a, b), (c, d) in zip(first, second, strict=True))

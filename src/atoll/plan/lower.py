@@ -308,12 +308,12 @@ def _launches(
         loops.pop()
     slabs = cut_into_slabs(body, loops, memories, registers, cut) if partial else None
     if slabs is not None:
-        found = [
+        launches = [
             _assemble(body, cut.loops, slabs.memories, registers, scratch, ndim, run, cut)
             for cut in slabs.nests
         ]
-        found[0].begins = tuple(slabs.begins)
-        return found + slabs.ends
+        launches[0].begins = tuple(slabs.begins)
+        return launches + slabs.ends
     return [
         _assemble(body, nest, memories, registers, scratch, ndim, run)
         for nest in (
@@ -329,8 +329,8 @@ def _launches(
 def _is_flat(body: Body, loops: list[Loop]) -> bool:
     """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
     folds, ndim = body.reductions, len(body.box)
-    whole = all(len(one.axes) == ndim for one in folds)
-    return len(loops) > 1 and whole and any(rounds(one) for one in folds)
+    whole = all(len(fold.axes) == ndim for fold in folds)
+    return len(loops) > 1 and whole and any(rounds(fold) for fold in folds)
 
 
 def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
@@ -379,7 +379,7 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
     loop = loops[place]
     if not folded[0] and loop.extent < 1024:
         return [loops]
-    others = [one for k, one in enumerate(loops) if k != place]
+    others = [loop for k, loop in enumerate(loops) if k != place]
     between = 0 < place < len(loops) - 1 and folded[place - 1] and folded[place + 1]
     if place < len(loops) - 1 and folded[0] and not between:  # folds on either side stay apart
         return [[loop, *others]]

@@ -30,9 +30,9 @@ def parted(body: Body, folded: dict[int, Geometry]) -> list[tuple[Body, Order | 
     ``folded`` has the geometry of what is folded into a register.
     """
     wants: dict[int, Want] = {
-        number: (order_of(folded[one.operand]), tuple(one.axes))
-        for number, one in enumerate(body.reductions)
-        if rounds(one)
+        number: (order_of(folded[reduction.operand]), tuple(reduction.axes))
+        for number, reduction in enumerate(body.reductions)
+        if rounds(reduction)
     }
     stay = [number for number in wants if not _may_leave(body, body.reductions[number])]
     fit = [number for number, (_, axes) in wants.items() if _fits(body, axes)]
@@ -46,20 +46,22 @@ def parted(body: Body, folded: dict[int, Geometry]) -> list[tuple[Body, Order | 
     ]
     if leaving:
         body = copy(body)
-        gone = [one for some in leaving.values() for one in some]
-        body.reductions = [one for one in body.reductions if one not in gone]
+        gone = [reduction for some in leaving.values() for reduction in some]
+        body.reductions = [reduction for reduction in body.reductions if reduction not in gone]
     return [*parts, (body, None if chosen is None else chosen[0])]
 
 
 def _fits(body: Body, axes: tuple[int, ...]) -> bool:
     """Whether what else a body does leaves the loops alone that a fold over some axes wants."""
     ndim = len(body.box)
-    partial = [one for one in body.reductions if len(one.axes) < ndim]
+    partial = [reduction for reduction in body.reductions if len(reduction.axes) < ndim]
     if len(axes) == ndim:
         return not partial
-    if any(one.op == "index" for one in body.instructions):
-        return all(rounds(one) and tuple(one.axes) == axes for one in body.reductions)
-    return all(tuple(one.axes) == axes for one in partial)
+    if any(instruction.op == "index" for instruction in body.instructions):
+        return all(
+            rounds(reduction) and tuple(reduction.axes) == axes for reduction in body.reductions
+        )
+    return all(tuple(reduction.axes) == axes for reduction in partial)
 
 
 def order_of(geometry: Geometry) -> Order:
@@ -98,33 +100,35 @@ def _may_leave(body: Body, reduction: Reduction) -> bool:
     """Whether a fold reads nothing that the body stores."""
     stored = {memory.register for memory in body.memories if memory.access != "r"}
     loads = [body.instructions[n] for n in _behind(body, [reduction])]
-    read = {body.memories[whole(one.args[0])].register for one in loads if one.op == "load"}
+    read = {body.memories[whole(load.args[0])].register for load in loads if load.op == "load"}
     return not read & stored
 
 
 def _only(body: Body, reductions: list[Reduction]) -> Body:
     """What some reductions need, without anything else."""
-    found = copy(body)
+    rest = copy(body)
     needed = _behind(body, reductions)
     number = {old: new for new, old in enumerate(needed)}
     places: dict[int, int] = {}
-    found.instructions = []
+    rest.instructions = []
     for old in needed:
-        one = body.instructions[old]
-        if one.op == "load":
-            place = places.setdefault(whole(one.args[0]), len(places))
-            one = replace(one, args=(place, *one.args[1:]))
-        elif arguments(one):
-            one = replace(one, args=tuple([number[n] for n in arguments(one)]))
-        found.instructions.append(one)
-    found.memories = [copy(body.memories[place]) for place in places]
-    found.reductions = [
+        instruction = body.instructions[old]
+        if instruction.op == "load":
+            place = places.setdefault(whole(instruction.args[0]), len(places))
+            instruction = replace(instruction, args=(place, *instruction.args[1:]))
+        elif arguments(instruction):
+            instruction = replace(
+                instruction, args=tuple([number[n] for n in arguments(instruction)])
+            )
+        rest.instructions.append(instruction)
+    rest.memories = [copy(body.memories[place]) for place in places]
+    rest.reductions = [
         replace(
-            one,
-            value=number[one.value],
-            position=number.get(one.position, -1),
-            mask=number.get(one.mask, -1),
+            reduction,
+            value=number[reduction.value],
+            position=number.get(reduction.position, -1),
+            mask=number.get(reduction.mask, -1),
         )
-        for one in reductions
+        for reduction in reductions
     ]
-    return found
+    return rest

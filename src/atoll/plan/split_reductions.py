@@ -89,25 +89,25 @@ def cut_into_slabs(
     if not _only_positions(body, loop.axis, cut):
         return None
     results = [_kept(loops, r) for r in cut]
-    many = max([prod([one.extent for one in kept]) for kept in results])
-    count = function(slab_count, loop.extent, many, prod([one.extent for one in loops]))
+    many = max([prod([axis.extent for axis in kept]) for kept in results])
+    count = function(slab_count, loop.extent, many, prod([axis.extent for axis in loops]))
     if count < policy.limits.fewest_slabs:
         return None
     height = loop.extent // count
     left = loop.extent - count * height
-    found = Slabs([], list(memories), [], [])
+    slabs = Slabs([], list(memories), [], [])
     strides: dict[int, Number] = {}
     for reduction, kept in zip(cut, results, strict=True):
-        _apart(body, reduction, kept, count, height, loop, found, strides, registers)
+        _apart(body, reduction, kept, count, height, loop, slabs, strides, registers)
     first = Loop(count, loop.axis, loop.axes, height)
     rows = Loop(height, loop.axis, loop.axes)
-    found.nests.append(Cut(_with(loops, place, first, rows), place + 1, 0, strides))
+    slabs.nests.append(Cut(_with(loops, place, first, rows), place + 1, 0, strides))
     if left:  # joins the first slab
         start = count * height
         rest = Loop(left, loop.axis, loop.axes, 1, start)
         nest = _with(loops, place, Loop(1, -1, ()), rest)
-        found.nests.append(Cut(nest, place + 1, start, strides))
-    return found
+        slabs.nests.append(Cut(nest, place + 1, start, strides))
+    return slabs
 
 
 def _with(loops: list[Loop], place: int, first: Loop, instead: Loop) -> list[Loop]:
@@ -130,10 +130,12 @@ def _only_positions(body: Body, axis: int, cut: list[Reduction]) -> bool:
     """Whether an index along the axis is nothing but the position in a fold along it."""
     numbers = {
         number
-        for number, one in enumerate(body.instructions)
-        if one.op == "index" and one.args[0] == axis
+        for number, instruction in enumerate(body.instructions)
+        if instruction.op == "index" and instruction.args[0] == axis
     }
-    used = {int(argument.real) for one in body.instructions for argument in _values(one)}
+    used = {
+        int(argument.real) for instruction in body.instructions for argument in _values(instruction)
+    }
     positions = {r.position for r in body.reductions if r not in cut}
     sought = all(r.position in numbers for r in cut if r.position >= 0)
     return sought and not numbers & used and not numbers & positions
@@ -158,14 +160,14 @@ def _apart(
     count: Number,
     height: Number,
     loop: Loop,
-    found: Slabs,
+    slabs: Slabs,
     strides: dict[int, Number],
     registers: Registers,
 ) -> None:
     """Let a reduction fold each slab into results of its own, and fold those in the end."""
     numbers = [reduction.operand] + [reduction.operand + 1] * (reduction.position >= 0)
-    originals = [found.memories[number] for number in numbers]
-    shape = (count, *[one.extent for one in kept])
+    originals = [slabs.memories[number] for number in numbers]
+    shape = (count, *[axis.extent for axis in kept])
     starts = [fold_named(reduction.op).identity(originals[0].dtype)]
     if reduction.position >= 0:
         starts.append(np.iinfo(np.int64).max)
@@ -174,24 +176,24 @@ def _apart(
         geometry = dense_shape(shape, original.dtype)
         register = registers.extra(geometry)
         along = [0] * len(body.box)
-        for one, stride in zip(kept, geometry.strides[1:], strict=True):
-            if one.axis >= 0:
-                along[one.axis] = stride
-        found.begins.append((register, start))
-        found.memories[number] = Memory(register, 0, tuple(along), original.dtype, "rw")
+        for axis, stride in zip(kept, geometry.strides[1:], strict=True):
+            if axis.axis >= 0:
+                along[axis.axis] = stride
+        slabs.begins.append((register, start))
+        slabs.memories[number] = Memory(register, 0, tuple(along), original.dtype, "rw")
         strides[number] = geometry.strides[0]
         inputs.append(Memory(register, 0, geometry.strides, original.dtype))
     outputs = [
         Memory(
-            one.register,
-            one.offset,
-            (0, *[one.strides[k.axis] if k.axis >= 0 else 0 for k in kept]),
-            one.dtype,
+            reduction.register,
+            reduction.offset,
+            (0, *[reduction.strides[k.axis] if k.axis >= 0 else 0 for k in kept]),
+            reduction.dtype,
             "rw",
         )
-        for one in originals
+        for reduction in originals
     ]
-    found.ends.append(_joining(body, reduction, kept, height, loop, shape, inputs, outputs))
+    slabs.ends.append(_joining(body, reduction, kept, height, loop, shape, inputs, outputs))
 
 
 def _joining(
@@ -229,8 +231,8 @@ def _joining(
             position = 7
     memories = [*inputs, *outputs]
     operands = [
-        Operand(code_of(one.dtype), one.access, _inner(one), group)
-        for group, one in enumerate(memories)
+        Operand(code_of(memory.dtype), memory.access, _inner(memory), group)
+        for group, memory in enumerate(memories)
     ]
     spec = KernelSpec(
         len(shape),
@@ -249,7 +251,7 @@ def _joining(
         (0,) * len(shape),
         [],
         body.operations,
-        (loop.axes, *[one.axes for one in kept]),
+        (loop.axes, *[axis.axes for axis in kept]),
     )
 
 

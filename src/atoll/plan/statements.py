@@ -309,21 +309,21 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
     lies as the region does, and views of what is there."""
     stack = [update.args[1]]
     while stack:
-        one = stack.pop()
-        if type(one) is not Node or one.value is not None or id(one) in stored:
+        node = stack.pop()
+        if type(node) is not Node or node.value is not None or id(node) in stored:
             continue
-        if one.op.elementwise and one.place is place:
-            stack.extend(one.args)
-        elif _spreads(one, stored):
+        if node.op.elementwise and node.place is place:
+            stack.extend(node.args)
+        elif _spreads(node, stored):
             continue
-        elif one.op.is_view and not crosses(one.params[0]):
-            base = one.args[0]
+        elif node.op.is_view and not crosses(node.params[0]):
+            base = node.args[0]
             while base.op.is_view and base.value is None and not crosses(base.params[0]):
                 base = base.args[0]
             if base.value is None:
                 stored.add(id(base), reasons.SCATTERED)
-        elif not one.op.is_number:
-            stored.add(id(one), reasons.SCATTERED)
+        elif not node.op.is_number:
+            stored.add(id(node), reasons.SCATTERED)
 
 
 def _spreads(node: Node, stored: Chosen) -> bool:
@@ -400,11 +400,11 @@ class Reads:
         """Note what an expression reads that no map leads to."""
         stack, seen = [node], {id(node)}
         while stack:
-            one = stack.pop()
-            if one.value is not None or id(one) in self.stored:
-                self.found[id(one)] = False
+            below = stack.pop()
+            if below.value is not None or id(below) in self.stored:
+                self.found[id(below)] = False
                 continue
-            for arg in one.args:
+            for arg in below.args:
                 if type(arg) is Node and id(arg) not in seen:
                     seen.add(id(arg))
                     stack.append(arg)

@@ -193,7 +193,7 @@ class Template:
         nodes = twins[1]
         self.program = plan(twins, SymbolicLaunch)
         planned = whole_folds(nodes, {})
-        changed = [one.params != two.params for one, two in zip(nodes, planned, strict=True)]
+        changed = [node.params != two.params for node, two in zip(nodes, planned, strict=True)]
         steps = self.program.steps
         bound = TemplateSteps(steps, step, changed)
         self._steps = bound.made
