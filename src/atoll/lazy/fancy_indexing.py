@@ -290,7 +290,8 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     ):  # what does not fit is NumPy's error, on all ranks
         value = np.array(value, region.dtype if part and type(value) in FAST_SCALARS else None)
     if part:
-        usable = region.elements is not None and is_written_through(cell, region.elements)
+        elements = region.elements if has_elements(region) else None
+        usable = elements is not None and is_written_through(cell, elements)
     else:
         usable = bool(region.size and region.shape) and is_readable(region)
     if not usable or not is_native(value.dtype):
