@@ -28,3 +28,14 @@ def pytest_collection_modifyitems(items):
     if marked and backend.current().name != "llvm":
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="NumPy computes"))
+
+
+@pytest.fixture(autouse=True)
+def limits_are_left_as_they_were():
+    from atoll import policy
+
+    before = policy.limits
+    yield
+    assert policy.limits == before, (
+        "the test has left other limits of the policy to those that follow"
+    )

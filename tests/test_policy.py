@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -152,3 +152,15 @@ def test_caches_are_bounded_and_counted():
     assert list(recent) == [7, 8, 9]
     assert after.plans_dropped - before.plans_dropped == 7
     assert after.caches_full - before.caches_full == 4
+
+
+def test_blocks_of_several_threads_end_in_any_order():
+    default = policy.limits
+    first, second = policy.limited(kernel=7), policy.limited(pending=9)
+    first.__enter__()
+    second.__enter__()
+    assert (policy.limits.kernel, policy.limits.pending) == (7, 9)
+    first.__exit__(None, None, None)
+    assert policy.limits == replace(default, pending=9)
+    second.__exit__(None, None, None)
+    assert policy.limits == default

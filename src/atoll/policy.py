@@ -12,6 +12,7 @@ What decides the order of additions (``backend/llvm/fold.py``) is no limit: sums
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -226,11 +227,24 @@ def brought_next(before: int, asked: int, goes_on: bool) -> int:
 
 @contextmanager
 def limited(**changes: int | float) -> Iterator[Limits]:
-    """Other limits within this block, for the whole process: for tests."""
+    """Other limits within this block, for the whole process: for tests. Blocks of several threads may end in any order."""
     global limits
-    before = limits
-    limits = replace(before, **changes)  # type: ignore[arg-type]
+    replace(limits, **changes)  # type: ignore[arg-type]  # raises TypeError for a name that is none
+    with _changing:
+        _changes.append(changes)
+        limits = _limits_in_force()
     try:
         yield limits
     finally:
-        limits = before
+        with _changing:
+            _changes[:] = [each for each in _changes if each is not changes]
+            limits = _limits_in_force()
+
+
+_changes: list[dict[str, int | float]] = []
+_changing = threading.Lock()
+
+
+def _limits_in_force() -> Limits:
+    merged = {name: limit for changes in _changes for name, limit in changes.items()}
+    return replace(Limits(), **merged)  # type: ignore[arg-type]
