@@ -201,7 +201,7 @@ class Limits:
         )  # fmt: skip
 
 
-limits = Limits()
+limits = _DEFAULTS = Limits()
 """The limits in force. Read them as ``policy.limits.name``, so that tests can replace all of them at once."""
 
 
@@ -247,4 +247,4 @@ _changing = threading.Lock()
 
 def _limits_in_force() -> Limits:
     merged = {name: limit for changes in _changes for name, limit in changes.items()}
-    return replace(Limits(), **merged)  # type: ignore[arg-type]
+    return replace(_DEFAULTS, **merged) if merged else _DEFAULTS  # type: ignore[arg-type]
