@@ -48,6 +48,7 @@ ORDER = [
     "context",
     "config",
     "policy",
+    "front",
     "errors",
     "_version",
 ]

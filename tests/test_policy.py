@@ -54,7 +54,7 @@ FOLDERS = {
     "interchange/": "what others may send, in bytes and entries",
 }
 NAMES = {
-    "bits": "DIVIDE INVALID NEGATIVE_POWER OVERFLOW SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
+    "bits": "DIVIDE INVALID LENT NEGATIVE_POWER OVERFLOW SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
     "files: format, blocks, days": "FORMAT LARGEST _BLOCK _DAY _DIGEST _TURN _written",
     "LLVM's levels": "_BEST _QUICK",
     "the order of additions": "QUARTER STEPS STREAMS _DEPTH _SPARE",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DeferredValueError
+from .front import adopt
 from .graph.node import Site, new
 from .lazy import (
     creation,
@@ -41,6 +42,7 @@ from .lazy.operators import Operators
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
 from .lazy.showing import text_of
+from .lazy.small import install
 from .lazy.spread import place_of
 from .lazy.views import Handle, is_deferred, register_array_type
 from .ops.elementwise import FAST_SCALARS
@@ -543,5 +545,12 @@ def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | 
 ndarray.__hash__ = None  # type: ignore[assignment]
 register_array_type(ndarray)
 _add_methods()
+install(ndarray)
+adopt(ndarray, np.ndarray, ("T", "dtype", "itemsize", "mT", "nbytes", "ndim", "shape", "size", "strides"), (
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
+    "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "flatten", "item", "max", "mean", "min", "nonzero",
+    "prod", "ravel", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes",
+    "take", "tobytes", "tolist", "trace", "transpose", "var",
+))  # fmt: skip
 
 __all__ = ["Site", "ndarray", "user_frame"]

@@ -19,6 +19,7 @@ from typing import Any
 
 from . import policy
 from .errors import ConfigError
+from .front import entered, left
 
 _counted = [0, 0.0]
 """The number of cores, and when it was counted."""
@@ -54,6 +55,7 @@ class Settings:
     wait_abort: float = 300.0
     debug: bool = False
     backend: str = "llvm"
+    front: str = "native"
     mpi: str = "auto"
 
 
@@ -146,6 +148,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "wait_abort": (_seconds, "a number of seconds > 0"),
     "debug": (_flag, "true or false"),
     "backend": (_choice("llvm", "numpy"), "'llvm' or 'numpy'"),
+    "front": (_choice("native", "python"), "'native' or 'python'"),
     "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
 }
 _NAMES = tuple(f.name for f in fields(Settings))
@@ -204,6 +207,7 @@ class Config:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         object.__setattr__(self, "_current", ContextVar("atoll_settings"))
         object.__setattr__(self, "_default", from_environment(environ))
+        entered(self._default.small)
 
     def settings(self) -> Settings:
         """The whole set in force, as one frozen value."""
@@ -238,9 +242,11 @@ class Config:
 
     def __setattr__(self, name: str, value: Any) -> None:
         changed = replace(self.settings(), **{name: checked(name, value, "atoll.config")})
+        entered(changed.small)
         try:
             self._current.get()
         except LookupError:
+            left(self._default.small)
             object.__setattr__(self, "_default", changed)
         else:
             self._current.set(changed)
@@ -250,9 +256,11 @@ class Config:
         new = {name: checked(name, value, "atoll.config") for name, value in changes.items()}
         settings = replace(self.settings(), **new)
         token = self._current.set(settings)
+        entered(settings.small)
         try:
             yield settings
         finally:
+            left(settings.small)
             self._current.reset(token)
 
     def __dir__(self) -> list[str]:

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from .. import startup
+from .. import front, startup
 from .._version import __version__
 from ..config import available_cores, config
 from ..errors import LaunchError
@@ -114,7 +114,7 @@ def check_python() -> Finding:
 
 
 def check_numpy() -> Finding:
-    """NumPy and its BLAS."""
+    """NumPy, its BLAS, and whether the native front was built."""
     import numpy
 
     facts: dict[str, object] = {"version": numpy.__version__}
@@ -123,7 +123,8 @@ def check_numpy() -> Finding:
         facts["blas"] = f"{blas['name']} {blas.get('version', '')}".strip()
     except (KeyError, TypeError, ImportError):
         facts["blas"] = "unknown"
-    text = f"{numpy.__version__}, BLAS: {facts['blas']}"
+    facts["front"] = "Python" if front.native is None else "C"
+    text = f"{numpy.__version__}, BLAS: {facts['blas']}; small calls reach it from {facts['front']}"
     if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (2, 1):
         return Finding("numpy", "broken", f"{text}; atoll needs 2.1: pip install -U numpy", facts)
     return Finding("numpy", "ok", text, facts)

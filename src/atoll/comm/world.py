@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Sequence
 from contextvars import ContextVar
 from types import TracebackType
@@ -26,6 +27,7 @@ import numpy as np
 
 from ..config import config
 from ..errors import CommunicationError, LaunchError, WorldError
+from ..front import native
 from . import launcher
 from .communicator import Communicator
 from .in_step import allgather
@@ -47,6 +49,9 @@ class World:
         self.size = communicator.size
         self._former: list[World | None] = []
         self._positions: dict[int, int] | None = None
+        if self.size > 1 and native is not None:
+            native.share(1)
+            weakref.finalize(self, native.share, -1).atexit = False
 
     @property
     def comm(self) -> Any:

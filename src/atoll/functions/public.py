@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import front
 from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
+from ..front import Kind
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
@@ -34,6 +36,12 @@ publish = registry.publish
 
 
 _PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
+
+SIZES = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
+    "eye": Kind.SQUARE, "identity": Kind.SQUARE, "tri": Kind.SQUARE, "arange": Kind.RANGE, "linspace": Kind.SPACED,
+    "outer": Kind.OUTER,
+}  # fmt: skip
+"""What the size of a result follows from; see ``_front.c``."""
 
 EXPANDING = frozenset(
     {"broadcast_to", "broadcast_arrays", "meshgrid", "outer", "zeros", "ones", "empty", "arange"}
@@ -134,8 +142,10 @@ def declare(
         )
 
     look_like(original, call, name)
-    publish(name, call, "native", original)
-    return call
+    kind = SIZES.get(name, Kind(bare))
+    public = front.function(original, call, kind) if short or name in SIZES else call
+    publish(name, public, "native", original)
+    return public
 
 
 def native(function: Function) -> Function:
@@ -172,7 +182,9 @@ def numpy_function(
         )
 
     look_like(original, function, name)
-    return function
+    if warns or name in EXPANDING:
+        return function
+    return front.function(original, function, Kind(bare))
 
 
 def collective(

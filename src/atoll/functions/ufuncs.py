@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
+from ..front import Function, Kind
 from ..lazy.calling import call, method, takes_over
 from ..lazy.elementwise import binary, unary
 from ..lazy.fallback import Given
@@ -19,7 +20,7 @@ from ..ops.ufuncs import Ufunc
 from .public import publish
 
 
-class ufunc:
+class ufunc(Function):
     # A function that is applied element by element. Its text is the instance's, which is NumPy's.
 
     __slots__ = (
@@ -31,6 +32,11 @@ class ufunc:
         "_numpy",
         "_simple",
     )
+
+    def __new__(cls, numpy_ufunc: np.ufunc) -> Any:
+        function = Function.__new__(cls, numpy_ufunc, None, Kind.ANY)
+        function._python = function._called
+        return function
 
     def __init__(self, numpy_ufunc: np.ufunc) -> None:
         self._numpy = numpy_ufunc
@@ -49,7 +55,7 @@ class ufunc:
     def __class__(self) -> Any:
         return np.ufunc
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
+    def _called(self, *inputs: Any, **options: Any) -> Any:
         if not options and len(inputs) == self._simple:
             kind = ndarray
             if self._simple == 2:

@@ -321,7 +321,7 @@ def astype(
         and np.can_cast(own.dtype, target, casting)
         and not (own.dtype.kind == "c" and target.kind not in "cb")
     )
-    if not native or handle._cell.pins or not free():
+    if not native or handle._cell.held() or not free():
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
     node = cast(handle._node(), target, user_site())
     remember_conversion(handle, dtype, node)

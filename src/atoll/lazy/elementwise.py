@@ -73,7 +73,7 @@ def operand_of(value: Any) -> Operand | None:
             if not is_native(dtype):
                 return None
             cell = value._cell
-            return Operand(value._node(), geometry, dtype, cell.pins > 0, True)
+            return Operand(value._node(), geometry, dtype, cell.held(), True)
         if not is_native(small.dtype):
             return None
         if small.ndim == 0:
@@ -284,7 +284,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
         and region.is_base
         and node.value is not None
         and mask is None
-        and (node.value.pinned or cell.pins)
+        and (node.value.pinned or (cell.pins and cell.held()))
     ):
         now = True
     cell.write(region, node, mask, user_site())
@@ -328,25 +328,30 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                             second = present(other)
                         if second is not None:
                             return of_small(ufunc(small, second))
-            if other._np is None:
-                theirs = other._geometry
-                met = known.get((mine.number, theirs.number))
-                if met is not None and (
-                    (state() is calm.state and warnings.filters is calm.filters) or free()
-                ):
-                    if met.form[5] in eager_marks:
-                        result = at_call(
-                            ufunc, met.geometry, site_from(sys._getframe(1)), self, other
-                        )
-                        if result is not None:
-                            return result
-                    cell, second = self._cell, other._cell
-                    node = cell.node if mine.is_base else read(cell.node, mine)
-                    if other is self:
-                        return _recorded(met, (node, node), cell.pins)
-                    args = node, second.node if theirs.is_base else read(second.node, theirs)
-                    del node
-                    return _recorded(met, args, cell.pins or second.pins)
+            few = other._np is not None
+            if few and self._cell.node.place is not None:
+                return general(ufunc, self, other)
+            theirs = other._shape_of_view() if few else other._geometry
+            met = known.get((mine.number, theirs.number))
+            if met is not None and (
+                (state() is calm.state and warnings.filters is calm.filters) or free()
+            ):
+                if met.form[5] in eager_marks:
+                    result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), self, other)
+                    if result is not None:
+                        return result
+                cell = self._cell
+                node = cell.node if mine.is_base else read(cell.node, mine)
+                if other is self:
+                    return _recorded(met, (node, node), cell.pins and cell.held())
+                if few:
+                    return _recorded(met, (node, other._node()), cell.pins and cell.held())
+                second = other._cell
+                args = node, second.node if theirs.is_base else read(second.node, theirs)
+                del node
+                return _recorded(
+                    met, args, (cell.pins and cell.held()) or (second.pins and second.held())
+                )
         elif kind in FAST_SCALARS:
             if self._geometry.short:
                 small = present(self)
@@ -364,7 +369,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), self, number)
                     if result is not None:
                         return result
-                return _recorded(met, (self._node(), number), self._cell.pins)
+                return _recorded(met, (self._node(), number), self._cell.pins and self._cell.held())
         return general(ufunc, self, other)
 
     def backward(self: Handle, other: Any) -> Any:
@@ -388,7 +393,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), number, self)
                     if result is not None:
                         return result
-                return _recorded(met, (number, self._node()), self._cell.pins)
+                return _recorded(met, (number, self._node()), self._cell.pins and self._cell.held())
         return general(ufunc, other, self)
 
     return forward, backward
@@ -432,7 +437,7 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
                 return result
         cell = self._cell
         args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-        return _recorded(met, args, cell.pins)
+        return _recorded(met, args, cell.pins and cell.held())
 
     return forward
 

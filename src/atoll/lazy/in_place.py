@@ -89,10 +89,10 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     cell, geometry = target._cell, target._geometry
     if kind is Handle.array_type and other._np is None:
         met = known.get((geometry.number, other._geometry.number))
-        pins = cell.pins or other._cell.pins
+        pins = cell.held() or other._cell.held()
     elif kind in FAST_SCALARS:
         met = known.get((geometry.number, kind))
-        pins = cell.pins
+        pins = cell.held()
     else:
         return False
     writeable = cell.writeable and geometry.writeable
@@ -129,7 +129,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
             ):
                 value = result._cell.node
                 del result
-                if value.geometry is own and not target._cell.pins and free():
+                if value.geometry is own and not target._cell.held() and free():
                     target._cell.write(own, value, None, user_site(), shared=False)
                 else:
                     _assign_node(target, value)

@@ -316,7 +316,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
                 return
         elif region.short and _put_now(cell, region, value):
             return
-        elif large and not (cell.pins or value._cell.pins) and free():
+        elif large and not (cell.held() or value._cell.held()) and free():
             theirs = value._geometry
             fits = theirs.shape == region.shape and theirs.dtype is region.dtype
             simple = type(value) is Handle.array_type and not region.is_base

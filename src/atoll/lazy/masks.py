@@ -57,7 +57,12 @@ def _form(key: Handle) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 def compressed(handle: Handle, key: Any) -> Any:
     """``handle[mask]`` as a node of its own, or ``None`` where NumPy has to pick the elements."""
-    if handle._cell.pins or not isinstance(key, Handle) or key._np is not None or key._cell.pins:
+    if (
+        handle._cell.held()
+        or not isinstance(key, Handle)
+        or key._np is not None
+        or key._cell.held()
+    ):
         return None
     mask = _mask_of(handle, key)
     if mask is None or not key._geometry.is_base:

@@ -165,7 +165,7 @@ def reduce(
             args = (cell.node if geometry.is_base else read(cell.node, geometry),)
             node = node_of(form_of_node, args, user_site(), entered)
             del args
-            if cell.pins:
+            if cell.held():
                 evaluate((node,))
             return shaping.like(handle, of_node(node))
     if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
@@ -220,7 +220,7 @@ def reduce(
         _folds[ufunc, geometry.number, axis] = form_of_node
     del operand
     node = entered(node)
-    if handle._cell.pins:
+    if handle._cell.held():
         evaluate((node,))
     result = _in_dtype(of_node(node), result_dtype)
     if initial is not NOTHING and initial is not None:
@@ -370,7 +370,7 @@ def position(
         if truths is not None:
             return getattr(truths, name)()
     node = entered(folds.position(name, handle._node(), axes, keepdims, user_site()))
-    if handle._cell.pins:
+    if handle._cell.held():
         evaluate((node,))
     return finished(handle, of_node(node), out)
 

@@ -21,6 +21,7 @@ from ..ops.table import CAST, FILL, READ
 from .evaluate import evaluate
 from .making import from_numpy, of_small, of_view, present
 from .making import in_class as in_class
+from .pending import own_cells
 from .recording import record
 from .views import Cell, Handle
 
@@ -71,7 +72,7 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     small = handle._np
     if small is None and order == "C" and type(handle) is Handle.array_type:
         cell, geometry = handle._cell, handle._geometry
-        if geometry.dense and geometry.c_contiguous and not cell.pins:
+        if geometry.dense and geometry.c_contiguous and not cell.held():
             return of_view(cell.copied(), geometry)
     if order != "C":
         order = "C" if order is None else str(order).upper()
@@ -81,10 +82,10 @@ def copied(handle: Handle, order: Any = "C") -> Any:
     short = present(handle) if geometry.short and not geometry.is_base else None
     if short is not None:
         return like(handle, from_numpy(short.copy(order)))
-    if order == "C" and geometry.dense and geometry.c_contiguous and not cell.pins:
+    if order == "C" and geometry.dense and geometry.c_contiguous and not cell.held():
         return like(handle, of_view(cell.copied(), geometry))
     target = _dense_for(geometry, order)
-    if cell.pins:
+    if cell.held():
         node = record(CAST, (handle._node(),), target, site=user_site())
         evaluate((node,))
         return like(handle, of_view(Cell(node), target))
@@ -370,6 +371,11 @@ def _shown(array: Array) -> Any:
     for referrer in gc.get_referrers(array):
         if isinstance(referrer, Handle) and referrer._np is array:
             return referrer
+    for reference in own_cells.known:
+        cell = reference()
+        if cell is not None and cell.node.value is not None and cell.node.value.array is array:
+            first = cell.first()
+            return of_view(cell, cell.geometry) if first is None else first
     return of_small(array)
 
 

@@ -17,8 +17,12 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..front import native
+from ..graph.geometry import Geometry
+from ..graph.node import Node, Value
+from ..ops.elementwise import FAST_SCALARS
 from .making import from_numpy, of_small, present
-from .views import Handle
+from .views import LENT, Cell, Handle
 
 GENERAL = object()
 """What is answered where the call has to take the general way."""
@@ -208,3 +212,30 @@ def _array_taken(result: Array, owners: Owners) -> Any:
     ):
         return of_small(result)
     return from_numpy(result.copy(order="K"))
+
+
+def install(array_type: type) -> None:
+    """Tell the native front how to wrap what NumPy returns for arrays that are at hand."""
+    if native is not None:
+        numbers = frozenset(FAST_SCALARS)
+        native.install(array_type, numbers, PASSED, from_numpy, _taken_of)
+        slots = [
+            vars(kind)[name]
+            for kind, names in (
+                (Cell, ("node", "pins", "writeable")),
+                (Node, ("value", "place")),
+                (Value, ("array", "pinned", "count", "tiles", "program")),
+                (Geometry, ("is_base", "writeable")),
+                (Cell, ("_first",)),
+            )
+            for name in names
+        ]
+        native.lend(tuple(slots), LENT, policy.limits.short)
+
+
+def _taken_of(result: Any, args: tuple[Any, ...]) -> Any:
+    """What NumPy returned for these arguments, in our hands."""
+    owners: Owners = {}
+    for value in args:
+        _inside(value, type(value), owners, [])
+    return _taken(result, owners)

@@ -24,12 +24,19 @@ from ..comm.world import current_world
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
 from ..exchange.gathering import gather
+from ..front import Front
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, new, source, view_of, weigh, weighed
 from ..graph.op import SOURCE
 from .evaluate import evaluate
 from .pending import cut, own_cells, reference, too_heavy
 from .recording import read, update
+
+LENT = 1 << 30
+"""In the pins of a cell: its array was lent as a NumPy array, or is one that the program has made."""
+_value = Value(np.empty(0))
+_UNKNOWN = sys.getrefcount(_value.array)
+"""The references to an array that one value alone refers to, with those that counting takes in this version of Python."""
 
 
 class Cell:
@@ -63,10 +70,10 @@ class Cell:
 
     @classmethod
     def foreign(cls, array: np.ndarray[Any, Any]) -> Cell:
-        """A cell over memory that another object owns: pinned for good."""
+        """A cell over memory that another object owns: pinned while anything else refers to it."""
         geometry = strided(array.shape, array.dtype, array.strides)
         cell = cls(source(array, geometry, pinned=True))
-        cell.pins = 1
+        cell.pins = LENT if current_world().size == 1 and _is_counted(array) else 1
         cell.writeable = array.flags.writeable
         return cell
 
@@ -98,6 +105,23 @@ class Cell:
             self.sites = None
         assert node.value is not None
         return node.value
+
+    def held(self) -> bool:
+        """Whether anything else may refer to the memory. ``pins`` alone may be out of date.
+
+        Views that were lent to the program refer to the value's array, and so does the program to an array that it has made:
+        the count of references tells when they have ended.
+        """
+        if self.pins >= LENT:
+            value = self.node.value
+            assert value is not None
+            if sys.getrefcount(value.array) == _UNKNOWN and (
+                type(value.array.base) is not np.ndarray
+                or sys.getrefcount(value.array.base) == _UNKNOWN
+            ):
+                self.pins -= LENT
+                value.pinned = self.pins > 0
+        return self.pins > 0
 
     def own(self) -> Value:
         """The value in memory that no other node shares, so that it may be written to. The lock is held."""
@@ -144,7 +168,7 @@ class Cell:
 
     def _unpinned(self) -> None:
         self.pins -= 1
-        if self.pins == 0 and self.node.value is not None:
+        if not self.held() and self.node.value is not None:
             self.node.value.pinned = False
 
     def gathered(self, view: Geometry) -> np.ndarray[Any, Any]:
@@ -205,7 +229,7 @@ class Cell:
         NumPy writes them.
         """
         with turn.lock:
-            if self.pins or region.overlapping:
+            if (self.pins and self.held()) or region.overlapping:
                 if self.node.place is None:
                     self._write_now(region, value, mask)
                 else:
@@ -272,6 +296,12 @@ class Cell:
         np.copyto(old.value.array[inside], written.value.array[inside])
 
 
+def _is_counted(array: np.ndarray[Any, Any]) -> bool:
+    """Whether all who know the memory of an array refer to the array, or to the array that it is a view of."""
+    owner = array if array.base is None else array.base
+    return type(owner) is np.ndarray and owner.flags.owndata
+
+
 def _references() -> int:
     """What :meth:`Cell.references` says of a node that nothing else refers to, in this version of Python."""
     cell: Cell = object.__new__(Cell)
@@ -330,10 +360,10 @@ class _Pinned:
         self.cell.unpin()
 
 
-class Handle:
+class Handle(Front):
     """What the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
 
-    __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
+    __slots__ = ()
     inherits: ClassVar[bool] = True
     """Whether what is made from an array of a subclass is of that class."""
     array_type: ClassVar[Any]

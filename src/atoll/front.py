@@ -1,0 +1,104 @@
+"""The native front, where it was built: what arrays, functions and methods are before Python decides anything.
+
+``_front.c`` calls NumPy where all elements are at hand, and wraps the result. It calls the Python functions that are entered
+here for everything else, so both fronts compute the same. ``ATOLL_FRONT=python`` leaves the native one out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from enum import IntFlag
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+native: Any = None
+if os.environ.get("ATOLL_FRONT", "") != "python":
+    try:
+        native = import_module("atoll._front")
+    except ImportError:  # it was not built
+        native = None
+
+
+class Kind(IntFlag):
+    """Which arguments a function needs to be computed at once; ``_front.c`` has the same numbers."""
+
+    ARRAYS = 0
+    ANY = 1
+    SHAPED = 2
+    SQUARE = 4
+    RANGE = 8
+    SPACED = 16
+    OUTER = 32
+
+
+if TYPE_CHECKING or native is None:
+
+    class Front:
+        """What an array consists of."""
+
+        __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
+
+    class Function:
+        """What a ufunc consists of: NumPy's function, and the one that is called where NumPy cannot compute it at once."""
+
+        _python: Callable[..., Any]
+
+        def __new__(cls, original: Any, python: Any, kind: int = Kind.ARRAYS) -> Any:
+            return object.__new__(cls)
+
+        def __call__(self, *args: Any, **options: Any) -> Any:
+            return self._python(*args, **options)
+
+else:
+    Front, Function = native.Front, native.Function
+
+
+def function(
+    original: Any, python: Callable[..., Any], kind: int = Kind.ARRAYS
+) -> Callable[..., Any]:
+    """``python``, or a function that calls NumPy's ``original`` at once where all arrays are at hand."""
+    if native is None:
+        return python
+    at_once: Callable[..., Any] = native.Function(original, python, kind)
+    at_once.__dict__.update(python.__dict__)
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(at_once, name, getattr(python, name))
+    at_once.__wrapped__ = getattr(python, "__wrapped__", python)  # type: ignore[attr-defined]
+    return at_once
+
+
+def adopt(
+    array_type: type, numpy_type: type, attributes: Iterable[str], methods: Iterable[str]
+) -> None:
+    """Let the native front answer first for operators, attributes and methods of the class of arrays."""
+    if native is None:
+        return
+    for name in (*native.operators, "__delitem__"):
+        if name in native.operators:
+            native.enter(name, getattr(array_type, name))
+        for kind in array_type.__mro__:
+            if kind is not native.Front and kind is not object and name in vars(kind):
+                delattr(kind, name)
+    for name in attributes:
+        setattr(array_type, name, native.Attribute(name, getattr(array_type, name)))
+    for name in methods:
+        python = getattr(array_type, name)
+        setattr(array_type, name, function(getattr(numpy_type, name), python))
+
+
+_smalls: list[int] = []
+
+
+def entered(small: int) -> None:
+    """Leave arrays of so many elements, and larger ones, to Python until :func:`left`: its settings decide."""
+    if native is not None:
+        _smalls.append(small)
+        native.limit(min(_smalls))
+
+
+def left(small: int) -> None:
+    """These settings are no longer in force."""
+    if native is not None:
+        _smalls.remove(small)
+        native.limit(min(_smalls, default=0))
