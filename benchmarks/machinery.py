@@ -72,7 +72,7 @@ def buffers(seconds: float) -> None:
     pool = Pool()
     print("a buffer")
     for size in (10_000, _MEBIBYTE, 128 * _MEBIBYTE):
-        ours = measured(partial(pool.allocate, size), seconds)
+        ours = measured(partial(pool.lend, size), seconds)
         print(f"  {size:>11} bytes, used before", ours)
         theirs = measured(partial(np.empty, size, np.uint8), seconds)
         print(f"  {size:>11} bytes, np.empty   ", theirs)
@@ -80,11 +80,11 @@ def buffers(seconds: float) -> None:
     print("filling 128 MiB")
 
     def fresh() -> None:
-        pool.allocate(size).array(size // 8, "f8").fill(1.0)
+        pool.lend(size, shape=(size // 8,), dtype=np.dtype("f8"))[0].fill(1.0)
         pool.trim()
 
     def reused() -> None:
-        pool.allocate(size).array(size // 8, "f8").fill(1.0)
+        pool.lend(size, shape=(size // 8,), dtype=np.dtype("f8"))[0].fill(1.0)
 
     print(
         "  fresh from np.empty           ", measured(lambda: np.empty(size // 8).fill(1.0), seconds)
