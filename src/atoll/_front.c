@@ -425,6 +425,8 @@ typedef struct {
     int kind;
 } Function;
 
+static PyTypeObject FunctionType;
+
 /* A list or tuple for NumPy: itself, or another with arrays unwrapped; a new reference, or NULL. */
 static PyObject *items_of(PyObject *value, int *arrays) {
     int is_list = PyList_CheckExact(value);
@@ -570,8 +572,10 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     return result;
 }
 
+/* NumPy's functions become methods of classes that have them as attributes; ufuncs, which are of a subclass, do not. */
 static PyObject *bound(PyObject *self, PyObject *object, PyObject *type) {
-    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
+    if (object == NULL || object == Py_None || Py_TYPE(self) != &FunctionType) return Py_NewRef(self);
+    return PyMethod_New(self, object);
 }
 
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *options) {

@@ -193,6 +193,24 @@ def test_classes_of_programs():
     assert x.note == 7
 
 
+@pytest.mark.parametrize("np", [numpy, atoll], ids=["numpy", "atoll"])
+def test_functions_as_attributes_of_classes(np):
+    class Layer:
+        activation = np.tanh
+        join = np.maximum
+        total = np.sum
+        shaped = staticmethod(np.zeros)
+
+        def __array__(self, dtype=None, copy=None):
+            return numpy.arange(4.0)
+
+    layer = Layer()
+    assert float(layer.activation(0.0)) == 0.0
+    assert float(layer.join(1.0, 2.0)) == 2.0
+    assert float(layer.total()) == 6.0
+    assert layer.shaped(3).shape == (3,)
+
+
 @native
 def test_no_reference_is_lost():
     x, y, a = atoll.arange(50.0), atoll.ones(50), atoll.zeros((300, 300)) + 1.0
