@@ -113,12 +113,34 @@ static PyObject *in_python(PyObject *a, PyObject *b, int slot) {
     return call_two(reflected[slot], b, a);
 }
 
-/* ---- operators */
+/* ---- operators
+ *
+ * Operands are held while NumPy works: another thread may give an array another memory meanwhile, and memory with one reference
+ * counts as a temporary that NumPy may write into. */
+
+static inline PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
+    Py_INCREF(x);
+    Py_INCREF(y);
+    PyObject *result = call(x, y);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return result;
+}
+
+static inline PyObject *with_one(unaryfunc call, PyObject *x) {
+    Py_INCREF(x);
+    PyObject *result = call(x);
+    Py_DECREF(x);
+    return result;
+}
+
+static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
+static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlacePower(x, y, Py_None); }
 
 #define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
     static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
-        return y == NULL ? in_python(a, b, SLOT) : wrapped(CALL(x, y));                          \
+        return y == NULL ? in_python(a, b, SLOT) : wrapped(with_two(CALL, x, y));                \
     }
 BINARY_OPERATOR(add, ADD, PyNumber_Add)
 BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
@@ -136,7 +158,7 @@ BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? in_python(a, b, POW) : wrapped(PyNumber_Power(x, y, Py_None));
+    return y == NULL ? in_python(a, b, POW) : wrapped(with_two(power_of, x, y));
 }
 
 /* `a += b`: NumPy writes into the memory of `a`. */
@@ -148,7 +170,7 @@ static PyObject *written(PyObject *self, PyObject *memory, PyObject *result) {
 #define IN_PLACE_OPERATOR(NAME, SLOT, CALL)                                                      \
     static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
         PyObject *x = plain(a), *y = x == NULL ? NULL : operand(b);                              \
-        return y == NULL ? call_two(general[SLOT], a, b) : written(a, x, CALL(x, y));            \
+        return y == NULL ? call_two(general[SLOT], a, b) : written(a, x, with_two(CALL, x, y));  \
     }
 IN_PLACE_OPERATOR(iadd, IADD, PyNumber_InPlaceAdd)
 IN_PLACE_OPERATOR(isub, ISUB, PyNumber_InPlaceSubtract)
@@ -165,13 +187,13 @@ IN_PLACE_OPERATOR(irshift, IRSHIFT, PyNumber_InPlaceRshift)
 static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     PyObject *x = plain(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? call_two(general[IPOW], a, b) : written(a, x, PyNumber_InPlacePower(x, y, Py_None));
+    return y == NULL ? call_two(general[IPOW], a, b) : written(a, x, with_two(power_into, x, y));
 }
 
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME(PyObject *a) {                                                         \
         PyObject *x = plain(a);                                                                  \
-        return x == NULL ? PyObject_CallOneArg(general[SLOT], a) : wrapped(CALL(x));             \
+        return x == NULL ? PyObject_CallOneArg(general[SLOT], a) : wrapped(with_one(CALL, x));   \
     }
 UNARY_OPERATOR(negative, NEG, PyNumber_Negative)
 UNARY_OPERATOR(positive, POS, PyNumber_Positive)
@@ -181,7 +203,13 @@ UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
 static PyObject *compare(PyObject *a, PyObject *b, int relation) {
     static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? call_two(general[slots[relation]], a, b) : wrapped(PyObject_RichCompare(x, y, relation));
+    if (y == NULL) return call_two(general[slots[relation]], a, b);
+    Py_INCREF(x);
+    Py_INCREF(y);
+    PyObject *result = PyObject_RichCompare(x, y, relation);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return wrapped(result);
 }
 
 /* ---- indexing */
@@ -299,7 +327,7 @@ static PyObject *get_short(PyObject *self, PyObject *key) {
             }
         }
     }
-    return wrapped(PyObject_GetItem(array, key));
+    return wrapped(with_two(PyObject_GetItem, array, key));
 }
 
 /* Whether elements or a short view of a large array were written; -1 with an error. */
@@ -308,7 +336,12 @@ static int set_short(PyObject *self, PyObject *key, PyObject *value) {
     if (given == NULL || selected((PyArrayObject *)array, key) < 0 || !may_write((Front *)self)) return 0;
     if (given != value && PyArray_DESCR((PyArrayObject *)array)->type_num == NPY_OBJECT) return 0;
     written_to(field(field(((Front *)self)->cell, NODE), VALUE));
-    return PyObject_SetItem(array, key, given) < 0 ? -1 : 1;
+    Py_INCREF(array);
+    Py_INCREF(given);
+    int status = PyObject_SetItem(array, key, given);
+    Py_DECREF(array);
+    Py_DECREF(given);
+    return status < 0 ? -1 : 1;
 }
 
 static PyObject *get_item(PyObject *self, PyObject *key) {
@@ -318,7 +351,7 @@ static PyObject *get_item(PyObject *self, PyObject *key) {
         if (result != NULL || PyErr_Occurred()) return result;
     }
     if (index == NULL) return PyErr_Occurred() ? NULL : call_two(general[GETITEM], self, key);
-    PyObject *result = PyObject_GetItem(array, index);
+    PyObject *result = with_two(PyObject_GetItem, array, index);
     Py_DECREF(index);
     return wrapped(result);
 }
@@ -332,7 +365,11 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
     if (given != NULL && given != value && PyArray_DESCR((PyArrayObject *)array)->type_num == NPY_OBJECT) given = NULL;
     PyObject *index = given == NULL ? NULL : index_of(key);
     if (index != NULL) {
+        Py_INCREF(array);
+        Py_INCREF(given);
         int status = PyObject_SetItem(array, index, given);
+        Py_DECREF(array);
+        Py_DECREF(given);
         Py_DECREF(index);
         return status;
     }
@@ -537,23 +574,22 @@ static PyObject *taken_from(PyObject *result, PyObject *const *args, PyObject *c
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
-    PyObject *space[MOST + 1], **given = space + 1, *own[MOST];
-    int arrays = 0, owned = 0, fits = n <= MOST;
+    PyObject *space[MOST + 1], **given = space + 1;
+    int arrays = 0, fits = n <= MOST;
+    Py_ssize_t owned = 0;
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
+        given[k] = NULL;
         if (Py_TYPE(value) == array_type) {
-            given[k] = plain(value);
+            given[k] = Py_XNewRef(plain(value));
             arrays++;
-            fits = given[k] != NULL;
         } else if (is_of(passed, value)) {
-            given[k] = value;
+            given[k] = Py_NewRef(value);
         } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
             given[k] = items_of(value, &arrays);
-            fits = given[k] != NULL;
-            if (fits) own[owned++] = given[k];
-        } else {
-            fits = 0;
         }
+        fits = given[k] != NULL;
+        owned += fits;
     }
     for (Py_ssize_t k = count; fits && k < n; k++) {
         PyObject *name = PyTuple_GET_ITEM(keywords, k - count);
@@ -563,12 +599,13 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     if (fits && function->kind > ANY) fits = made_by(function->kind, args, count, keywords != NULL) < limit;
     PyObject *result;
     if (!fits || !(arrays || function->kind)) {
+        while (owned) Py_DECREF(given[--owned]);
         result = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {
         result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
         if (result != NULL) result = taken_from(result, args, given, n);
     }
-    while (owned) Py_DECREF(own[--owned]);
+    while (owned) Py_DECREF(given[--owned]);
     return result;
 }
 

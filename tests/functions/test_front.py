@@ -261,3 +261,14 @@ def test_the_front_in_python():
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_no_operand_is_taken_for_a_temporary():
+    """NumPy may write into an operand of 256 KiB to which there is one reference."""
+    with atoll.config(small=200_000):
+        a, b = atoll.ones(100_000), atoll.ones(100_000)
+        for _ in range(3):
+            total = a + b
+            scaled = total * a - b
+        assert (float(a.sum()), float(b.sum()), float(total.sum())) == (1e5, 1e5, 2e5)
+        assert float(scaled.sum()) == 1e5
