@@ -512,6 +512,7 @@ static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int
     Py_ssize_t n;
     if (kind & SHAPED) return count ? elements(args[0]) : limit;
     if (kind & SQUARE) {
+        if (keywords) return limit;  /* the number of columns may be among them */
         n = count ? elements(args[0]) : limit;
         return n < 1 << 15 && (count < 2 || args[1] == Py_None) ? n * n : limit;
     }
