@@ -47,6 +47,8 @@ _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)
 _COUNT = np.dtype(np.intp)
 _BOOL = np.dtype(np.bool_)
+_TOTAL = type(np.count_nonzero(np.empty(0)))
+"""What ``count_nonzero`` of a whole array returns: an ``int`` before NumPy 2.4."""
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
@@ -429,12 +431,12 @@ def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
     """How many elements are not zero."""
     if handle._np is not None or not is_native(handle._geometry.dtype):
         return NotImplemented
-    if axis is None and not keepdims:
-        truths = _truths(handle)
-        if truths is not None:
-            return np.int_(np.count_nonzero(truths))
+    total = axis is None and not keepdims
+    if total and (truths := _truths(handle)) is not None:
+        return np.count_nonzero(truths)
     node = cast(cast(handle._node(), _BOOL), _COUNT)
-    return reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
+    count = reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
+    return _TOTAL(count) if total else count
 
 
 def reduced(
