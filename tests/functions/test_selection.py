@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
+
+import atoll
 
 from .oracle import SMALL, arrays, check_line, lines
 
@@ -61,3 +64,63 @@ r = a[a.sum()]
 @pytest.mark.parametrize("line", lines(SELECTIONS))
 def test_selections(line: str, name: str, small: int) -> None:
     check_line(line, arrays[name], small=small, ulps=4)
+
+
+def _with_integers_in_arrays(np):
+    a = np.arange(7 * 8 * 9.0).reshape(7, 8, 9).copy()
+    found = []
+    for k in (
+        np.asarray(numpy.int64(3)),
+        numpy.array(-2),
+        np.asarray(numpy.uint8(1)),
+        a[:, 0, 0].argmin(),
+    ):
+        keys = [
+            k,
+            (k,),
+            (..., k),
+            (slice(1, -1), slice(None), k),
+            (k, k, k),
+            (..., k, k, k),
+            (None, k),
+            (k, ...),
+            (k, [1, 2]),
+        ]
+        for key in keys:
+            part = a[key]
+            a[key] = part + 1
+            a[key] *= 2
+            kind = "array" if isinstance(part, np.ndarray) else type(part).__name__
+            found.append((kind, part.shape, numpy.array(part)))
+        row = a[k]
+        row[...] = -1
+        found.append(("array", (), numpy.array(a)))
+    for key in ((0, numpy.array(9)), (0, 0, np.asarray(-10))):
+        with pytest.raises(IndexError) as raised:
+            a[key] = 1
+        found.append((str(raised.value), (), numpy.array(a)))
+    return found
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.simulated(2)
+@pytest.mark.parametrize("small", [0, 100])
+def test_an_array_without_axes_is_an_integer_of_a_key(small):
+    with atoll.config(small=small, everywhere=0):
+        ours = _with_integers_in_arrays(atoll)
+    for mine, theirs in zip(ours, _with_integers_in_arrays(numpy), strict=True):
+        assert mine[:2] == theirs[:2]
+        numpy.testing.assert_array_equal(mine[2], theirs[2])
+
+
+@pytest.mark.ranks(2)
+def test_what_it_selects_moves_nothing():
+    with atoll.config(small=0, everywhere=0):
+        a = atoll.arange(600.0).reshape(20, 3, 10).copy()
+        k = atoll.asarray(numpy.int64(3))
+        atoll.sync()
+        before = atoll.stats().bytes_moved
+        b = a[..., k] * 2
+        a[:, 1, k] = b[:, 0]
+        atoll.sync()
+        assert atoll.stats().bytes_moved == before

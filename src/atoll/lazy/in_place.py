@@ -84,9 +84,14 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
 
 def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other: Any) -> bool:
     """Record ``target += other`` where such operands were met before, the result needs no cast, and
-    no other array shows the memory; whether that was so."""
+    no other array shows the memory; whether that was so.
+
+    Without axes the result is a number, which is computed at the call, met before or not: ranks must not differ.
+    """
     kind = type(other)
     cell, geometry = target._cell, target._geometry
+    if not geometry.ndim:
+        return False
     if kind is Handle.array_type and other._np is None:
         met = known.get((geometry.number, other._geometry.number))
         pins = cell.held() or other._cell.held()

@@ -53,6 +53,21 @@ def basic_key(key: Any) -> tuple[Any, ...] | None:
     return tuple(integers)
 
 
+def _counts_as_integer(item: Any) -> bool:
+    """Whether NumPy takes an item of a key for an integer although it is an array: it has no axes."""
+    if not isinstance(item, (np.ndarray, Handle.array_type)):
+        return False
+    return bool(item.ndim == 0 and item.dtype.kind in "iu")
+
+
+def _key_with_integers(key: Any) -> Any:
+    """The same key with an integer for each array of integers without axes; ``None`` if it has none of them."""
+    items = key if type(key) is tuple else (key,)
+    if not any(_counts_as_integer(item) for item in items):
+        return None
+    return tuple([item.__index__() if _counts_as_integer(item) else item for item in items])
+
+
 def _is_index(item: Any) -> bool:
     return hasattr(item, "__index__") and not isinstance(item, (np.ndarray, Handle, np.bool_))
 
@@ -78,6 +93,12 @@ def get(handle: Handle, key: Any) -> Any:
         if items is None:
             geometry = handle._geometry.field(key)
             if geometry is None:
+                integers = _key_with_integers(key)
+                if integers is not None and basic_key(integers) is not None:
+                    elements = get(handle, integers)
+                    return (
+                        elements.copy("K") if isinstance(elements, Handle.array_type) else elements
+                    )
                 elements = _picked_there(handle, key)
                 if elements is None:
                     elements = compressed(handle, key)
@@ -302,7 +323,8 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         return
     region = handle._geometry.met(key)
     if region is None:
-        items = basic_key(key)
+        integers = None if type(key) in BASIC else _key_with_integers(key)
+        items = basic_key(key if integers is None else integers)
         region = handle._geometry.field(key) if items is None else handle._geometry.index(items)
     if region is not None:
         cell = handle._cell
