@@ -41,6 +41,10 @@ class Limits:
     """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls."""
     unrolled: int = 16
     """An inner loop of up to so many elements is unrolled into its outer loop (``chunk``)."""
+    unrolled_rows: int = 1024
+    """... if that is done at least so many times (``chunk``)."""
+    unrolled_operands: int = 64
+    """... and its turns read and write at most so many arrays (``streams``)."""
     parallel: int = 1 << 19
     """Elements times instructions from which a second thread gains (``parallel``)."""
     truths: int = 1 << 22

@@ -58,6 +58,8 @@ class Memory:
     access: str = "r"
     outer: AxisMap | None = None
     """For a ghost region, the map under which it is read; with it, a larger ghost region can be read as well."""
+    part: tuple[int, ...] = ()
+    """The turns of unrolled loops that this belongs to: what other turns use are other elements."""
 
 
 @dataclass(slots=True)

@@ -49,10 +49,12 @@ class Launch:
 
 
 def alias_groups(memories: list[Memory]) -> list[int]:
-    """Operands of one register may overlap if one of them is written; all others do not."""
+    """Operands of one register may overlap if one of them is written; all others, and those of other turns, do not."""
     written = {m.register for m in memories if m.access != "r"}
-    numbers: dict[int, int] = {}
+    numbers: dict[tuple[int, tuple[int, ...]], int] = {}
     return [
-        numbers.setdefault(m.register if m.register in written else -1, len(numbers))
+        numbers.setdefault(
+            (m.register, m.part) if m.register in written else (-1, ()), len(numbers)
+        )
         for m in memories
     ]

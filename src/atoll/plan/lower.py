@@ -30,6 +30,7 @@ from .launches import Launch, Loop, alias_groups
 from .orders import Order, axis_to_cut, parted
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
+from .unrolling import unrolled
 
 
 def bodies_of(
@@ -276,9 +277,7 @@ def _launches(
         order.sort(key=lambda k: (-sum(abs(m.strides[k]) for m in memories if m.access == "r"), k))
     if seen is not None:
         order = [k for k in seen if extents[k] != 1]
-    folded = [
-        tuple(k in r.axes for r in body.reductions if len(r.axes) < ndim) for k in range(ndim)
-    ]
+    folded = _folded(body)
     sums = [r for r in partial if rounds(r)]
     cut = axis_to_cut(seen, extents, sums[0].axes) if seen is not None and sums else None
     indexed = {int(i.args[0].real) for i in body.instructions if i.op == "index"}
@@ -297,15 +296,19 @@ def _launches(
                 continue
         merged.append([k])
     loops = [Loop(prod(extents[k] for k in axes), axes[-1], tuple(axes)) for axes in merged]
+    run = _run(loops, memories, body)
+    if run > 1:
+        loops.pop()
+    else:
+        body, loops, memories = unrolled(body, loops, memories)
+        partial = [r for r in body.reductions if len(r.axes) < ndim]
+        folded = _folded(body)
     if partial and all(any(folded[loop.axis]) for loop in loops):
         kept = [k for k in range(ndim) if not any(folded[k])]
         if kept:  # an axis of length one, that keeps the reduction from being one of the whole nest
             loops.insert(0, Loop(1, kept[0], (kept[0],)))
     if not loops:
         loops = [Loop(1, -1, ())]
-    run = _run(loops, memories, body)
-    if run > 1:
-        loops.pop()
     slabs = cut_into_slabs(body, loops, memories, registers, cut) if partial else None
     if slabs is not None:
         launches = [
@@ -324,6 +327,13 @@ def _launches(
             )
         )
     ]
+
+
+def _folded(body: Body) -> list[tuple[bool, ...]]:
+    """For each axis, which of the folds over some axes are along it."""
+    ndim = len(body.box)
+    partial = [r for r in body.reductions if len(r.axes) < ndim]
+    return [tuple(k in r.axes for r in partial) for k in range(ndim)]
 
 
 def _is_flat(body: Body, loops: list[Loop]) -> bool:

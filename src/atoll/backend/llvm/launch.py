@@ -272,7 +272,8 @@ def threads_of(launch: Launch) -> int:
 
 
 def seeks(node: Node) -> bool:
-    """Whether loops are quicker than NumPy in finding positions: not in short rows along the memory."""
+    """Whether loops are quicker than NumPy in finding positions: not in rows along the memory that are short, but not
+    so short that they are unrolled."""
     axes, operand = node.params[0], node.args[0].geometry
     if len(axes) == operand.ndim:
         return True
@@ -283,4 +284,6 @@ def seeks(node: Node) -> bool:
         operand = node.args[0].params[0]
     steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
     along = abs(operand.strides[axis]) == min(steps, default=0)
-    return not along or operand.shape[axis] >= policy.limits.sought_row
+    length, limits = operand.shape[axis], policy.limits
+    unrolled = length <= limits.unrolled and operand.size >= length * limits.unrolled_rows
+    return not along or unrolled or length >= limits.sought_row

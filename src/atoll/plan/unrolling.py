@@ -1,0 +1,261 @@
+"""Unrolls short inner loops: the body of the loop outside them then does all their turns.
+
+A loop of three turns costs more to begin and to end than its turns do. So where the innermost loop of a nest is short and
+the others are long, the body is written once for each turn, and vectors run along the next loop: ``(positions - centre)``
+of ``n x 3`` elements has three subtractions of ``n`` elements each, whose operands step by three.
+
+Folds along the loop become instructions. They take the elements in the order of a row (``backend/llvm/fold.py``): each has an
+accumulator of its own, and these are added up in halves. So a result has the same bits whether its loop is unrolled or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from math import prod
+
+from .. import policy
+from ..backend.spec import Instruction, Reduction, arguments, rounds, whole
+from .body import Body, Memory
+from .launches import Loop
+
+
+def unrolled(
+    body: Body, loops: list[Loop], memories: list[Memory]
+) -> tuple[Body, list[Loop], list[Memory]]:
+    """The nest without its innermost loop, if that is short enough to be unrolled; else as it is."""
+    while len(loops) > 1:
+        turns = _turns(loops)
+        if turns < 2 or not _independent(body, loops, memories):
+            break
+        varying = _varying(body, loops[-1], memories)
+        copies = sum(1 for memory in memories if memory.strides[loops[-1].axis])
+        limits = policy.limits
+        if (
+            turns * len(varying) > limits.kernel_operations
+            or turns * copies > limits.unrolled_operands
+        ):
+            break
+        body, memories = _Turns(body, loops, memories, varying, turns).written()
+        loops = loops[:-1]
+    return body, loops, memories
+
+
+def _turns(loops: list[Loop]) -> int:
+    """How many turns the innermost loop has, if these are few; else 0."""
+    if loops[-1].axis < 0 or not 1 < loops[-1].extent <= policy.limits.unrolled:
+        return 0
+    if prod([loop.extent for loop in loops[:-1]]) < policy.limits.unrolled_rows:
+        return 0
+    return int(loops[-1].extent)  # the kernel is made for it
+
+
+def _independent(body: Body, loops: list[Loop], memories: list[Memory]) -> bool:
+    """Whether the turns of the innermost loop may be done in any order, and the folds be written as instructions."""
+    inner, outer = loops[-1], loops[-2]
+    reached = [memory.register for memory in memories]
+    for memory in memories:
+        if memory.access != "r" and reached.count(memory.register) > 1:
+            return False
+    for store in body.instructions:
+        if store.op == "store" and not memories[whole(store.args[0])].strides[inner.axis]:
+            return False
+    if len(inner.axes) > 1 and _indexed(body) & set(inner.axes):
+        return False
+    ndim = len(body.box)
+    for fold in body.reductions:
+        along, full = inner.axis in fold.axes, len(fold.axes) == ndim
+        if fold.mask >= 0 or (fold.position >= 0 and (not along or outer.axis in fold.axes)):
+            return False
+        if rounds(fold) and (full or outer.axis in fold.axes):
+            return False
+        if along and (fold.dtype == "f2" or (fold.dtype[0] == "c" and fold.op != "add")):
+            return False
+    return type(body.box[inner.axis][0]) is int or inner.axis not in _indexed(body)
+
+
+def _indexed(body: Body) -> set[int]:
+    return {whole(i.args[0]) for i in body.instructions if i.op == "index"}
+
+
+def _varying(body: Body, inner: Loop, memories: list[Memory]) -> set[int]:
+    """The instructions whose values differ between the turns of a loop."""
+    varying: set[int] = set()
+    for number, instruction in enumerate(body.instructions):
+        if instruction.op in ("load", "store"):
+            differs = memories[whole(instruction.args[0])].strides[inner.axis] != 0
+        else:
+            differs = instruction.op == "index" and whole(instruction.args[0]) == inner.axis
+        if differs or any(argument in varying for argument in arguments(instruction)):
+            varying.add(number)
+    return varying
+
+
+class _Turns:
+    """The turns of the innermost loop, written one after the other."""
+
+    def __init__(
+        self,
+        body: Body,
+        loops: list[Loop],
+        memories: list[Memory],
+        varying: set[int],
+        turns: int,
+    ) -> None:
+        self.old, self.memories, self.varying, self.turns = body, memories, varying, turns
+        self.loops, self.inner = loops, loops[-1]
+        self.body = copy(body)
+        self.body.instructions = []
+        self.body.reductions = []
+        self.body.memories = []
+        self.places: list[list[int]] = []
+        """For each memory, its number at each turn."""
+
+    def written(self) -> tuple[Body, list[Memory]]:
+        """The new body, and its memories."""
+        memories = self._copies()
+        values = [dict[int, int]() for _ in range(self.turns)]
+        old = self.old.instructions
+        for number, instruction in enumerate(old):
+            if number not in self.varying:
+                new = self._emit(self._moved(instruction, values[0], 0))
+                for known in values:
+                    known[number] = new
+        for turn, known in enumerate(values):
+            for number in sorted(self.varying):
+                known[number] = self._emit(self._moved(old[number], known, turn))
+        for fold in self.old.reductions:
+            if self.inner.axis in fold.axes:
+                self._fold(fold, values)
+            else:
+                self._apart(fold, values)
+        self.body.memories = memories[: sum(map(len, self.places[: len(self.old.memories)]))]
+        return self.body, memories
+
+    def _copies(self) -> list[Memory]:
+        copies: list[Memory] = []
+        for memory in self.memories:
+            stride = memory.strides[self.inner.axis]
+            first = len(copies)
+            if not stride:
+                copies.append(copy(memory))
+            else:
+                copies += [
+                    replace(
+                        memory,
+                        offset=memory.offset + turn * stride,
+                        strides=tuple(
+                            [0 if k in self.inner.axes else s for k, s in enumerate(memory.strides)]
+                        ),
+                        part=(*memory.part, turn),
+                    )
+                    for turn in range(self.turns)
+                ]
+            self.places.append(list(range(first, len(copies))))
+        return copies
+
+    def _place(self, number: int, turn: int) -> int:
+        places = self.places[number]
+        return places[turn] if len(places) > 1 else places[0]
+
+    def _emit(self, instruction: Instruction) -> int:
+        self.body.instructions.append(instruction)
+        return len(self.body.instructions) - 1
+
+    def _moved(self, instruction: Instruction, known: dict[int, int], turn: int) -> Instruction:
+        op, args = instruction.op, instruction.args
+        if op == "index" and whole(args[0]) == self.inner.axis:
+            return Instruction("const", "i8", (self.old.box[self.inner.axis][0] + turn,))
+        if op == "load":
+            again = (len(self.body.instructions),) if len(args) > 1 else ()
+            return replace(instruction, args=(self._place(whole(args[0]), turn), *again))
+        if op == "store":
+            values = [known[whole(argument)] for argument in args[1:]]
+            return replace(instruction, args=(self._place(whole(args[0]), turn), *values))
+        if op in ("scalar", "const", "index"):
+            return instruction
+        return replace(instruction, args=tuple([known[whole(argument)] for argument in args]))
+
+    def _call(self, name: str, dtype: str, *args: int) -> int:
+        return self._emit(Instruction("call", dtype, args, name))
+
+    # folds
+
+    def _apart(self, fold: Reduction, values: list[dict[int, int]]) -> None:
+        """A fold along other loops: one for each turn."""
+        for turn, known in enumerate(values):
+            full = len(fold.axes) == len(self.old.box)
+            operand = fold.operand if full else self._place(fold.operand, turn)
+            self.body.reductions.append(replace(fold, value=known[fold.value], operand=operand))
+
+    def _fold(self, fold: Reduction, values: list[dict[int, int]]) -> None:
+        """A fold along the loop, and along others, if it has more axes."""
+        parts = [known[fold.value] for known in values]
+        full = len(fold.axes) == len(self.old.box)
+        if fold.position >= 0:
+            self._seek(fold, parts, [known[fold.position] for known in values])
+            return
+        name = "logical_or" if fold.dtype == "b1" and fold.op == "add" else fold.op
+
+        def combined(a: int, b: int) -> int:
+            return self._call(name, fold.dtype, a, b)
+
+        value = in_halves(parts, combined)
+        others = {k for loop in self.loops[:-1] for k in loop.axes if loop.axis >= 0}
+        if full or others & set(fold.axes):
+            operand = fold.operand if full else self._place(fold.operand, 0)
+            self.body.reductions.append(replace(fold, value=value, operand=operand))
+            return
+        number = self._place(fold.operand, 0)
+        before = self._emit(Instruction("load", fold.dtype, (number,)))
+        self._emit(Instruction("store", fold.dtype, (number, combined(before, value))))
+
+    def _seek(self, fold: Reduction, parts: list[int], positions: list[int]) -> None:
+        """The position of the best element: the first one, or the first NaN. Other nests may have seen elements before or after."""
+        best = parts[0], positions[0]
+        for later in zip(parts[1:], positions[1:]):
+            best = self._better(fold, best, later, self._beats(fold, later[0], best[0]))
+        numbers = [self._place(fold.operand + offset, 0) for offset in (0, 1)]
+        codes = fold.dtype, "i8"
+        known = [self._emit(Instruction("load", c, (n,))) for c, n in zip(codes, numbers)]
+        worse = self._beats(fold, known[0], best[0])
+        same = self._call("logical_or", "b1", worse, self._beats(fold, best[0], known[0]))
+        first = self._call("less", "b1", known[1], best[1])
+        tie = self._call("logical_and", "b1", self._call("logical_not", "b1", same), first)
+        ends = self._better(
+            fold, best, (known[0], known[1]), self._call("logical_or", "b1", worse, tie)
+        )
+        for code, number, value in zip(codes, numbers, ends):
+            self._emit(Instruction("store", code, (number, value)))
+
+    def _beats(self, fold: Reduction, new: int, old: int) -> int:
+        """Whether an element is better than another: a NaN is better than any number."""
+        better = self._call("less" if fold.op == "argmin" else "greater", "b1", new, old)
+        if fold.dtype[0] != "f":
+            return better
+        number = self._call("equal", "b1", old, old)
+        nan = self._call("logical_and", "b1", number, self._call("not_equal", "b1", new, new))
+        return self._call("logical_or", "b1", better, nan)
+
+    def _better(
+        self, fold: Reduction, old: tuple[int, int], new: tuple[int, int], better: int
+    ) -> tuple[int, int]:
+        value = self._emit(Instruction("where", fold.dtype, (better, new[0], old[0])))
+        return value, self._emit(Instruction("where", "i8", (better, new[1], old[1])))
+
+
+def in_halves(values: list[int], combined: Callable[[int, int], int]) -> int:
+    """Values added up as the accumulators of a row are, which hold nothing but these."""
+    size = 1
+    while size < len(values):
+        size *= 2
+    values = list(values)
+    while size > 1:
+        size //= 2
+        later = values[size:]
+        values = [
+            combined(value, later[place]) if place < len(later) else value
+            for place, value in enumerate(values[:size])
+        ]
+    return values[0]

@@ -1,0 +1,93 @@
+"""Short inner loops that are unrolled: the same bits as those of loops that are not."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import policy
+
+ROWS = 2500
+FEW = 300
+"""Rows of which too few are there for loops to be unrolled."""
+
+EXPRESSIONS = {
+    "sum": lambda np, a, w, c: a.sum(-1),
+    "prod": lambda np, a, w, c: a.prod(-1),
+    "mean": lambda np, a, w, c: a.mean(-1, keepdims=True),
+    "var": lambda np, a, w, c: a.var(-1),
+    "max": lambda np, a, w, c: a.max(-1),
+    "fmin": lambda np, a, w, c: np.fmin.reduce(a, -1),
+    "argmax": lambda np, a, w, c: a.argmax(-1),
+    "argmin": lambda np, a, w, c: (a * 2).argmin(-1),
+    "any": lambda np, a, w, c: (a > c).any(-1),
+    "count": lambda np, a, w, c: (a > w).sum(-1),
+    "broadcast": lambda np, a, w, c: a * w - c,
+    "distance": lambda np, a, w, c: ((a - c) ** 2).sum(-1),
+    "shares": lambda np, a, w, c: a / a.sum(-1, keepdims=True),
+    "index": lambda np, a, w, c: a * np.arange(a.shape[-1], dtype=a.dtype) + w,
+    "masked": lambda np, a, w, c: np.where(a > w, a, c),
+    "several": lambda np, a, w, c: (a.sum(-1) + a.max(-1)) * (a - c).min(-1),
+    "columns": lambda np, a, w, c: (a[:, ::-1] * c).sum(-1) + a[:, 0],
+}
+
+
+def in_place(np, a, w, c):
+    a = a.copy()
+    a *= w
+    a[:, 1:] += c[1:]
+    a[:, 0] -= w[:, 0]
+    return a
+
+
+EXPRESSIONS["in_place"] = in_place
+
+
+def operands(dtype, length):
+    random = numpy.random.default_rng(length)
+    arrays = [
+        random.integers(-40, 40, shape).astype(dtype) / numpy.dtype(dtype).type(8)
+        for shape in ((ROWS, length), (ROWS, 1), length)
+    ]
+    if numpy.dtype(dtype).kind == "f":
+        arrays[0][::7, 0] = numpy.nan
+        arrays[0][::5, -1] = -0.0
+        arrays[0][1::11] = -0.0
+        arrays[0][2::13] = -numpy.inf
+        return [array * random.random(array.shape).astype(dtype) for array in arrays]
+    return [array.astype(dtype) for array in arrays]
+
+
+def bits(result):
+    result = numpy.ascontiguousarray(numpy.asarray(result))
+    return result.dtype, result.shape, result.tobytes()
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+@pytest.mark.parametrize(("dtype", "length"), [("f8", 3), ("f4", 7), ("i4", 2)])
+def test_the_bits_of_rows_that_are_not_unrolled(name, dtype, length):
+    assert FEW < policy.limits.unrolled_rows <= ROWS
+    compute = EXPRESSIONS[name]
+    arrays = operands(dtype, length)
+    with np.config(small=0), numpy.errstate(all="ignore"):
+        a, w, c = map(np.array, arrays)
+        long = compute(np, a, w, c)
+        short = compute(np, a[:FEW].copy(), w[:FEW].copy(), c)
+        assert bits(long[:FEW]) == bits(short)
+        expected = compute(numpy, *arrays)
+    close = numpy.testing.assert_allclose
+    close(
+        numpy.asarray(long),
+        expected,
+        1e-4 if dtype == "f4" else 1e-12,
+        1e-4 if dtype == "f4" else 1e-12,
+    )
+
+
+def test_that_loops_are_unrolled():
+    with np.config(small=0):
+        a = np.ones((ROWS, 3))
+        b = (a * np.ones((ROWS, 1)) - np.ones(3)).sum(-1)
+        launch = np.explain(b).launches[-1]
+    assert len(launch.extents) == 1, str(launch)
