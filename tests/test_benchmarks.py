@@ -70,7 +70,7 @@ def test_the_star_adds_the_slope_at_every_step() -> None:
 
 
 def test_laplace_makes_three_grids_at_most_and_destroys_none() -> None:
-    with config(small=0, cache_depth=4, cache_bytes=1 << 30):
+    with config(small=0, cache_bytes=1 << 30):
         running = steps(atoll, "laplace", 200)
         atoll.sync()
         atoll.reset_stats()

@@ -67,7 +67,7 @@ BAD = [
     ("fusion", "maybe"),
     ("fusion", 2),
     ("fusion", numpy.arange(3)),
-    ("cache_depth", None),
+    ("cache_bytes", None),
     ("cache_bytes", "-1"),
     ("cache_bytes", "nan"),
     ("cache_bytes", "inf"),

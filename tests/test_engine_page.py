@@ -48,7 +48,7 @@ def test_on_two_ranks():
 def test_the_loop_lives_on_three_grids():
     (program,) = blocks("python")
     longer = program.replace("range(3)", "range(30)")
-    with config(threads=2, small=30_000, cache_depth=4):
+    with config(threads=2, small=30_000):
         before = atoll.stats()
         exec(compile(longer, "laplace.py", "exec"), {"print": lambda *values, sep: None})
         after = atoll.stats()

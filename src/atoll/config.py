@@ -46,7 +46,6 @@ class Settings:
     small: int = policy.limits.small
     everywhere: int | None = None
     fusion: bool = True
-    cache_depth: int = 4
     cache_bytes: int = 1 << 30
     kernel_cache: str = "auto"
     cpu_features: str = "native"
@@ -139,7 +138,6 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "small": (_integer(0), "an integer >= 0 (elements)"),
     "everywhere": (_integer(0), "an integer >= 0 (elements)"),
     "fusion": (_flag, "true or false"),
-    "cache_depth": (_integer(0), "an integer >= 0 (buffers kept per size)"),
     "cache_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
     "kernel_cache": (_path, "'auto', 'off', or a folder"),
     "cpu_features": (_features, "'native', or features to do without, such as '-avx512f'"),

@@ -12,5 +12,5 @@ from atoll.context import statistics
 @contextmanager
 def counted() -> Iterator[statistics.Counters]:
     """Counters and settings of our own."""
-    with statistics.separate() as counters, config(cache_depth=4, cache_bytes=1 << 30):
+    with statistics.separate() as counters, config(cache_bytes=1 << 30):
         yield counters

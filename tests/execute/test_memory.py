@@ -178,30 +178,30 @@ def test_a_collection_during_the_pools_own_work_is_no_deadlock() -> None:
 # -- limits
 
 
-def test_at_most_so_many_of_a_size_are_kept() -> None:
-    with counted(), config(cache_depth=2):
+def test_a_step_that_leaves_many_of_a_size_finds_them_all_again() -> None:
+    with counted():
         pool = Pool()
-        several = [pool.allocate(1000) for _ in range(5)]
-        del several
-        usage = pool.usage()
-        assert (usage.blocks, usage.cached) == (2, 2 * rounded(1000))
-        assert atoll.stats().destroyed == 3
+        for _ in range(3):
+            several = [pool.allocate(1000) for _ in range(60)]
+            del several
+        assert pool.usage().blocks == 60
+        assert (atoll.stats().created, atoll.stats().destroyed) == (60, 0)
 
 
-def test_a_lower_depth_holds_from_the_next_return_on() -> None:
+def test_fewer_bytes_hold_from_the_next_return_on() -> None:
     with counted():
         pool = Pool()
         several = [pool.allocate(1000) for _ in range(4)]
         last = pool.allocate(1000)
         del several
         assert pool.usage().blocks == 4
-        with config(cache_depth=1):
+        with config(cache_bytes=rounded(1000)):
             del last
             assert pool.usage().blocks == 1
 
 
-def test_without_depth_nothing_is_kept() -> None:
-    with counted(), config(cache_depth=0):
+def test_where_no_bytes_are_kept_every_buffer_is_new() -> None:
+    with counted(), config(cache_bytes=0):
         pool = Pool()
         for _ in range(3):
             pool.allocate(1000)
@@ -277,7 +277,7 @@ def test_the_peak_is_what_was_in_use_at_one_time() -> None:
 
 
 def test_every_buffer_is_created_or_reused_and_kept_or_destroyed() -> None:
-    with counted(), config(cache_depth=3, cache_bytes=20_000):
+    with counted(), config(cache_bytes=20_000):
         pool = Pool()
         generator = np.random.default_rng(1)
         mine: list[Buffer] = []

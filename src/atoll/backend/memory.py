@@ -12,8 +12,8 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
   inside any garbage collection, so the finaliser only appends to a queue; the thread that holds the
   lock, or takes it next, puts the block away. It never communicates. A few small ones may wait
   there: in a loop the next request mostly takes what has just come back, and nothing is put away.
-* **Limits**: ``config.cache_depth`` blocks of a size and ``config.cache_bytes`` in all are kept;
-  what was left longest ago is released first.
+* **Limits**: ``config.cache_bytes`` are kept, however many blocks of a size there are: a step of a program may leave
+  dozens of arrays of one size. What was left longest ago is released first.
 * **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
   the pool and collects cycles, and is tried once more. Then it is a MemoryError that says who
   asked for how much; everything else stays usable.
@@ -167,7 +167,7 @@ class Pool:
             try:
                 if ended and not interrupted:
                     latest, settings = ended.pop(), config.settings()
-                    keeps = settings.cache_depth and capacity <= settings.cache_bytes
+                    keeps = capacity <= settings.cache_bytes
                     if latest.nbytes == nbytes and self._used <= self.limit and keeps:
                         block = latest.block  # one goes, one comes
                     else:
@@ -264,8 +264,6 @@ class Pool:
             if blocks is None:
                 blocks = self._free[block.capacity] = []
             blocks.append(block)
-            while len(blocks) > settings.cache_depth:
-                self._destroy_oldest(blocks)
             if self._cached > settings.cache_bytes:
                 self._shrink(settings.cache_bytes)
 
