@@ -103,17 +103,19 @@ class Limits:
     """A loop that spares fewer bytes of memory for each element of ``config.small`` is no gain (``plan``)."""
 
     # operations: what compiling costs, and what computing again would
-    kernel_operations: int = 200
-    """A kernel has up to so many operations: compiling grows faster than their number (``kernel``)."""
+    kernel_operations: int = 2000
+    """A kernel has up to so many operations: compiling takes as many times longer (``kernel``)."""
     kernel_streams: int = 24
     """A kernel reads up to so many arrays: the processor follows that many streams (``streams``)."""
     kernel_statements: int = 12
     """A kernel stores up to so many results (``streams``)."""
     kernel_reads: int = 40
     """An operand heavier than this is expanded once in a kernel, not at each of its reads (``kernel``)."""
-    pending: int = 600
-    """A value with more pending operations behind it is evaluated (``kernel``: three of the largest kernels)."""
-    near: int = 150
+    pending: int = 300
+    """A value with more pending operations behind it is evaluated, if they recur: they belong to a loop (``kernel``)."""
+    straight: int = 2000
+    """The same where no line has recorded several of them: a long formula, which ends, and no loop (``kernel``)."""
+    near: int = 60
     """Where a loop was evaluated before, it is evaluated again from here on, to be cut at the same line (``kernel``)."""
     light: int = 30
     """The same where the loop has a line with little to store (``kernel``)."""

@@ -112,8 +112,8 @@ def test_a_loop_is_cut_between_its_turns(rank, size):
 @pytest.mark.parametrize("rows", [20, 2])
 def test_ranks_cut_loops_that_have_no_number_in_them(rows):
     x, y = beginning(atoll, rows, 7), beginning(np, rows, 7)
-    for turn in range(16):
-        if turn == 8:
+    for turn in range(20):
+        if turn == 12:
             atoll.reset_stats()
         x, y = heavy(atoll, x), heavy(np, y)
     assert atoll.stats().plans_made <= 2

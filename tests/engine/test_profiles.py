@@ -24,7 +24,7 @@ def heavy(np, n):
 
 @pytest.mark.ranks(1, 2, 3)
 @pytest.mark.simulated(1, 3)
-@pytest.mark.parametrize("most", [2, 100])
+@pytest.mark.parametrize("most", [1, 100])
 def test_ranks_learn_the_same(rank, size, most):
     with (
         np.world.split(0),
@@ -40,7 +40,7 @@ def test_ranks_learn_the_same(rank, size, most):
         cuts = [site.cut for site in sites.values()]
         assert any(cuts)
         assert len(cuts) <= most
-        assert most > 2 or np.stats().caches_full > full
+        assert most > 1 or np.stats().caches_full > full
         if size > 1:  # numbers of lines are those of each process
             order = list(sites)
             learnt = [

@@ -299,32 +299,22 @@ def _lay(node: Node) -> None:
         node.code = node.mark = None
 
 
-def weigh(root: Node) -> float:
-    """The weight of a pending node now; ``Node.weight`` still counts what was computed since it was recorded.
+def weigh(root: Node, most: float = inf) -> float:
+    """The weight of a pending node now: how many operations are pending in it and behind it, each counted once.
 
     What is made of values on ranks counts those and nothing else, as where it is recorded: all ranks have computed
-    the same of them.
+    the same of them. The count ends above ``most``.
     """
-    weights: dict[Node, float] = {}
+    seen = {root}
     stack = [root]
-    while stack:
-        node = stack[-1]
-        weight: float = 1
-        spread: float = 0
-        ready = True
-        for arg in node.args:
-            if type(arg) is Node:
-                known = weights.get(arg) if arg.value is None else 0
-                if known is None:
-                    stack.append(arg)
-                    ready = False
-                    continue
-                weight += known
-                if arg.place is not None:
-                    spread = (spread or 1) + known
-        if ready:
-            weights[stack.pop()] = spread or weight
-    return weights[root]
+    while stack and len(seen) <= most:
+        node = stack.pop()
+        on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
+        for arg in on_ranks or node.args:
+            if type(arg) is Node and arg.value is None and arg not in seen:
+                seen.add(arg)
+                stack.append(arg)
+    return len(seen)
 
 
 def weighed(node: Node, weight: float) -> Node:

@@ -44,18 +44,69 @@ def too_heavy(node: Node) -> bool:
     so are the lines where these ranks have cut before. What every rank has may weigh less on one that has evaluated it.
     """
     limit = _limit_of(node)
-    return node.weight > limit and weigh(node) > limit
+    return node.weight > limit and _counted_now(node, limit)[1]
 
 
 def bounded(node: Node) -> Node:
     """The node to go on with: one that is too heavy is evaluated, one that was heavier before weighs what it does now."""
     limit = _limit_of(node)
     if node.weight > limit:
-        weight = weigh(node)
-        if weight <= limit:
+        weight, heavy = _counted_now(node, limit)
+        if heavy:
+            cut((node,), weight)
+        elif weight < node.weight:
             return weighed(node, weight)
-        cut((node,), weight)
     return node
+
+
+class _Counted(threading.local):
+    """When this thread counts pending operations again: from a node that is born so late, and for a lower limit at once."""
+
+    until = 0
+    limit = 0.0
+
+
+_counted = _Counted()
+
+
+def _counted_now(node: Node, limit: float) -> tuple[float, bool]:
+    """What a node weighs, and whether that is too much.
+
+    Counting takes as long as there are operations. So a process by itself counts anew when they may have become an eighth
+    more. Operations that stand at different lines are no loop, which would go on, and may be ``policy.limits.straight``.
+    """
+    alone = node.place is None
+    if alone and node.born < _counted.until and limit >= _counted.limit:
+        return node.weight, False
+    straight = policy.limits.straight
+    weight = weigh(node, max(limit, straight))
+    heavy = weight > limit
+    if alone:
+        if limit < weight <= straight and limit == policy.limits.pending:
+            heavy = _recurs(node)
+        if not heavy:
+            _counted.until = node.born + int(weight) // policy.limits.pieces
+            _counted.limit = limit
+    return weight, heavy
+
+
+def _recurs(root: Node) -> bool:
+    """Whether some line has recorded several of the operations that are pending in a node and behind it."""
+    times: dict[int, int] = {}
+    seen = {root}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.op.is_ufunc and node.site is not None:
+            line = site_number(node.site)
+            times[line] = times.get(line, 0) + 1
+            if times[line] > policy.limits.patience:
+                return True
+        for arg in node.args:
+            if type(arg) is Node and arg.value is None and arg not in seen:
+                seen.add(arg)
+                stack.append(arg)
+    return False
 
 
 def _limit_of(node: Node) -> float:

@@ -403,24 +403,38 @@ class Body:
         return known
 
     def _from_below(self, node: Node, outer: AxisMap) -> None:
-        """Compute the operands of a long chain, deepest first: calls in calls would go too deep."""
-        stack = [(node, False)]
+        """Compute the operands of a deep expression, deepest first: calls in calls would go too deep."""
+        stack = [(node, outer, False)]
         while stack:
-            operand, ready = stack.pop()
-            key = ("node", id(operand), outer)
+            operand, under, ready = stack.pop()
+            key = ("node", id(operand), under)
             if key in self._values or id(operand) in self._stored:
                 continue
             if ready:
-                if operand is not node:
-                    self._values[key] = self._value(operand, outer)
-            elif self._at_hand(operand) is None and operand.op.elementwise:
-                stack.append((operand, True))
-                shape = operand.geometry.shape
-                stack.extend(
-                    (arg, False)
-                    for arg in reversed(operand.args)
-                    if type(arg) is Node and arg.geometry.shape == shape
-                )
+                if operand is not node or under != outer:
+                    self._values[key] = self._value(operand, under)
+            elif self._at_hand(operand) is None:
+                stack.append((operand, under, True))
+                stack += [
+                    (arg, inner, False) for arg, inner in reversed(self._below(operand, under))
+                ]
+
+    def _below(self, node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap]]:
+        """The operands of a node that has to be computed, and the maps under which it reads them."""
+        if node.op.elementwise:
+            ndim, shape = node.geometry.ndim, node.geometry.shape
+            return [
+                (arg, broadcast_map(arg, ndim, shape, outer))
+                for arg in node.args
+                if type(arg) is Node
+            ]
+        if node.op.is_view and self._at_hand(node.args[0]) is None:
+            inner = through_view(node.params[0], outer)
+            return [] if inner is None else [(node.args[0], inner)]
+        if node.op.is_update:
+            source, inner = self._source_of(node, outer)
+            return [(source, inner)] if type(source) is Node else []
+        return []
 
     def define(self, node: Node, outer: AxisMap, value: int) -> None:
         """Say that a stored node's element is already here as instruction ``value``.
@@ -522,6 +536,15 @@ class Body:
 
     def update(self, node: Node, outer: AxisMap) -> int:
         """An element of an array that a box was assigned to: of the value, or of what was there before."""
+        source, inner = self._source_of(node, outer)
+        if source is node.args[0]:
+            return self.value(source, inner)
+        if type(source) is Node:
+            return self.cast(self.value(source, inner), node.geometry.dtype)
+        return self.scalar(self.registers.scalar_of[id(node), 1], node.geometry.dtype)
+
+    def _source_of(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:
+        """What an element comes from of an array that a box was assigned to, and under which map."""
         region: Geometry = node.params[0]
         box = box_of(region)
         if box is None or self.counts is not None or len(node.args) > 2:
@@ -531,7 +554,7 @@ class Body:
             last <= low or first >= high
             for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)
         ):
-            return self.value(node.args[0], outer)
+            return node.args[0], outer
         if all(
             first >= low and last <= high
             for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)
@@ -539,11 +562,8 @@ class Body:
             inner = inside_region(region, box, outer)
             value = node.args[1]
             if type(value) is Node:
-                return self.cast(
-                    self.value(value, broadcast_map(value, region.ndim, region.shape, inner)),
-                    node.geometry.dtype,
-                )
-            return self.scalar(self.registers.scalar_of[id(node), 1], node.geometry.dtype)
+                inner = broadcast_map(value, region.ndim, region.shape, inner)
+            return value, inner
         for (start, steps), (low, high, _, _) in zip(outer, box, strict=True):
             if len(steps) == 1:
                 self.cut_at(start, steps[0], (low, high))

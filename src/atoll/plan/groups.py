@@ -25,6 +25,10 @@ class Group:
     domain: tuple[int, ...]
     statements: list[Statement]
     place: Place | None = None
+    inside: set[int] = field(default_factory=set)
+    """The nodes, by id, that its loops compute."""
+    streams: set[int] = field(default_factory=set)
+    """The nodes, by id, that they read from memory."""
     apart: dict[int, str] = field(default_factory=dict)
     """Why its first statement did not join an earlier group, by the number of that one."""
 
@@ -52,9 +56,12 @@ def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
                 if needs:
                     break
         if home is None:
-            home = Group(statement.domain, [], statement.place, apart)
+            home = Group(statement.domain, [], statement.place, apart=apart)
             groups.append(home)
         home.statements.append(statement)
+        home.inside |= statement.inside
+        home.streams.update(statement.reads)
+        home.streams -= {id(each.node) for each in home.statements}
     return groups
 
 
@@ -72,6 +79,11 @@ def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
         return reasons.OTHER_LAYOUT
     if not all(statement.reads[source] for source in needs):
         return reasons.OTHER_INDICES
-    if len(group.statements) >= policy.limits.kernel_statements:
-        return reasons.FULL.format(statements=policy.limits.kernel_statements)
+    limits = policy.limits
+    if (
+        len(group.statements) >= limits.kernel_statements
+        or len(group.streams.union(statement.reads).difference(needs)) > limits.kernel_streams
+        or len(group.inside | statement.inside) > limits.kernel_operations
+    ):
+        return reasons.FULL
     return ""

@@ -23,6 +23,7 @@ from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, 
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .hazards import reads_safely
+from .kernel_sizes import bound_sizes
 from .reasons import Chosen
 
 
@@ -63,6 +64,8 @@ class Statement:
     place: Place | None = None
     """How the domain is shared out among ranks; ``None``: each runs over all of it."""
     copies_base: bool = False
+    inside: set[int] = field(default_factory=set)
+    """id of each node that its loops compute."""
     reads: dict[int, bool] = field(default_factory=dict)
     """id of each leaf or stored node that is read: whether only at the statement's own index."""
     reason: str = ""
@@ -93,7 +96,6 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     stored, by_numpy = Chosen(), Chosen()
     stored.add_all(map(id, trace.roots), reasons.WANTED)
     modes: dict[int, list[Any]] = {}
-    positions = {id(node): k for k, node in enumerate(order)}
     fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
     joins: dict[int, int] = {}  # how many parts of a join are still to come
     for node in order:
@@ -170,7 +172,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     for node in order:
         if len(modes.get(id(node), ())) > 1 and not node.op.is_trivial(node):
             stored.add(id(node), reasons.SHIFTED)
-    _bound_sizes(order, stored, positions)
+    bound_sizes(order, stored, by_numpy)
     return stored, by_numpy
 
 
@@ -189,46 +191,6 @@ def _lies_on_ranks(node: Node) -> bool:
     return node.place is not None or any(
         type(arg) is Node and arg.place is not None for arg in node.args
     )
-
-
-def _bound_sizes(order: list[Node], stored: Chosen, positions: dict[int, int]) -> None:
-    """Store where an expression would outgrow one kernel; what it uses twice counts once."""
-    insides: dict[int, frozenset[int]] = {}
-    streams: dict[int, frozenset[int]] = {}
-    nothing: frozenset[int] = frozenset()
-    for node in order:
-        inside, leaves = frozenset((id(node),)), nothing
-        heaviest: Node | None = None
-        for arg in node.args:
-            if type(arg) is not Node:
-                continue
-            if id(arg) in positions and id(arg) not in stored:
-                inside |= insides[id(arg)]
-                leaves |= streams[id(arg)]
-                if heaviest is None or len(insides[id(arg)]) > len(insides[id(heaviest)]):
-                    heaviest = arg
-            else:
-                leaves |= {hash((id(arg), node.params[0].number)) if node.op.is_view else id(arg)}
-        if heaviest is not None and (
-            len(inside) > policy.limits.kernel_operations
-            or len(leaves) > policy.limits.kernel_streams
-        ):
-            stored.add(
-                id(heaviest),
-                reasons.GROWN.format(
-                    operations=policy.limits.kernel_operations, streams=policy.limits.kernel_streams
-                ),
-            )
-            inside, leaves = frozenset((id(node),)), frozenset((id(heaviest),))
-            for arg in node.args:
-                if type(arg) is Node and arg is not heaviest:
-                    if id(arg) in positions and id(arg) not in stored:
-                        inside |= insides[id(arg)]
-                        leaves |= streams[id(arg)]
-                    else:
-                        leaves |= {id(arg)}
-        insides[id(node)] = inside
-        streams[id(node)] = leaves
 
 
 def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
@@ -354,13 +316,22 @@ class Reads:
         self.domain = domain
         self.place = place
         self.found: dict[int, bool] = {}
+        self.inside: set[int] = set()
+        """The nodes, by id, that are computed on the way."""
         self._seen: set[Any] = set()
 
     def visit(self, node: Node, outer: AxisMap, *, inside: bool = False) -> None:
-        """Walk the expression of ``node`` under the map ``outer``."""
-        if (id(node), outer, inside) in self._seen:
-            return
-        self._seen.add((id(node), outer, inside))
+        """Walk the expression of ``node`` under the map ``outer``; without recursion, since it may be deep."""
+        stack = [(node, outer, inside)]
+        while stack:
+            node, outer, inside = stack.pop()
+            if (id(node), outer, inside) not in self._seen:
+                self._seen.add((id(node), outer, inside))
+                below = self._below(node, outer, inside)
+                stack += [(arg, under, True) for arg, under in reversed(below)]
+
+    def _below(self, node: Node, outer: AxisMap, inside: bool) -> list[tuple[Node, AxisMap]]:
+        """The operands from which a loop computes a node, and under which maps; none where it reads the node."""
         if node.value is not None or (id(node) in self.stored and inside):
             aligned = (
                 node.geometry.shape == self.domain
@@ -368,33 +339,31 @@ class Reads:
                 and outer == identity(self.domain)
             )
             self.found[id(node)] = self.found.get(id(node), True) and aligned
-            return
+            return []
+        self.inside.add(id(node))
         if node.op.is_view:
             arg = node.args[0]
-            view = node.params[0]
-            inner = through_view(view, outer)
+            inner = through_view(node.params[0], outer)
             if inner is None:
                 self.found[id(arg)] = False
-            else:
-                self.visit(arg, inner, inside=True)
-        elif node.op.is_update:
-            self.visit(node.args[0], outer, inside=True)
-            box = box_of(node.params[0])
-            for arg in node.args[1:]:
-                if type(arg) is Node:
-                    region = node.params[0]
-                    if box is None:
+                return []
+            return [(arg, inner)]
+        region, under, operands = node.geometry, outer, node.args
+        below = []
+        if node.op.is_update:
+            below.append((node.args[0], outer))
+            region, operands = node.params[0], node.args[1:]
+            box = box_of(region)
+            if box is None:
+                for arg in operands:
+                    if type(arg) is Node:
                         self._anywhere(arg)
-                        continue
-                    own = inside_region(region, box, outer)
-                    self.visit(arg, broadcast_map(arg, region.ndim, region.shape, own), inside=True)
-        else:
-            ndim = node.geometry.ndim
-            for arg in node.args:
-                if type(arg) is Node:
-                    self.visit(
-                        arg, broadcast_map(arg, ndim, node.geometry.shape, outer), inside=True
-                    )
+                return below
+            under = inside_region(region, box, outer)
+        for arg in operands:
+            if type(arg) is Node:
+                below.append((arg, broadcast_map(arg, region.ndim, region.shape, under)))
+        return below
 
     def _anywhere(self, node: Node) -> None:
         """Note what an expression reads that no map leads to."""
@@ -437,12 +406,12 @@ def make_statements(trace: Trace) -> list[Statement]:
             statement = Statement(node, "fold", operand.geometry.shape, operand.place)
             reads = Reads(stored, statement.domain, statement.place)
             reads.visit(operand, identity(statement.domain), inside=True)
-            statement.reads = reads.found
+            statement.reads, statement.inside = reads.found, reads.inside
         else:
             statement = Statement(node, "map", node.geometry.shape, node.place)
             reads = Reads(stored, statement.domain, statement.place)
             reads.visit(node, identity(statement.domain))
-            statement.reads = reads.found
+            statement.reads, statement.inside = reads.found, reads.inside
         statement.reason = stored[id(node)]
         statement.remark = by_numpy.get(id(node), "")
         statements.append(statement)

@@ -1,0 +1,108 @@
+"""Cuts expressions that one kernel cannot hold.
+
+Many operations are no burden: what does not fit into registers is kept in the first-level cache, which costs less than memory.
+But compiling takes as much longer, and a processor follows only so many arrays at a time.
+"""
+
+from __future__ import annotations
+
+from .. import policy
+from ..graph.node import Node
+from . import reasons
+from .reasons import Chosen
+
+
+def bound_sizes(order: list[Node], stored: Chosen, by_numpy: Chosen) -> None:
+    """Store what lies between the kernels of an expression that would outgrow one.
+
+    A kernel takes the operations in their order. It ends where the fewest values are needed by those that come after, in the
+    second half of what it may hold; these values are stored.
+    """
+    positions = {id(node): k for k, node in enumerate(order)}
+    limits = policy.limits
+    for root in [node for node in order if id(node) in stored and id(node) not in by_numpy]:
+        inside = _inside(root, stored)
+        if len(inside) <= limits.kernel_operations:
+            read = {id(arg) for node in inside for arg in _read_by(node, stored)}
+            if len(read) <= limits.kernel_streams:
+                continue
+        inside.sort(key=lambda node: positions[id(node)])
+        for last in _ends(inside, stored):
+            stored.add(
+                id(last),
+                reasons.GROWN.format(
+                    operations=limits.kernel_operations, streams=limits.kernel_streams
+                ),
+            )
+
+
+def _inside(root: Node, stored: Chosen) -> list[Node]:
+    """What the loop that stores a node computes for it."""
+    inside = [root]
+    seen = {id(root)}
+    for node in inside:
+        for arg in node.args:
+            if type(arg) is Node and arg.value is None and id(arg) not in seen:
+                seen.add(id(arg))
+                if id(arg) not in stored:
+                    inside.append(arg)
+    return inside
+
+
+def _read_by(node: Node, stored: Chosen) -> list[Node]:
+    """The operands of a node that its loop reads from memory."""
+    return [
+        arg
+        for arg in node.args
+        if type(arg) is Node and (arg.value is not None or id(arg) in stored)
+    ]
+
+
+def _ends(inside: list[Node], stored: Chosen) -> list[Node]:
+    """Which of the nodes that one loop would compute, in their order, are stored so that several loops do."""
+    limits = policy.limits
+    last_use: dict[int, int] = {}
+    for k, node in enumerate(inside):
+        for arg in node.args:
+            if type(arg) is Node:
+                last_use[id(arg)] = k
+    chosen: dict[int, Node] = {}
+    begin, best = 0, -1
+    live: dict[int, Node] = {}
+    """What this kernel has computed, and is needed after the node at hand."""
+    held: list[Node] = []
+    """The same at the best end of the kernel."""
+    streams: set[int] = set()
+    k = 0
+    while k < len(inside):
+        node = inside[k]
+        for arg in node.args:
+            if type(arg) is Node:
+                while _is_read(arg, stored):
+                    arg = arg.args[0]
+                if arg.value is not None or id(arg) in stored or id(arg) in chosen:
+                    streams.add(id(arg))
+                if last_use.get(id(arg)) == k:
+                    live.pop(id(arg), None)
+        if best >= begin and (
+            k - begin >= limits.kernel_operations or len(streams) > limits.kernel_streams
+        ):
+            chosen.update((id(value), value) for value in held)
+            begin = k = best + 1
+            live, streams = {}, set()
+            continue
+        if not _is_read(node, stored) and not node.op.is_trivial(node):
+            live[id(node)] = node
+        half = 2 * max((k - begin) / limits.kernel_operations, len(streams) / limits.kernel_streams)
+        if half >= 1 and (best < begin or len(live) <= len(held)):
+            best, held = k, list(live.values())
+        k += 1
+    return list(chosen.values())
+
+
+def _is_read(node: Node, stored: Chosen) -> bool:
+    """Whether a node only reads memory."""
+    if not node.op.is_view or node.value is not None:
+        return False
+    base: Node = node.args[0]
+    return base.value is not None or id(base) in stored
