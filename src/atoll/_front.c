@@ -9,11 +9,13 @@
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
 #include <structmember.h>
 
 typedef struct {
     PyObject_HEAD
     PyObject *np, *cell, *geometry, *weak;
+    PyObject *shown, *value;       /* of a short view: NumPy's view of the memory of this value, read-only */
 } Front;
 
 static PyTypeObject FrontType;
@@ -41,11 +43,6 @@ static inline int is_of(PyObject *classes, PyObject *value) {
     int found = PySet_Contains(classes, (PyObject *)type);
     if (found < 0) PyErr_Clear();
     return found > 0;
-}
-
-static inline PyObject *operand(PyObject *value) {
-    if (Py_TYPE(value) == array_type) return plain(value);
-    return is_of(scalars, value) ? value : NULL;
 }
 
 /* Arrays that have ended, for the next ones: most live for one operation. */
@@ -79,23 +76,205 @@ static PyObject *wrapped(PyObject *result) {
     return handle_of(result);
 }
 
+/* ---- arrays in memory
+ *
+ * A large array that is computed, in a process by itself, has its elements in the memory of its value. A short view of it is
+ * NumPy's view of that memory, as long as the array has that value. It is read-only, for other arrays may have the same value;
+ * what writes through it asks whether that is so. Its geometry is made when Python asks for it.
+ */
+enum {
+    NODE, BOX_WRITEABLE, BOX_GEOMETRY, FIRST, VALUE, PLACE, ARRAY, COUNT, TILES, PROGRAM, IS_BASE, WRITEABLE, SIZE, OFFSET,
+    SHAPE, STRIDES, DTYPE, FIELDS
+};
+static Py_ssize_t offsets[FIELDS];
+static PyObject *located;          /* the geometry of a view that lies so many bytes into memory */
+static Py_ssize_t shortest = 0;    /* elements up to which a view is short */
+static int worlds = 0;             /* of more than one rank */
+
+static inline PyObject *field(PyObject *object, int which) {
+    return *(PyObject **)((char *)object + offsets[which]);
+}
+
+static inline void set_field(PyObject *object, int which, PyObject *value) {
+    PyObject **slot = (PyObject **)((char *)object + offsets[which]), *old = *slot;
+    *slot = Py_NewRef(value);
+    Py_XDECREF(old);
+}
+
+static inline int is_few(Py_ssize_t size) { return size >= 0 && size <= shortest && size < limit; }
+
+/* The value of an array that is computed, in a process by itself, borrowed; else NULL. */
+static inline PyObject *value_of(Front *front) {
+    if (worlds || front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
+    PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
+    return value == NULL || value == Py_None || field(node, PLACE) != Py_None ? NULL : value;
+}
+
+/* The integers of a tuple; -1 where it holds others. */
+static int integers(PyObject *tuple, npy_intp *to) {
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    for (Py_ssize_t k = 0; k < n; k++) to[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, k));
+    return PyErr_Occurred() ? -1 : (int)n;
+}
+
+/* NumPy's view of a value, as a view of its array shows it; a new reference. */
+static PyObject *shown_in(Front *front, PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)field(value, ARRAY), *old = (PyArrayObject *)front->shown;
+    PyArray_Descr *dtype;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    Py_ssize_t offset;
+    int n;
+    if (old != NULL) {  /* of a value that the array had before */
+        offset = PyArray_BYTES(old) - PyArray_BYTES((PyArrayObject *)field(front->value, ARRAY));
+        n = PyArray_NDIM(old);
+        memcpy(shape, PyArray_DIMS(old), n * sizeof(npy_intp));
+        memcpy(strides, PyArray_STRIDES(old), n * sizeof(npy_intp));
+        dtype = PyArray_DESCR(old);
+    } else {
+        offset = PyLong_AsSsize_t(field(front->geometry, OFFSET));
+        n = integers(field(front->geometry, SHAPE), shape);
+        if (n < 0 || integers(field(front->geometry, STRIDES), strides) < 0) return NULL;
+        dtype = (PyArray_Descr *)field(front->geometry, DTYPE);
+    }
+    for (int k = 0; k < n; k++)
+        if (shape[k] == 0) offset = 0;
+    Py_INCREF(dtype);
+    PyObject *shown = PyArray_NewFromDescr(&PyArray_Type, dtype, n, shape, strides, PyArray_BYTES(array) + offset, 0, NULL);
+    if (shown == NULL) return NULL;
+    if (PyArray_SetBaseObject((PyArrayObject *)shown, Py_NewRef(value)) < 0) {
+        Py_DECREF(shown);
+        return NULL;
+    }
+    PyArray_UpdateFlags((PyArrayObject *)shown, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+    return shown;
+}
+
+/* The elements of an array in memory, of any size; a new reference, NULL without an error where they are not there. */
+static PyObject *in_memory(PyObject *self) {
+    Front *front = (Front *)self;
+    PyObject *value = value_of(front);
+    if (value == NULL) return NULL;
+    if (front->value == value) return Py_NewRef(front->shown);
+    if (front->geometry != NULL && field(front->geometry, IS_BASE) == Py_True) return Py_NewRef(field(value, ARRAY));
+    if (front->geometry == NULL && front->shown == NULL) return NULL;
+    PyObject *shown = shown_in(front, value);
+    if (shown == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    if (is_few(PyArray_SIZE((PyArrayObject *)shown))) {  /* a large one must not keep memory that is not needed any more */
+        Py_XSETREF(front->shown, Py_NewRef(shown));
+        Py_XSETREF(front->value, Py_NewRef(value));
+    }
+    return shown;
+}
+
+/* The same for few elements, and for arrays that stay with NumPy. */
+static inline PyObject *at_hand(PyObject *self) {
+    if (Py_TYPE(self) != array_type) return NULL;
+    Front *front = (Front *)self;
+    if (front->np != Py_None) return Py_XNewRef(front->np);
+    if (front->value == NULL && (front->geometry == NULL || !is_few(PyLong_AsSsize_t(field(front->geometry, SIZE))))) return NULL;
+    return in_memory(self);
+}
+
+/* What NumPy takes in place of an operand; a new reference, or NULL. */
+static inline PyObject *operand(PyObject *value) {
+    if (Py_TYPE(value) == array_type) return at_hand(value);
+    return is_of(scalars, value) ? Py_NewRef(value) : NULL;
+}
+
+/* Whether views of an array may be shown: what may not be written to has geometries that say so. */
+static inline int may_show(Front *front) {
+    return field(front->cell, BOX_WRITEABLE) == Py_True &&
+           (front->geometry == NULL || field(front->geometry, WRITEABLE) == Py_True);
+}
+
+/* Whether an array in memory may be written to: nothing else has the same value. */
+static inline int may_write(Front *front) { return may_show(front) && Py_REFCNT(field(front->cell, NODE)) == 1; }
+
+/* The memory of an array may be written to, from here to the end. */
+static int begin_writing(Front *front, PyArrayObject *memory) {
+    PyObject *value = field(field(front->cell, NODE), VALUE), *unknown = PyLong_FromLong(-1);
+    set_field(value, COUNT, unknown);
+    Py_DECREF(unknown);
+    set_field(value, TILES, Py_None);
+    set_field(value, PROGRAM, Py_None);
+    int was = PyArray_FLAGS(memory) & NPY_ARRAY_WRITEABLE;
+    PyArray_ENABLEFLAGS(memory, NPY_ARRAY_WRITEABLE);
+    return was;
+}
+
+static inline void end_writing(PyArrayObject *memory, int was) {
+    if (!was) PyArray_CLEARFLAGS(memory, NPY_ARRAY_WRITEABLE);
+}
+
+/* A short view of an array; steals the reference to NumPy's. */
+static PyObject *view_in(PyObject *self, PyArrayObject *shown) {
+    Front *parent = (Front *)self;
+    PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
+    PyObject *view = handle_of(Py_NewRef(Py_None));
+    if (view == NULL) {
+        Py_DECREF(shown);
+        return NULL;
+    }
+    ((Front *)view)->shown = (PyObject *)shown;
+    ((Front *)view)->cell = Py_NewRef(parent->cell);
+    ((Front *)view)->value = Py_NewRef(field(field(parent->cell, NODE), VALUE));
+    if (field(parent->cell, FIRST) == Py_None && parent->geometry != NULL && field(parent->geometry, IS_BASE) == Py_True) {
+        PyObject *first = PyWeakref_NewRef(self, NULL);  /* the array that views have as their base */
+        if (first == NULL) {
+            Py_DECREF(view);
+            return NULL;
+        }
+        set_field(parent->cell, FIRST, first);
+        Py_DECREF(first);
+    }
+    return view;
+}
+
+static PyObject *geometry_get(PyObject *self, void *unused) {
+    Front *front = (Front *)self;
+    if (front->geometry == NULL && front->shown != NULL) {
+        PyArrayObject *shown = (PyArrayObject *)front->shown;
+        Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES((PyArrayObject *)field(front->value, ARRAY));
+        PyObject *geometry = PyObject_CallFunction(
+            located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
+        if (geometry == NULL) return NULL;
+        Py_XSETREF(front->geometry, geometry);
+    }
+    if (front->geometry == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_geometry");
+        return NULL;
+    }
+    return Py_NewRef(front->geometry);
+}
+
+static int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
+    Front *front = (Front *)self;
+    Py_XSETREF(front->geometry, Py_XNewRef(geometry));
+    Py_CLEAR(front->shown);
+    Py_CLEAR(front->value);
+    return 0;
+}
+
 /* ---- what Python does where this file cannot */
 
 enum {
-    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, BINARY,
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
     IADD = BINARY, ISUB, IMUL, IDIV, IFLOORDIV, IMOD, IPOW, IAND, IOR, IXOR, ILSHIFT, IRSHIFT,
-    NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, SLOTS
+    NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, SLOTS
 };
 static const char *const names[SLOTS] = {
     "__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
-    "__or__", "__xor__", "__lshift__", "__rshift__",
+    "__or__", "__xor__", "__lshift__", "__rshift__", "__divmod__",
     "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
     "__ixor__", "__ilshift__", "__irshift__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__",
-    "__getitem__", "__setitem__", "__len__"};
+    "__getitem__", "__setitem__", "__len__", "__array_ufunc__"};
 static const char *const reflected_names[BINARY] = {
     "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__",
-    "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__"};
+    "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__rdivmod__"};
 static PyObject *general[SLOTS], *reflected[BINARY];
 
 static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
@@ -127,11 +306,17 @@ static inline PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
     return result;
 }
 
-static inline PyObject *with_one(unaryfunc call, PyObject *x) {
-    Py_INCREF(x);
-    PyObject *result = call(x);
+/* The same for references that end here. */
+static inline PyObject *of_two(binaryfunc call, PyObject *x, PyObject *y) {
+    PyObject *result = call(x, y);
     Py_DECREF(x);
-    return result;
+    Py_DECREF(y);
+    return wrapped(result);
+}
+
+static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot) {
+    Py_XDECREF(x);
+    return in_python(a, b, slot);
 }
 
 static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
@@ -140,7 +325,7 @@ static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlaceP
 #define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
     static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
-        return y == NULL ? in_python(a, b, SLOT) : wrapped(with_two(CALL, x, y));                \
+        return y == NULL ? without(x, a, b, SLOT) : of_two(CALL, x, y);                          \
     }
 BINARY_OPERATOR(add, ADD, PyNumber_Add)
 BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
@@ -148,30 +333,59 @@ BINARY_OPERATOR(multiply, MUL, PyNumber_Multiply)
 BINARY_OPERATOR(divide, DIV, PyNumber_TrueDivide)
 BINARY_OPERATOR(floor_divide, FLOORDIV, PyNumber_FloorDivide)
 BINARY_OPERATOR(remainder_of, MOD, PyNumber_Remainder)
-BINARY_OPERATOR(matrix_multiply, MATMUL, PyNumber_MatrixMultiply)
 BINARY_OPERATOR(and_of, AND, PyNumber_And)
 BINARY_OPERATOR(or_of, OR, PyNumber_Or)
 BINARY_OPERATOR(xor_of, XOR, PyNumber_Xor)
 BINARY_OPERATOR(left_shift, LSHIFT, PyNumber_Lshift)
 BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
 
+static PyObject *divided(PyObject *a, PyObject *b) {
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    if (y == NULL) return without(x, a, b, DIVMOD);
+    PyObject *both = of_two(PyNumber_Divmod, x, y);
+    if (both == NULL || !PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) return both;
+    PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 0)));
+    PyObject *second = first == NULL ? NULL : wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 1)));
+    PyObject *pair = second == NULL ? NULL : PyTuple_Pack(2, first, second);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    Py_DECREF(both);
+    return pair;
+}
+
+/* Products of matrices in memory are NumPy's, whatever their size. */
+static PyObject *matrix_multiply(PyObject *a, PyObject *b) {
+    PyObject *x = is_front(a) && plain(a) == NULL ? in_memory(a) : operand(a);
+    PyObject *y = x == NULL ? NULL : is_front(b) && plain(b) == NULL ? in_memory(b) : operand(b);
+    return y == NULL ? without(x, a, b, MATMUL) : of_two(PyNumber_MatrixMultiply, x, y);
+}
+
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? in_python(a, b, POW) : wrapped(with_two(power_of, x, y));
+    return y == NULL ? without(x, a, b, POW) : of_two(power_of, x, y);
 }
 
 /* `a += b`: NumPy writes into the memory of `a`. */
-static PyObject *written(PyObject *self, PyObject *memory, PyObject *result) {
-    if (result != memory) return wrapped(result);
-    Py_DECREF(result);
-    return Py_NewRef(self);
-}
-#define IN_PLACE_OPERATOR(NAME, SLOT, CALL)                                                      \
-    static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
-        PyObject *x = plain(a), *y = x == NULL ? NULL : operand(b);                              \
-        return y == NULL ? call_two(general[SLOT], a, b) : written(a, x, with_two(CALL, x, y));  \
+static PyObject *written(PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    PyObject *x = at_hand(a), *y = NULL;
+    int shown = x != NULL && plain(a) == NULL;
+    if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
+    if (y == NULL) {
+        Py_XDECREF(x);
+        return call_two(general[slot], a, b);
     }
+    int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
+    PyObject *result = call(x, y);
+    if (shown) end_writing((PyArrayObject *)x, was);
+    Py_DECREF(y);
+    Py_DECREF(x);
+    if (result != x) return wrapped(result);
+    Py_DECREF(result);
+    return Py_NewRef(a);
+}
+#define IN_PLACE_OPERATOR(NAME, SLOT, CALL) \
+    static PyObject *NAME(PyObject *a, PyObject *b) { return written(a, b, SLOT, CALL); }
 IN_PLACE_OPERATOR(iadd, IADD, PyNumber_InPlaceAdd)
 IN_PLACE_OPERATOR(isub, ISUB, PyNumber_InPlaceSubtract)
 IN_PLACE_OPERATOR(imul, IMUL, PyNumber_InPlaceMultiply)
@@ -186,14 +400,16 @@ IN_PLACE_OPERATOR(irshift, IRSHIFT, PyNumber_InPlaceRshift)
 
 static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    PyObject *x = plain(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? call_two(general[IPOW], a, b) : written(a, x, with_two(power_into, x, y));
+    return written(a, b, IPOW, power_into);
 }
 
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME(PyObject *a) {                                                         \
-        PyObject *x = plain(a);                                                                  \
-        return x == NULL ? PyObject_CallOneArg(general[SLOT], a) : wrapped(with_one(CALL, x));   \
+        PyObject *x = at_hand(a);                                                                \
+        if (x == NULL) return PyObject_CallOneArg(general[SLOT], a);                             \
+        PyObject *result = CALL(x);                                                              \
+        Py_DECREF(x);                                                                            \
+        return wrapped(result);                                                                  \
     }
 UNARY_OPERATOR(negative, NEG, PyNumber_Negative)
 UNARY_OPERATOR(positive, POS, PyNumber_Positive)
@@ -203,27 +419,60 @@ UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
 static PyObject *compare(PyObject *a, PyObject *b, int relation) {
     static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    if (y == NULL) return call_two(general[slots[relation]], a, b);
-    Py_INCREF(x);
-    Py_INCREF(y);
+    if (y == NULL) {
+        Py_XDECREF(x);
+        return call_two(general[slots[relation]], a, b);
+    }
     PyObject *result = PyObject_RichCompare(x, y, relation);
     Py_DECREF(x);
     Py_DECREF(y);
     return wrapped(result);
 }
 
+/* What NumPy's ufuncs ask for arrays among their operands: `number * array`, where the number is NumPy's. */
+static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *result = NULL, *given[2];
+    if (count == 4 && keywords == NULL && Py_TYPE(args[0]) == &PyUFunc_Type &&
+        ((PyUFuncObject *)args[0])->nout == 1 && PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
+        given[0] = operand(args[2]);
+        given[1] = given[0] == NULL ? NULL : operand(args[3]);
+        int fits = given[1] != NULL;
+        if (fits) result = wrapped(PyObject_Vectorcall(args[0], given, 2, NULL));
+        Py_XDECREF(given[0]);
+        Py_XDECREF(given[1]);
+        if (fits) return result;
+    }
+    Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    PyObject **all = PyMem_Malloc((n + 1) * sizeof(PyObject *));
+    if (all == NULL) return PyErr_NoMemory();
+    all[0] = self;
+    for (Py_ssize_t k = 0; k < n; k++) all[k + 1] = args[k];
+    result = PyObject_Vectorcall(general[UFUNC], all, count + 1, keywords);
+    PyMem_Free(all);
+    return result;
+}
+
 /* ---- indexing */
+
+enum { MOST_LISTED = 64 };         /* numbers of a list that are looked at */
 
 static inline int is_basic(PyObject *key) {
     return PyLong_CheckExact(key) || PySlice_Check(key) || key == Py_None || key == Py_Ellipsis ||
            (PyArray_IsScalar(key, Integer));
 }
 
+/* The length of a short list of integers, -1 for anything else. */
+static Py_ssize_t listed(PyObject *key) {
+    Py_ssize_t n = PyList_CheckExact(key) ? PyList_GET_SIZE(key) : 0, k = 0;
+    while (k < n && k < MOST_LISTED && (PyLong_CheckExact(PyList_GET_ITEM(key, k)) || PyArray_IsScalar(PyList_GET_ITEM(key, k), Integer))) k++;
+    return n && k == n ? n : -1;
+}
+
 /* What NumPy gets as the index: a new reference; NULL without an error where Python has to decide. */
 static PyObject *index_of(PyObject *key) {
-    if (is_basic(key)) return Py_NewRef(key);
-    PyObject *array = plain(key);
-    if (array != NULL) return Py_NewRef(array);
+    if (is_basic(key) || listed(key) > 0) return Py_NewRef(key);
+    PyObject *array = at_hand(key);
+    if (array != NULL) return array;
     if (!PyTuple_CheckExact(key)) return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(key), basic = 0;
     while (basic < n && is_basic(PyTuple_GET_ITEM(key, basic))) basic++;
@@ -231,125 +480,111 @@ static PyObject *index_of(PyObject *key) {
     PyObject *items = PyTuple_New(n);
     for (Py_ssize_t k = 0; items != NULL && k < n; k++) {
         PyObject *item = PyTuple_GET_ITEM(key, k);
-        if (k >= basic && !is_basic(item) && (item = plain(item)) == NULL) {
+        item = k < basic || is_basic(item) || listed(item) > 0 ? Py_NewRef(item) : at_hand(item);
+        if (item == NULL) {
             Py_DECREF(items);
             return NULL;
         }
-        PyTuple_SET_ITEM(items, k, Py_NewRef(item));
+        PyTuple_SET_ITEM(items, k, item);
     }
     return items;
 }
 
-/* Elements and short views of a large array that is computed, in a process by itself, are NumPy's. While such a view
- * lives, the memory stays where it is: the box says so by LENT in its pins, until nobody but the value refers to the
- * memory (see Cell.held). A view is only lent where no pending operation reads the value, so writing through it is safe.
- */
-enum { NODE, PINS, BOX_WRITEABLE, VALUE, PLACE, ARRAY, PINNED, COUNT, TILES, PROGRAM, IS_BASE, WRITEABLE, FIRST, FIELDS };
-static Py_ssize_t offsets[FIELDS];
-static PyObject *lent;             /* the number that pins of a lent box consist of */
-static Py_ssize_t shortest = 0;    /* elements up to which a view is short */
-static int worlds = 0;             /* of more than one rank */
-
-static inline PyObject *field(PyObject *object, int which) {
-    return *(PyObject **)((char *)object + offsets[which]);
-}
-
-static inline void set_field(PyObject *object, int which, PyObject *value) {
-    PyObject **slot = (PyObject **)((char *)object + offsets[which]), *old = *slot;
-    *slot = Py_NewRef(value);
-    Py_XDECREF(old);
-}
-
-/* What an index of integers and slices selects: 0 for an element, 1 more than the size of a short view, -1 where Python decides. */
-static Py_ssize_t selected(PyArrayObject *array, PyObject *key) {
-    int is_tuple = PyTuple_CheckExact(key), view = 0;
-    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1, size = 1, k = 0;
-    if (n > PyArray_NDIM(array)) return -1;
-    for (; k < n; k++) {
+/* How many elements an index selects, at most; `*view` says whether they are a view. -1 where Python decides. */
+static Py_ssize_t selected(PyArrayObject *array, PyObject *key, int *view) {
+    int is_tuple = PyTuple_CheckExact(key), wide = -1, after = 0, axis = 0, axes = PyArray_NDIM(array);
+    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1, size = 1, picked = -1;
+    *view = 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *item = is_tuple ? PyTuple_GET_ITEM(key, k) : key;
-        if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) continue;
-        Py_ssize_t start, stop, step;
-        if (!PySlice_Check(item)) return -1;
-        if (PySlice_Unpack(item, &start, &stop, &step) < 0) {
-            PyErr_Clear();
-            return -1;
+        Py_ssize_t start, stop, step, length = 1;
+        if (item == Py_None) {
+            *view = 1;
+            continue;
         }
-        size *= PySlice_AdjustIndices(PyArray_DIM(array, k), &start, &stop, step);
-        view = 1;
-    }
-    for (; k < PyArray_NDIM(array); k++, view = 1) size *= PyArray_DIM(array, k);
-    return !view ? 0 : size > shortest ? -1 : size + 1;
-}
-
-/* The memory of a large array that is computed, borrowed; else NULL. */
-static PyObject *memory_of(PyObject *self) {
-    if (worlds || Py_TYPE(self) != array_type) return NULL;
-    Front *front = (Front *)self;
-    if (front->geometry == NULL || front->cell == NULL || field(front->geometry, IS_BASE) != Py_True) return NULL;
-    PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
-    if (value == NULL || value == Py_None || field(node, PLACE) != Py_None) return NULL;
-    return field(value, ARRAY);
-}
-
-static inline int may_write(Front *front) {
-    return field(front->cell, BOX_WRITEABLE) == Py_True && field(front->geometry, WRITEABLE) == Py_True &&
-           Py_REFCNT(field(front->cell, NODE)) == 1;
-}
-
-static void written_to(PyObject *value) {
-    set_field(value, COUNT, PyLong_FromLong(-1));
-    Py_DECREF(field(value, COUNT));
-    set_field(value, TILES, Py_None);
-    set_field(value, PROGRAM, Py_None);
-}
-
-/* An element or a short view of a large array; NULL without an error where Python has to decide. */
-static PyObject *get_short(PyObject *self, PyObject *key) {
-    PyObject *array = memory_of(self);
-    Py_ssize_t size = array == NULL ? -1 : selected((PyArrayObject *)array, key);
-    if (size < 0) return NULL;
-    if (size > 0) {
-        Front *front = (Front *)self;
-        PyObject *pins = field(front->cell, PINS);
-        if (!may_write(front)) return NULL;
-        if (pins != lent && !PyObject_IsTrue(pins)) {
-            PyObject *base = PyArray_BASE((PyArrayObject *)array);
-            if (Py_REFCNT(array) != 1 || (base && Py_TYPE(base) == &PyArray_Type && Py_REFCNT(base) != 1)) return NULL;
-            PyObject *value = field(field(front->cell, NODE), VALUE);
-            set_field(front->cell, PINS, lent);
-            set_field(value, PINNED, Py_True);
-            written_to(value);
-            if (field(front->cell, FIRST) == Py_None) {  /* the array that views have as their base */
-                PyObject *first = PyWeakref_NewRef(self, NULL);
-                if (first == NULL) return NULL;
-                set_field(front->cell, FIRST, first);
-                Py_DECREF(first);
+        if (item == Py_Ellipsis) {
+            if (wide >= 0) return -1;
+            for (wide = (int)k + 1; wide < n; wide++) after += (is_tuple ? PyTuple_GET_ITEM(key, wide) : key) != Py_None;
+            for (; axis < axes - after; axis++) size *= PyArray_DIM(array, axis);
+            *view = 1;
+            continue;
+        }
+        if (axis >= axes) return -1;
+        if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) {
+            axis++;
+        } else if (PySlice_Check(item)) {
+            if (PySlice_Unpack(item, &start, &stop, &step) < 0) {
+                PyErr_Clear();
+                return -1;
             }
+            size *= PySlice_AdjustIndices(PyArray_DIM(array, axis++), &start, &stop, step);
+            *view = 1;
+        } else if ((length = listed(item)) > 0) {  /* elements to pick, whose indices are broadcast */
+            picked = picked == length ? length : (picked < 0 ? 1 : picked) * length;
+            axis++;
+        } else {
+            PyArrayObject *index = (PyArrayObject *)at_hand(item);
+            int mask = index != NULL && PyArray_ISBOOL(index), fits = index != NULL && (mask || PyArray_ISINTEGER(index)) && PyArray_NDIM(index);
+            if (fits) {
+                length = PyArray_SIZE(index);
+                if (picked != length || PyArray_NDIM(index) > 1) picked = (picked < 0 ? 1 : picked) * length;
+                axis += mask ? PyArray_NDIM(index) : 1;
+                if (mask && wide > 0 && PyArray_NDIM(index) > 1) fits = 0;  /* counted as one axis by the ellipsis */
+            }
+            Py_XDECREF(index);
+            if (!fits || axis > axes) return -1;
         }
     }
-    return wrapped(with_two(PyObject_GetItem, array, key));
+    if (axis < axes) *view = 1;
+    for (; axis < axes; axis++) size *= PyArray_DIM(array, axis);
+    if (picked >= 0) *view = 0;
+    return picked >= 0 ? picked * size : size;
 }
 
-/* Whether elements or a short view of a large array were written; -1 with an error. */
-static int set_short(PyObject *self, PyObject *key, PyObject *value) {
-    PyObject *array = memory_of(self), *given = array == NULL ? NULL : operand(value);
-    if (given == NULL || selected((PyArrayObject *)array, key) < 0 || !may_write((Front *)self)) return 0;
-    if (given != value && PyArray_DESCR((PyArrayObject *)array)->type_num == NPY_OBJECT) return 0;
-    written_to(field(field(((Front *)self)->cell, NODE), VALUE));
-    Py_INCREF(array);
-    Py_INCREF(given);
-    int status = PyObject_SetItem(array, key, given);
+/* Elements of an array in memory, or a short view of it; NULL without an error where Python has to decide. */
+static PyObject *get_in_memory(PyObject *self, PyObject *key) {
+    PyObject *array = in_memory(self), *index = NULL, *result = NULL;
+    if (array == NULL) return NULL;
+    int view = 0;
+    if (is_few(selected((PyArrayObject *)array, key, &view)) && (!view || may_show((Front *)self))) index = index_of(key);
+    if (index != NULL) {
+        result = PyObject_GetItem(array, index);
+        Py_DECREF(index);
+        if (result != NULL && PyArray_Check(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
+            result = view_in(self, (PyArrayObject *)result);
+        else
+            result = wrapped(result);
+    }
     Py_DECREF(array);
-    Py_DECREF(given);
-    return status < 0 ? -1 : 1;
+    return result;
+}
+
+/* Whether elements of an array in memory were written; -1 with an error. */
+static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
+    PyObject *array = in_memory(self), *given = NULL, *index = NULL;
+    if (array == NULL) return 0;
+    int view = 0, status = 0;
+    if (may_write((Front *)self) && is_few(selected((PyArrayObject *)array, key, &view)) && (given = operand(value)) != NULL)
+        index = index_of(key);
+    if (index != NULL && !(given != value && PyArray_DESCR((PyArrayObject *)array)->type_num == NPY_OBJECT)) {
+        int was = begin_writing((Front *)self, (PyArrayObject *)array);
+        status = PyObject_SetItem(array, index, given) < 0 ? -1 : 1;
+        end_writing((PyArrayObject *)array, was);
+    }
+    Py_XDECREF(index);
+    Py_XDECREF(given);
+    Py_DECREF(array);
+    return status;
 }
 
 static PyObject *get_item(PyObject *self, PyObject *key) {
-    PyObject *array = plain(self), *index = array == NULL ? NULL : index_of(key);
+    PyObject *array = plain(self);
     if (array == NULL) {
-        PyObject *result = get_short(self, key);
+        PyObject *result = get_in_memory(self, key);
         if (result != NULL || PyErr_Occurred()) return result;
+        return call_two(general[GETITEM], self, key);
     }
+    PyObject *index = index_of(key);
     if (index == NULL) return PyErr_Occurred() ? NULL : call_two(general[GETITEM], self, key);
     PyObject *result = with_two(PyObject_GetItem, array, index);
     Py_DECREF(index);
@@ -361,20 +596,20 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
         PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
         return -1;
     }
-    PyObject *array = plain(self), *given = array == NULL ? NULL : operand(value);
-    if (given != NULL && given != value && PyArray_DESCR((PyArrayObject *)array)->type_num == NPY_OBJECT) given = NULL;
-    PyObject *index = given == NULL ? NULL : index_of(key);
+    PyObject *array = plain(self), *given = array == NULL ? NULL : operand(value), *index = NULL;
+    if (given != NULL && (given == value || PyArray_DESCR((PyArrayObject *)array)->type_num != NPY_OBJECT))
+        index = index_of(key);
     if (index != NULL) {
         Py_INCREF(array);
-        Py_INCREF(given);
         int status = PyObject_SetItem(array, index, given);
         Py_DECREF(array);
         Py_DECREF(given);
         Py_DECREF(index);
         return status;
     }
-    int done_short = array == NULL ? set_short(self, key, value) : 0;
-    if (done_short > 0) return 0;
+    Py_XDECREF(given);
+    int done_in_memory = array == NULL && !PyErr_Occurred() ? set_in_memory(self, key, value) : 0;
+    if (done_in_memory > 0) return 0;
     if (PyErr_Occurred()) return -1;
     PyObject *args[4] = {NULL, self, key, value};
     PyObject *done = PyObject_Vectorcall(general[SETITEM], args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
@@ -384,6 +619,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
 
 static Py_ssize_t length(PyObject *self) {
     PyObject *array = plain(self);
+    if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
     if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
     PyObject *number = PyObject_CallOneArg(general[LEN], self);
     if (number == NULL) return -1;
@@ -392,12 +628,83 @@ static Py_ssize_t length(PyObject *self) {
     return n;
 }
 
+typedef struct {
+    PyObject_HEAD
+    PyObject *array;
+    Py_ssize_t next;
+} Iterator;
+
+static PyTypeObject IteratorType;
+
+static PyObject *iterator_of(PyObject *self) {
+    PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
+    if (shape == NULL && !PyErr_Occurred()) {
+        PyObject *array = plain(self);
+        if (array == NULL) array = ((Front *)self)->shown;
+        shape = array != NULL ? PyTuple_New(PyArray_NDIM((PyArrayObject *)array)) : PyObject_GetAttrString(self, "shape");
+    }
+    if (shape == NULL) return NULL;
+    int axes = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 0;
+    Py_DECREF(shape);
+    if (axes == 0) {
+        PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
+        return NULL;
+    }
+    Iterator *iterator = PyObject_GC_New(Iterator, &IteratorType);
+    if (iterator == NULL) return NULL;
+    iterator->array = Py_NewRef(self);
+    iterator->next = 0;
+    PyObject_GC_Track(iterator);
+    return (PyObject *)iterator;
+}
+
+static PyObject *iterator_next(PyObject *self) {
+    Iterator *iterator = (Iterator *)self;
+    if (iterator->array == NULL) return NULL;
+    Py_ssize_t n = PyObject_Size(iterator->array);
+    if (n < 0) return NULL;
+    if (iterator->next >= n) {
+        Py_CLEAR(iterator->array);
+        return NULL;
+    }
+    PyObject *array = at_hand(iterator->array);
+    if (array != NULL) {
+        PyObject *item = PySequence_GetItem(array, iterator->next++);
+        Py_DECREF(array);
+        if (item == NULL || !PyArray_CheckExact(item)) return item;
+        return plain(iterator->array) != NULL ? wrapped(item) : view_in(iterator->array, (PyArrayObject *)item);
+    }
+    PyObject *key = PyLong_FromSsize_t(iterator->next++);
+    PyObject *item = key == NULL ? NULL : PyObject_GetItem(iterator->array, key);
+    Py_XDECREF(key);
+    return item;
+}
+
+static int iterator_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Iterator *)self)->array);
+    return 0;
+}
+
+static void iterator_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(((Iterator *)self)->array);
+    PyObject_GC_Del(self);
+}
+
+static PyTypeObject IteratorType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Iterator", .tp_basicsize = sizeof(Iterator), .tp_dealloc = iterator_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, .tp_traverse = iterator_traverse, .tp_iter = PyObject_SelfIter,
+    .tp_iternext = iterator_next, .tp_doc = "The elements along the first axis."};
+
 /* ---- the type */
 
 static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((Front *)self)->np);
     Py_VISIT(((Front *)self)->cell);
     Py_VISIT(((Front *)self)->geometry);
+    Py_VISIT(((Front *)self)->shown);
+    Py_VISIT(((Front *)self)->value);
     return 0;
 }
 
@@ -408,6 +715,8 @@ static void clear(PyObject *self) {
     Py_CLEAR(front->np);
     Py_CLEAR(front->cell);
     Py_CLEAR(front->geometry);
+    Py_CLEAR(front->shown);
+    Py_CLEAR(front->value);
 }
 
 static void dealloc(PyObject *self) {
@@ -428,11 +737,15 @@ static void dealloc_array(PyObject *self) {
 static PyMemberDef members[] = {
     {"_np", T_OBJECT_EX, offsetof(Front, np), 0, "the NumPy array, where the elements are at hand; else None"},
     {"_cell", T_OBJECT_EX, offsetof(Front, cell), 0, "the box of the base"},
-    {"_geometry", T_OBJECT_EX, offsetof(Front, geometry), 0, "the shape, strides and offset of the view"},
     {NULL}};
+static PyMethodDef front_methods[] = {
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_FASTCALL | METH_KEYWORDS, "What NumPy's ufuncs ask for."},
+    {NULL}};
+static PyGetSetDef front_getset[] = {
+    {"_geometry", geometry_get, geometry_set, "the shape, strides and offset of the view", NULL}, {NULL}};
 static PyNumberMethods number = {
     .nb_add = add, .nb_subtract = subtract, .nb_multiply = multiply, .nb_true_divide = divide,
-    .nb_floor_divide = floor_divide, .nb_remainder = remainder_of, .nb_power = power,
+    .nb_floor_divide = floor_divide, .nb_remainder = remainder_of, .nb_divmod = divided, .nb_power = power,
     .nb_matrix_multiply = matrix_multiply, .nb_and = and_of, .nb_or = or_of, .nb_xor = xor_of, .nb_lshift = left_shift,
     .nb_rshift = right_shift, .nb_inplace_add = iadd, .nb_inplace_subtract = isub, .nb_inplace_multiply = imul,
     .nb_inplace_true_divide = idiv, .nb_inplace_floor_divide = ifloordiv, .nb_inplace_remainder = imod,
@@ -445,15 +758,18 @@ static PyTypeObject FrontType = {
     .tp_name = "atoll._front.Front", .tp_basicsize = sizeof(Front), .tp_dealloc = dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_traverse = traverse,
     .tp_weaklistoffset = offsetof(Front, weak),
-    .tp_as_number = &number, .tp_as_mapping = &mapping, .tp_richcompare = compare, .tp_members = members,
+    .tp_as_number = &number, .tp_as_mapping = &mapping, .tp_iter = iterator_of, .tp_richcompare = compare, .tp_members = members,
+    .tp_methods = front_methods, .tp_getset = front_getset,
     .tp_doc = "What arrays are to the native front."};
 
 /* ---- functions and methods */
 
-enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32 };
-/* ANY needs no array among its arguments. Of the others the size of the result follows from the arguments: from a shape, the
- * length of a side, a range, a number of points, or the product of the sizes of all arrays. */
+enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256 };
+/* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
+ * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
+ * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. */
 enum { MOST = 16 };                /* arguments of a call that is looked at */
+enum { PLAIN = 1, SHOWN = 2 };     /* what arrays are among them: that stay with NumPy, and short views */
 
 typedef struct {
     PyObject_HEAD
@@ -476,17 +792,18 @@ static PyObject *items_of(PyObject *value, int *arrays) {
     for (k = 0; made != NULL && k < n; k++) {
         PyObject *item = items[k];
         if (Py_TYPE(item) == array_type) {
-            item = plain(item);
-            *arrays += item != NULL;
-        } else if (!is_of(passed, item)) {
-            item = NULL;
+            PyObject *array = item;
+            item = at_hand(array);
+            *arrays |= item == NULL ? 0 : plain(array) != NULL ? PLAIN : SHOWN;
+        } else {
+            item = is_of(passed, item) ? Py_NewRef(item) : NULL;
         }
         if (item == NULL) {
             Py_DECREF(made);
             return NULL;
         }
-        if (is_list) PyList_SET_ITEM(made, k, Py_NewRef(item));
-        else PyTuple_SET_ITEM(made, k, Py_NewRef(item));
+        if (is_list) PyList_SET_ITEM(made, k, item);
+        else PyTuple_SET_ITEM(made, k, item);
     }
     return made;
 }
@@ -510,6 +827,7 @@ static Py_ssize_t elements(PyObject *shape) {
 /* The number of elements of what a function of this kind makes, `limit` where that is not known. */
 static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
     Py_ssize_t n;
+    if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;
     if (kind & SHAPED) return count ? elements(args[0]) : limit;
     if (kind & SQUARE) {
         if (keywords) return limit;  /* the number of columns may be among them */
@@ -531,30 +849,84 @@ static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int
         return count && size < limit ? (Py_ssize_t)(size > 0 ? size : 0) : limit;
     }
     for (n = 1; count--;) {
-        PyObject *array = plain(args[count]);
-        if (array != NULL && PyArray_SIZE((PyArrayObject *)array)) n *= PyArray_SIZE((PyArrayObject *)array);
+        PyObject *array = at_hand(args[count]);
+        Py_ssize_t size = array == NULL ? 0 : PyArray_SIZE((PyArrayObject *)array);
+        Py_XDECREF(array);
+        if (size) n *= size;
         if (n >= limit) return limit;
     }
     return n;
 }
 
+/* The first and the last byte of an array that has elements. */
+static void bounds_of(PyArrayObject *array, char **low, char **high) {
+    *low = *high = PyArray_BYTES(array);
+    for (int k = 0; k < PyArray_NDIM(array); k++) {
+        npy_intp reach = (PyArray_DIM(array, k) - 1) * PyArray_STRIDE(array, k);
+        if (reach < 0) *low += reach;
+        else *high += reach;
+    }
+    *high += PyArray_ITEMSIZE(array) - 1;
+}
+
+/* Whether an array may show memory of an argument, or of one in a list of them. */
+static int shows(PyArrayObject *array, PyObject *argument) {
+    if (PyArray_CheckExact(argument)) {
+        char *low, *high, *first, *last;
+        if (!PyArray_SIZE(array) || !PyArray_SIZE((PyArrayObject *)argument)) return PyArray_BASE(array) != NULL;
+        bounds_of(array, &low, &high);
+        bounds_of((PyArrayObject *)argument, &first, &last);
+        return low <= last && first <= high;
+    }
+    if (PyTuple_CheckExact(argument) || PyList_CheckExact(argument))
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(argument); k++)
+            if (shows(array, PySequence_Fast_GET_ITEM(argument, k))) return 1;
+    return 0;
+}
+
+typedef struct {
+    PyObject *const *args, **given;  /* the arguments, and what NumPy gets in their place */
+    Py_ssize_t n;
+    int kind, arrays;
+} Call;
+
+/* Whether a result of short views may be taken: memory of its own, an argument, or a view that is known to be one. */
+static int may_take(PyObject *result, const Call *call) {
+    if (PyArray_CheckExact(result)) {
+        PyArrayObject *array = (PyArrayObject *)result;
+        if (PyArray_BASE(array) == NULL) return 1;
+        for (Py_ssize_t k = 0; k < call->n; k++)
+            if (call->given[k] == result) return 1;
+        for (Py_ssize_t k = 0; k < call->n; k++)
+            if (shows(array, call->given[k])) return k == 0 && call->kind & VIEWS;
+        return 1;
+    }
+    if (!PyTuple_CheckExact(result) && !PyList_CheckExact(result)) return is_of(passed, result);
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(result); k++)
+        if (!may_take(PySequence_Fast_GET_ITEM(result, k), call)) return 0;
+    return 1;
+}
+
 /* What a function has returned, as arrays; steals the reference. */
-static PyObject *taken_from(PyObject *result, PyObject *const *args, PyObject *const *given, Py_ssize_t n) {
+static PyObject *taken_from(PyObject *result, const Call *call) {
     PyTypeObject *type = Py_TYPE(result);
+    Py_ssize_t n = call->n;
     if (type == &PyArray_Type) {
         PyArrayObject *array = (PyArrayObject *)result;
         for (Py_ssize_t k = 0; k < n; k++) {
-            if (given[k] == result && plain(args[k]) == result) {
+            if (call->given[k] == result && Py_TYPE(call->args[k]) == array_type) {
                 Py_DECREF(result);
-                return Py_NewRef(args[k]);
+                return Py_NewRef(call->args[k]);
             }
         }
+        if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && plain(call->args[0]) == NULL && shows(array, call->given[0]))
+            return view_in(call->args[0], array);
         if (PyArray_SIZE(array) < limit) return handle_of(result);
     } else if (type == &PyTuple_Type || type == &PyList_Type) {
         Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
         PyObject *items = type == &PyTuple_Type ? PyTuple_New(length) : PyList_New(length);
         for (Py_ssize_t k = 0; items != NULL && k < length; k++) {
-            PyObject *item = taken_from(Py_NewRef(PySequence_Fast_GET_ITEM(result, k)), args, given, n);
+            PyObject *item = taken_from(Py_NewRef(PySequence_Fast_GET_ITEM(result, k)), call);
             if (item == NULL) Py_CLEAR(items);
             else if (type == &PyTuple_Type) PyTuple_SET_ITEM(items, k, item);
             else PyList_SET_ITEM(items, k, item);
@@ -565,25 +937,37 @@ static PyObject *taken_from(PyObject *result, PyObject *const *args, PyObject *c
         return result;
     }
     PyObject *values = PyTuple_New(n);
-    for (Py_ssize_t k = 0; values != NULL && k < n; k++) PyTuple_SET_ITEM(values, k, Py_NewRef(args[k]));
+    for (Py_ssize_t k = 0; values != NULL && k < n; k++) PyTuple_SET_ITEM(values, k, Py_NewRef(call->args[k]));
     PyObject *made = values == NULL ? NULL : call_two(taken, result, values);
     Py_XDECREF(values);
     Py_DECREF(result);
     return made;
 }
 
+/* The place of the one argument that is written into, -1 where there is none. */
+static Py_ssize_t target_of(Function *function, Py_ssize_t count, Py_ssize_t n, PyObject *keywords) {
+    if (function->kind & WRITES) return count ? 0 : -1;
+    if (Py_TYPE(function->original) == &PyUFunc_Type && count == ((PyUFuncObject *)function->original)->nin + 1) return count - 1;
+    for (Py_ssize_t k = count; k < n; k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k - count), "out") == 0) return k;
+    return -1;
+}
+
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
     PyObject *space[MOST + 1], **given = space + 1;
-    int arrays = 0, fits = n <= MOST;
+    int arrays = 0, fits = n <= MOST, was = 0;
     Py_ssize_t owned = 0;
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
         given[k] = NULL;
         if (Py_TYPE(value) == array_type) {
-            given[k] = Py_XNewRef(plain(value));
-            arrays++;
+            int is_plain = plain(value) != NULL;
+            given[k] = function->kind & LARGE && !is_plain ? in_memory(value) : at_hand(value);
+            arrays |= is_plain ? PLAIN : SHOWN;
+            if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
         } else if (is_of(passed, value)) {
             given[k] = Py_NewRef(value);
         } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
@@ -599,12 +983,24 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     }
     if (fits && function->kind > ANY) fits = made_by(function->kind, args, count, keywords != NULL) < limit;
     PyObject *result;
-    if (!fits || !(arrays || function->kind)) {
+    if (!fits || !(arrays || function->kind & ~(LARGE | VIEWS | WRITES))) {
         while (owned) Py_DECREF(given[--owned]);
         result = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {
+        Call call = {args, given, n, function->kind, arrays};
+        int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
+        if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
         result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
-        if (result != NULL) result = taken_from(result, args, given, n);
+        if (writes) end_writing((PyArrayObject *)given[target], was);
+        int again = arrays & SHOWN && !writes &&
+                    (result == NULL ? PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
+        if (again) {  /* it would write into a short view, or shows it */
+            PyErr_Clear();
+            Py_XDECREF(result);
+            result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
+        } else if (result != NULL) {
+            result = taken_from(result, &call);
+        }
     }
     while (owned) Py_DECREF(given[--owned]);
     return result;
@@ -688,6 +1084,13 @@ static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type)
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
     PyObject *array = plain(object);
     if (array != NULL) return wrapped(PyObject_GetAttr(array, attribute->name));
+    array = Py_TYPE(object) == array_type ? ((Front *)object)->shown : NULL;
+    if (array != NULL) {  /* which always has the form of the view, whatever value that has now */
+        PyObject *result = PyObject_GetAttr(array, attribute->name);
+        if (result == NULL || !PyArray_CheckExact(result)) return result;
+        if (value_of((Front *)object) == ((Front *)object)->value) return view_in(object, (PyArrayObject *)result);
+        Py_DECREF(result);
+    }
     return Py_TYPE(attribute->python)->tp_descr_get(attribute->python, object, type);
 }
 
@@ -734,9 +1137,9 @@ static PyObject *install(PyObject *module, PyObject *args) {
 }
 
 /* The offsets of the slots of boxes, nodes, values and geometries, in the order of the enumeration. */
-static PyObject *lend(PyObject *module, PyObject *args) {
+static PyObject *show(PyObject *module, PyObject *args) {
     PyObject *slots;
-    if (!PyArg_ParseTuple(args, "O!On", &PyTuple_Type, &slots, &lent, &shortest)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!On", &PyTuple_Type, &slots, &located, &shortest)) return NULL;
     for (int k = 0; k < FIELDS; k++) {
         PyObject *slot = PyTuple_GetItem(slots, k);
         if (slot == NULL) return NULL;
@@ -746,7 +1149,7 @@ static PyObject *lend(PyObject *module, PyObject *args) {
         }
         offsets[k] = ((PyMemberDescrObject *)slot)->d_member->offset;
     }
-    Py_INCREF(lent);
+    Py_INCREF(located);
     Py_RETURN_NONE;
 }
 
@@ -782,7 +1185,7 @@ static PyObject *enter(PyObject *module, PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
-    {"lend", lend, METH_VARARGS, "Lend short views of large arrays, by these slots."},
+    {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
     {"share", share, METH_O, "There are so many more worlds of several ranks."},
     {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
     {"enter", enter, METH_VARARGS, "Call this Python function where an operator cannot do with NumPy."},
@@ -791,6 +1194,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_front", "Arrays
 
 PyMODINIT_FUNC PyInit__front(void) {
     import_array();
+    import_umath();
     FrontType.tp_new = PyBaseObject_Type.tp_new;
     PyObject *module = PyModule_Create(&definition), *operators = PyList_New(0);
     if (module == NULL || operators == NULL) return NULL;
@@ -799,7 +1203,7 @@ PyMODINIT_FUNC PyInit__front(void) {
         if (name == NULL || PyList_Append(operators, name) < 0) return NULL;
         Py_DECREF(name);
     }
-    if (PyType_Ready(&FrontType) < 0 || PyType_Ready(&FunctionType) < 0 || PyType_Ready(&AttributeType) < 0 ||
+    if (PyType_Ready(&FrontType) < 0 || PyType_Ready(&FunctionType) < 0 || PyType_Ready(&AttributeType) < 0 || PyType_Ready(&IteratorType) < 0 ||
         PyModule_AddObjectRef(module, "Front", (PyObject *)&FrontType) < 0 ||
         PyModule_AddObjectRef(module, "Function", (PyObject *)&FunctionType) < 0 ||
         PyModule_AddObjectRef(module, "Attribute", (PyObject *)&AttributeType) < 0 ||

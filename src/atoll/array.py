@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DeferredValueError
-from .front import adopt
+from .front import Kind, adopt
 from .graph.node import Site, new
 from .lazy import (
     creation,
@@ -546,11 +546,21 @@ ndarray.__hash__ = None  # type: ignore[assignment]
 register_array_type(ndarray)
 _add_methods()
 install(ndarray)
-adopt(ndarray, np.ndarray, ("T", "dtype", "itemsize", "mT", "nbytes", "ndim", "shape", "size", "strides"), (
-    "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
-    "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "flatten", "item", "max", "mean", "min", "nonzero",
-    "prod", "ravel", "repeat", "reshape", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes",
-    "take", "tobytes", "tolist", "trace", "transpose", "var",
-))  # fmt: skip
+_KINDS = {
+    Kind.ARRAYS: (
+        "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
+        "conjugate", "copy", "cumprod", "cumsum", "diagonal", "flatten", "item", "max", "mean", "min", "nonzero", "prod",
+        "repeat", "round", "searchsorted", "std", "sum", "take", "tobytes", "tolist", "trace", "var",
+    ),
+    Kind.LARGE: ("dot",),
+    Kind.VIEWS: ("ravel", "reshape", "squeeze", "swapaxes", "transpose"),
+    Kind.WRITES: ("fill", "sort"),
+}  # fmt: skip
+adopt(
+    ndarray,
+    np.ndarray,
+    ("T", "dtype", "itemsize", "mT", "nbytes", "ndim", "shape", "size", "strides"),
+    {name: kind for kind, names in _KINDS.items() for name in names},
+)
 
 __all__ = ["Site", "ndarray", "user_frame"]

@@ -30,6 +30,9 @@ class Kind(IntFlag):
     RANGE = 8
     SPACED = 16
     OUTER = 32
+    LARGE = 64
+    VIEWS = 128
+    WRITES = 256
 
 
 if TYPE_CHECKING or native is None:
@@ -69,12 +72,12 @@ def function(
 
 
 def adopt(
-    array_type: type, numpy_type: type, attributes: Iterable[str], methods: Iterable[str]
+    array_type: type, numpy_type: type, attributes: Iterable[str], methods: dict[str, int]
 ) -> None:
     """Let the native front answer first for operators, attributes and methods of the class of arrays."""
     if native is None:
         return
-    for name in (*native.operators, "__delitem__"):
+    for name in (*native.operators, "__delitem__", "__iter__"):
         if name in native.operators:
             native.enter(name, getattr(array_type, name))
         for kind in array_type.__mro__:
@@ -82,9 +85,9 @@ def adopt(
                 delattr(kind, name)
     for name in attributes:
         setattr(array_type, name, native.Attribute(name, getattr(array_type, name)))
-    for name in methods:
+    for name, kind in methods.items():
         python = getattr(array_type, name)
-        setattr(array_type, name, function(getattr(numpy_type, name), python))
+        setattr(array_type, name, function(getattr(numpy_type, name), python, kind))
 
 
 _smalls: list[int] = []

@@ -37,11 +37,16 @@ publish = registry.publish
 
 _PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
 
-SIZES = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
+_SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
+KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
     "eye": Kind.SQUARE, "identity": Kind.SQUARE, "tri": Kind.SQUARE, "arange": Kind.RANGE, "linspace": Kind.SPACED,
     "outer": Kind.OUTER,
-}  # fmt: skip
-"""What the size of a result follows from; see ``_front.c``."""
+} | dict.fromkeys(("dot", "inner", "vdot"), Kind.LARGE) | dict.fromkeys((
+    "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
+    "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
+    "transpose", "vsplit",
+), Kind.VIEWS) | dict.fromkeys(("fill_diagonal", "put", "put_along_axis"), Kind.LARGE | Kind.WRITES)  # fmt: skip
+"""What the size of a result follows from, and what a function does with its first argument; see ``_front.c``."""
 
 EXPANDING = frozenset(
     {"broadcast_to", "broadcast_arrays", "meshgrid", "outer", "zeros", "ones", "empty", "arange"}
@@ -142,8 +147,9 @@ def declare(
         )
 
     look_like(original, call, name)
-    kind = SIZES.get(name, Kind(bare))
-    public = front.function(original, call, kind) if short or name in SIZES else call
+    kind = KINDS.get(name, Kind.ARRAYS)
+    kind |= bare and not kind & _SIZED
+    public = front.function(original, call, kind) if short or kind & _SIZED else call
     publish(name, public, "native", original)
     return public
 
@@ -184,7 +190,7 @@ def numpy_function(
     look_like(original, function, name)
     if warns or name in EXPANDING:
         return function
-    return front.function(original, function, Kind(bare))
+    return front.function(original, function, KINDS.get(name, Kind.ARRAYS) | bare)
 
 
 def collective(

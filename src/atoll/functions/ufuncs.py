@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import front
 from ..array import ndarray
 from ..front import Function, Kind
 from ..lazy.calling import call, method, takes_over
@@ -31,10 +32,16 @@ class ufunc(Function):
         "_forward",
         "_numpy",
         "_simple",
+        "accumulate",
+        "at",
+        "outer",
+        "reduce",
+        "reduceat",
     )
 
     def __new__(cls, numpy_ufunc: np.ufunc) -> Any:
-        function = Function.__new__(cls, numpy_ufunc, None, Kind.ANY)
+        kind = Kind.ANY | Kind.LARGE if numpy_ufunc is np.matmul else Kind.ANY
+        function = Function.__new__(cls, numpy_ufunc, None, kind)
         function._python = function._called
         return function
 
@@ -86,34 +93,42 @@ class ufunc(Function):
         return _ufunc_named, (self.__name__,)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._numpy, name)
+        original = getattr(self._numpy, name)
+        kind = _METHODS.get(name)
+        if kind is not None:
+            original = _method(self._numpy, original, kind)
+            setattr(self, name, original)
+        return original
 
     def _to_numpy(self, given: Given, write: bool) -> np.ufunc:
         return self._numpy
 
-    def reduce(self, array: Any, *args: Any, **options: Any) -> Any:
-        """Fold over axes."""
-        return reduced(self._numpy, array, *args, **options)
-
-    def accumulate(self, *args: Any, **options: Any) -> Any:
-        """All partial folds along an axis."""
-        return method(self._numpy, "accumulate", args, options)
-
-    def reduceat(self, *args: Any, **options: Any) -> Any:
-        """Folds over slices of an axis."""
-        return method(self._numpy, "reduceat", args, options)
-
-    def outer(self, *args: Any, **options: Any) -> Any:
-        """Applied to all pairs of elements."""
-        return method(self._numpy, "outer", args, options)
-
-    def at(self, *args: Any) -> None:
-        """Applied in place at indices, each as often as it occurs."""
-        method(self._numpy, "at", args, {})
-
     def resolve_dtypes(self, *args: Any, **options: Any) -> Any:
         """The dtypes of the loop that would run."""
         return self._numpy.resolve_dtypes(*args, **options)
+
+
+_METHODS = {
+    "accumulate": Kind.ARRAYS,
+    "at": Kind.LARGE | Kind.WRITES,
+    "outer": Kind.OUTER,
+    "reduce": Kind.ARRAYS,
+    "reduceat": Kind.ARRAYS,
+}
+
+
+def _method(ufunc: np.ufunc, original: Any, kind: Kind) -> Any:
+    """A method of a ufunc: :func:`reduced`, or what :func:`method` computes."""
+    name = original.__name__
+
+    def called(*args: Any, **options: Any) -> Any:
+        if name == "reduce":
+            return reduced(ufunc, *args, **options)
+        return method(ufunc, name, args, options)
+
+    called.__name__ = called.__qualname__ = name
+    called.__doc__ = original.__doc__
+    return front.function(original, called, kind)
 
 
 def _ufunc_named(name: str) -> Any:

@@ -273,6 +273,14 @@ class Geometry:
         same = (view.shape, view.strides, view.dtype, view.writeable, view.offset)
         return self if own == same else view
 
+    def located(self, array: np.ndarray[Any, Any], offset: int) -> Geometry:
+        """The same for a view that may be written to, remembered."""
+        key = "located", array.shape, array.strides, array.dtype, offset
+        view = self._memo.get(key)
+        if view is None:
+            view = self._memo[key] = self.at(array, offset, writeable=True)
+        return view
+
     def field(self, key: Any) -> Geometry | None:
         """The view ``a[key]`` where ``key`` names a field of a structured dtype, or lists several; else ``None``."""
         if self.dtype.names is None:

@@ -22,7 +22,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
 from ..ops.elementwise import FAST_SCALARS
 from .making import from_numpy, of_small, present
-from .views import LENT, Cell, Handle
+from .views import Cell, Handle
 
 GENERAL = object()
 """What is answered where the call has to take the general way."""
@@ -222,15 +222,14 @@ def install(array_type: type) -> None:
         slots = [
             vars(kind)[name]
             for kind, names in (
-                (Cell, ("node", "pins", "writeable")),
+                (Cell, ("node", "writeable", "geometry", "_first")),
                 (Node, ("value", "place")),
-                (Value, ("array", "pinned", "count", "tiles", "program")),
-                (Geometry, ("is_base", "writeable")),
-                (Cell, ("_first",)),
+                (Value, ("array", "count", "tiles", "program")),
+                (Geometry, ("is_base", "writeable", "size", "offset", "shape", "strides", "dtype")),
             )
             for name in names
         ]
-        native.lend(tuple(slots), LENT, policy.limits.short)
+        native.show(tuple(slots), Geometry.located, policy.limits.short)
 
 
 def _taken_of(result: Any, args: tuple[Any, ...]) -> Any:
