@@ -145,7 +145,6 @@ static PyObject *shown_in(Front *front, PyObject *value) {
         Py_DECREF(shown);
         return NULL;
     }
-    PyArray_UpdateFlags((PyArrayObject *)shown, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED);
     return shown;
 }
 
@@ -454,7 +453,40 @@ static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t c
 
 /* ---- indexing */
 
-enum { MOST_LISTED = 64 };         /* numbers of a list that are looked at */
+enum { MOST_LISTED = 64, DEEPEST = 4 };  /* numbers of a list that are looked at, and lists in lists */
+enum { PLAIN = 1, SHOWN = 2 };     /* what arrays are among arguments: that stay with NumPy, and short views */
+
+/* A list or tuple for NumPy: itself, or another with arrays unwrapped; a new reference, or NULL. */
+static PyObject *items_of(PyObject *value, int *arrays, int depth) {
+    int is_list = PyList_CheckExact(value);
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(value), k = 0;
+    if (n > MOST_LISTED || depth > DEEPEST) return NULL;
+    while (k < n && is_of(passed, PySequence_Fast_GET_ITEM(value, k))) k++;
+    if (k == n) return Py_NewRef(value);
+    PyObject *made = is_list ? PyList_New(n) : PyTuple_New(n);
+    int same = 1;
+    for (k = 0; made != NULL && k < n; k++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(value, k), *given = NULL;
+        if (Py_TYPE(item) == array_type) {
+            given = at_hand(item);
+            *arrays |= given == NULL ? 0 : plain(item) != NULL ? PLAIN : SHOWN;
+        } else if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
+            given = items_of(item, arrays, depth + 1);
+        } else if (is_of(passed, item)) {
+            given = Py_NewRef(item);
+        }
+        if (given == NULL) {
+            Py_DECREF(made);
+            return NULL;
+        }
+        same &= given == item;
+        if (is_list) PyList_SET_ITEM(made, k, given);
+        else PyTuple_SET_ITEM(made, k, given);
+    }
+    if (!same || made == NULL) return made;
+    Py_DECREF(made);
+    return Py_NewRef(value);
+}
 
 static inline int is_basic(PyObject *key) {
     return PyLong_CheckExact(key) || PySlice_Check(key) || key == Py_None || key == Py_Ellipsis ||
@@ -490,103 +522,194 @@ static PyObject *index_of(PyObject *key) {
     return items;
 }
 
-/* How many elements an index selects, at most; `*view` says whether they are a view. -1 where Python decides. */
-static Py_ssize_t selected(PyArrayObject *array, PyObject *key, int *view) {
-    int is_tuple = PyTuple_CheckExact(key), wide = -1, after = 0, axis = 0, axes = PyArray_NDIM(array);
-    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1, size = 1, picked = -1;
-    *view = 0;
+/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. */
+typedef struct {
+    char *data;
+    Py_ssize_t size;
+    int axes, is_element, picks;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+} Selection;
+
+/* Whether a bound of a slice is a number without a method of the program's. */
+static inline int is_bound(PyObject *number) {
+    return number == Py_None || PyLong_CheckExact(number) || PyArray_IsScalar(number, Integer);
+}
+
+/* Whether an index is one of integers, slices, short lists and few indices; else Python decides, as on errors. */
+static int selected(PyArrayObject *array, PyObject *key, Selection *to) {
+    PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, picked = -1, extent;
+    int axis = 0, axes = PyArray_NDIM(array), wide = 0, view = 0, rest;
+    const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    to->data = PyArray_BYTES(array);
+    to->size = 1;
+    to->axes = 0;
+    if (n > NPY_MAXDIMS) return 0;
     for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *item = is_tuple ? PyTuple_GET_ITEM(key, k) : key;
-        Py_ssize_t start, stop, step, length = 1;
+        PyObject *item = items[k];
         if (item == Py_None) {
-            *view = 1;
+            if (to->axes == NPY_MAXDIMS) return 0;
+            to->shape[to->axes] = 1;
+            to->strides[to->axes++] = 0;
+            view = 1;
             continue;
         }
         if (item == Py_Ellipsis) {
-            if (wide >= 0) return -1;
-            for (wide = (int)k + 1; wide < n; wide++) after += (is_tuple ? PyTuple_GET_ITEM(key, wide) : key) != Py_None;
-            for (; axis < axes - after; axis++) size *= PyArray_DIM(array, axis);
-            *view = 1;
+            if (wide++) return 0;
+            for (rest = axes - axis; ++k < n;) rest -= items[k] != Py_None;
+            for (k = n - 1; items[k] != Py_Ellipsis; k--)
+                ;
+            for (; rest > 0 && to->axes < NPY_MAXDIMS; rest--, axis++) {
+                to->size *= to->shape[to->axes] = shape[axis];
+                to->strides[to->axes++] = strides[axis];
+            }
+            view = 1;
             continue;
         }
-        if (axis >= axes) return -1;
+        if (axis >= axes) return 0;
+        extent = shape[axis];
         if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) {
-            axis++;
-        } else if (PySlice_Check(item)) {
-            if (PySlice_Unpack(item, &start, &stop, &step) < 0) {
+            Py_ssize_t index = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : PyNumber_AsSsize_t(item, NULL);
+            if (index == -1 && PyErr_Occurred()) {
                 PyErr_Clear();
-                return -1;
+                return 0;
             }
-            size *= PySlice_AdjustIndices(PyArray_DIM(array, axis++), &start, &stop, step);
-            *view = 1;
-        } else if ((length = listed(item)) > 0) {  /* elements to pick, whose indices are broadcast */
-            picked = picked == length ? length : (picked < 0 ? 1 : picked) * length;
-            axis++;
-        } else {
-            PyArrayObject *index = (PyArrayObject *)at_hand(item);
-            int mask = index != NULL && PyArray_ISBOOL(index), fits = index != NULL && (mask || PyArray_ISINTEGER(index)) && PyArray_NDIM(index);
-            if (fits) {
-                length = PyArray_SIZE(index);
-                if (picked != length || PyArray_NDIM(index) > 1) picked = (picked < 0 ? 1 : picked) * length;
-                axis += mask ? PyArray_NDIM(index) : 1;
-                if (mask && wide > 0 && PyArray_NDIM(index) > 1) fits = 0;  /* counted as one axis by the ellipsis */
+            if (index < 0) index += extent;
+            if (index < 0 || index >= extent) return 0;
+            to->data += index * strides[axis++];
+        } else if (PySlice_Check(item)) {
+            Py_ssize_t start, stop, step;
+            PySliceObject *slice = (PySliceObject *)item;
+            if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return 0;
+            if (PySlice_Unpack(item, &start, &stop, &step) < 0 || to->axes == NPY_MAXDIMS) {
+                PyErr_Clear();
+                return 0;
             }
-            Py_XDECREF(index);
-            if (!fits || axis > axes) return -1;
+            extent = PySlice_AdjustIndices(extent, &start, &stop, step);
+            if (extent > 0) to->data += start * strides[axis];
+            to->size *= to->shape[to->axes] = extent;
+            to->strides[to->axes++] = step * strides[axis++];
+            view = 1;
+        } else {  /* elements to pick, whose indices are broadcast */
+            Py_ssize_t length = listed(item);
+            int alike = picked == length, used = 1;
+            if (length < 0) {
+                PyArrayObject *index = (PyArrayObject *)at_hand(item);
+                int mask = index != NULL && PyArray_ISBOOL(index);
+                int fits = index != NULL && PyArray_NDIM(index) && (mask || PyArray_ISINTEGER(index));
+                if (fits) {
+                    length = PyArray_SIZE(index);
+                    used = mask ? PyArray_NDIM(index) : 1;
+                    alike = picked == length && PyArray_NDIM(index) == 1;
+                }
+                Py_XDECREF(index);
+                if (!fits || used > axes - axis || (used > 1 && n > 1)) return 0;
+            }
+            if (!alike) picked = (picked < 0 ? 1 : picked) * length;
+            axis += used;
         }
     }
-    if (axis < axes) *view = 1;
-    for (; axis < axes; axis++) size *= PyArray_DIM(array, axis);
-    if (picked >= 0) *view = 0;
-    return picked >= 0 ? picked * size : size;
+    to->is_element = !view && axis == axes && picked < 0;
+    if (to->axes + axes - axis > NPY_MAXDIMS) return 0;
+    for (; axis < axes; axis++) {
+        to->size *= to->shape[to->axes] = shape[axis];
+        to->strides[to->axes++] = strides[axis];
+    }
+    to->picks = picked >= 0;
+    if (to->picks) to->size *= picked;
+    return 1;
+}
+
+/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
+static PyObject *array_of(const Selection *where, PyArrayObject *array, PyObject *owner, int flags) {
+    PyArray_Descr *dtype = PyArray_DESCR(array);
+    Py_INCREF(dtype);
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, where->data, flags, NULL);
+    if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(owner)) < 0) Py_CLEAR(view);
+    return view;
+}
+
+static inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
+    return PyArray_Scalar(where->data, PyArray_DESCR(array), (PyObject *)array);
 }
 
 /* Elements of an array in memory, or a short view of it; NULL without an error where Python has to decide. */
 static PyObject *get_in_memory(PyObject *self, PyObject *key) {
-    PyObject *array = in_memory(self), *index = NULL, *result = NULL;
+    PyArrayObject *array = (PyArrayObject *)in_memory(self);
     if (array == NULL) return NULL;
-    int view = 0;
-    if (is_few(selected((PyArrayObject *)array, key, &view)) && (!view || may_show((Front *)self))) index = index_of(key);
-    if (index != NULL) {
-        result = PyObject_GetItem(array, index);
-        Py_DECREF(index);
-        if (result != NULL && PyArray_Check(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
-            result = view_in(self, (PyArrayObject *)result);
-        else
-            result = wrapped(result);
+    Selection where;
+    PyObject *result = NULL, *index;
+    Front *front = (Front *)self;
+    if (selected(array, key, &where)) {
+        if (where.is_element) {
+            result = element_of(&where, array);
+        } else if (!is_few(where.size)) {
+            result = NULL;
+        } else if (!where.picks) {
+            if (may_show(front)) result = array_of(&where, array, field(field(front->cell, NODE), VALUE), 0);
+            if (result != NULL) result = view_in(self, (PyArrayObject *)result);
+        } else if ((index = index_of(key)) != NULL) {
+            result = wrapped(PyObject_GetItem((PyObject *)array, index));
+            Py_DECREF(index);
+        }
     }
     Py_DECREF(array);
     return result;
 }
 
+/* What NumPy takes in place of a value that is assigned: a list of numbers as it is. */
+static PyObject *assigned(PyObject *value, PyArrayObject *array) {
+    int arrays = 0, type = PyArray_DESCR(array)->type_num;
+    PyObject *given = PyList_CheckExact(value) || PyTuple_CheckExact(value) ? items_of(value, &arrays, 0) : operand(value);
+    if (given != NULL && given != value && type == NPY_OBJECT) Py_CLEAR(given);  /* which may hold arrays */
+    if (given != NULL && given == value && type == NPY_OBJECT && !is_of(scalars, value)) Py_CLEAR(given);
+    return given;
+}
+
+/* Whether an element took a number without any conversion; where it is of another kind NumPy assigns. */
+static inline int put_element(const Selection *where, PyArrayObject *array, PyObject *number) {
+    if (!PyFloat_Check(number) || PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISBEHAVED(array)) return 0;
+    *(double *)where->data = PyFloat_AS_DOUBLE(number);
+    return 1;
+}
+
 /* Whether elements of an array in memory were written; -1 with an error. */
 static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
-    PyObject *array = in_memory(self), *given = NULL, *index = NULL;
+    PyArrayObject *array = (PyArrayObject *)in_memory(self);
     if (array == NULL) return 0;
-    int view = 0, status = 0;
-    if (may_write((Front *)self) && is_few(selected((PyArrayObject *)array, key, &view)) && (given = operand(value)) != NULL)
+    PyObject *given = NULL, *index = NULL;
+    Selection where;
+    int status = 0;
+    if (may_write((Front *)self) && selected(array, key, &where) && is_few(where.size) && (given = assigned(value, array)) != NULL)
         index = index_of(key);
-    if (index != NULL && !(given != value && PyArray_DESCR((PyArrayObject *)array)->type_num == NPY_OBJECT)) {
-        int was = begin_writing((Front *)self, (PyArrayObject *)array);
-        status = PyObject_SetItem(array, index, given) < 0 ? -1 : 1;
-        end_writing((PyArrayObject *)array, was);
+    if (index != NULL) {
+        int was = begin_writing((Front *)self, array);
+        if (where.is_element && put_element(&where, array, given)) status = 1;
+        else status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;
+        end_writing(array, was);
+        Py_DECREF(index);
     }
-    Py_XDECREF(index);
     Py_XDECREF(given);
     Py_DECREF(array);
     return status;
 }
 
 static PyObject *get_item(PyObject *self, PyObject *key) {
-    PyObject *array = plain(self);
+    PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
         PyObject *result = get_in_memory(self, key);
         if (result != NULL || PyErr_Occurred()) return result;
         return call_two(general[GETITEM], self, key);
     }
+    Selection where;
+    if (PyArray_DESCR(array)->type_num < NPY_OBJECT && selected(array, key, &where) && !where.picks) {
+        PyObject *result = where.is_element ? element_of(&where, array)
+                                            : array_of(&where, array, (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
+        return where.is_element || result == NULL ? result : handle_of(result);
+    }
     PyObject *index = index_of(key);
     if (index == NULL) return PyErr_Occurred() ? NULL : call_two(general[GETITEM], self, key);
-    PyObject *result = with_two(PyObject_GetItem, array, index);
+    PyObject *result = with_two(PyObject_GetItem, (PyObject *)array, index);
     Py_DECREF(index);
     return wrapped(result);
 }
@@ -596,12 +719,12 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
         PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
         return -1;
     }
-    PyObject *array = plain(self), *given = array == NULL ? NULL : operand(value), *index = NULL;
-    if (given != NULL && (given == value || PyArray_DESCR((PyArrayObject *)array)->type_num != NPY_OBJECT))
-        index = index_of(key);
+    PyArrayObject *array = (PyArrayObject *)plain(self);
+    PyObject *given = array == NULL ? NULL : assigned(value, array), *index = NULL;
+    if (given != NULL) index = index_of(key);
     if (index != NULL) {
         Py_INCREF(array);
-        int status = PyObject_SetItem(array, index, given);
+        int status = PyObject_SetItem((PyObject *)array, index, given);
         Py_DECREF(array);
         Py_DECREF(given);
         Py_DECREF(index);
@@ -769,7 +892,6 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
  * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. */
 enum { MOST = 16 };                /* arguments of a call that is looked at */
-enum { PLAIN = 1, SHOWN = 2 };     /* what arrays are among them: that stay with NumPy, and short views */
 
 typedef struct {
     PyObject_HEAD
@@ -779,34 +901,6 @@ typedef struct {
 } Function;
 
 static PyTypeObject FunctionType;
-
-/* A list or tuple for NumPy: itself, or another with arrays unwrapped; a new reference, or NULL. */
-static PyObject *items_of(PyObject *value, int *arrays) {
-    int is_list = PyList_CheckExact(value);
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(value), k = 0;
-    PyObject **items = PySequence_Fast_ITEMS(value);
-    if (n > 64) return NULL;
-    while (k < n && is_of(passed, items[k])) k++;
-    if (k == n) return Py_NewRef(value);
-    PyObject *made = is_list ? PyList_New(n) : PyTuple_New(n);
-    for (k = 0; made != NULL && k < n; k++) {
-        PyObject *item = items[k];
-        if (Py_TYPE(item) == array_type) {
-            PyObject *array = item;
-            item = at_hand(array);
-            *arrays |= item == NULL ? 0 : plain(array) != NULL ? PLAIN : SHOWN;
-        } else {
-            item = is_of(passed, item) ? Py_NewRef(item) : NULL;
-        }
-        if (item == NULL) {
-            Py_DECREF(made);
-            return NULL;
-        }
-        if (is_list) PyList_SET_ITEM(made, k, item);
-        else PyTuple_SET_ITEM(made, k, item);
-    }
-    return made;
-}
 
 /* The product of a shape, or `limit` where there is none. */
 static Py_ssize_t elements(PyObject *shape) {
@@ -971,7 +1065,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         } else if (is_of(passed, value)) {
             given[k] = Py_NewRef(value);
         } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
-            given[k] = items_of(value, &arrays);
+            given[k] = items_of(value, &arrays, 0);
         }
         fits = given[k] != NULL;
         owned += fits;

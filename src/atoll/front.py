@@ -85,9 +85,9 @@ def adopt(
                 delattr(kind, name)
     for name in attributes:
         setattr(array_type, name, native.Attribute(name, getattr(array_type, name)))
-    for name, kind in methods.items():
+    for name, what in methods.items():
         python = getattr(array_type, name)
-        setattr(array_type, name, function(getattr(numpy_type, name), python, kind))
+        setattr(array_type, name, function(getattr(numpy_type, name), python, what))
 
 
 _smalls: list[int] = []

@@ -33,7 +33,7 @@ from .pending import cut, own_cells, reference, too_heavy
 from .recording import read, update
 
 LENT = 1 << 30
-"""In the pins of a cell: its array was lent as a NumPy array, or is one that the program has made."""
+"""In the pins of a cell: the program has made its array, and may refer to it still."""
 _value = Value(np.empty(0))
 _UNKNOWN = sys.getrefcount(_value.array)
 """The references to an array that one value alone refers to, with those that counting takes in this version of Python."""
@@ -109,8 +109,7 @@ class Cell:
     def held(self) -> bool:
         """Whether anything else may refer to the memory. ``pins`` alone may be out of date.
 
-        Views that were lent to the program refer to the value's array, and so does the program to an array that it has made:
-        the count of references tells when they have ended.
+        The program may refer to an array that it has made: the count of references tells when it does not any more.
         """
         if self.pins >= LENT:
             value = self.node.value

@@ -1,0 +1,215 @@
+"""Views and elements of large arrays that are computed: NumPy's, without entering Python, and without a lost reference."""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+
+import numpy
+import pytest
+
+import atoll
+from atoll import front
+
+native = pytest.mark.skipif(front.native is None, reason="the native front was not built")
+
+STATEMENTS = """
+    x = a[3]; y = a[:, 4]; z = a[1:9, 2:7]; s = a[3, 4]; t = a[-1, ::-2]; w = a[..., 0]; v = a[2][None, :]
+    x[2]; x[2:9]; x[::-1]; z[1]; z.T; z.T[2]; y[5]; len(x); x.shape; z.ndim; y.strides; z[:, 1]; z[..., None]
+    x + y; x * 2.0; numpy.float64(2.0) * x; 1 - x; x / (abs(y) + 1); -x; x > y; x == y; x**2; divmod(x, 3.0); x @ y
+    x += 1.0; x *= y; z -= 1; a[5] += x; a[:, 6] /= 2.0; a[2, 3:9] *= a[3, 3:9]; y[2:5] -= 1
+    a[4, 5] = 2.0; a[4] = x; a[:, 5] = y; x[2:5] = 0.0; x[3] = s; a[1, :3] = [1, 2, 3]; x[k] = 1.0; x[x > 3] = 3.0
+    a[k]; a[3, k]; a[k, k]; a[[1, 2]]; a[[1, 2], :] = a[[2, 1], :]; x[k]; x[x > 2]; a[k, 2] = 5.0; a[k, 3] += 1.0; x[[2, 4]]
+    np.add(x, y); np.sqrt(abs(x)); np.maximum(x, 0.5); np.add(x, y, out=x); np.multiply(x, 0.5, x); np.clip(x, -9, 9, out=y)
+    np.add.reduce(x); np.add.outer(x[:3], y[:4]); np.add.accumulate(x); np.add.reduceat(x, k); np.add.at(x, k, 1.0)
+    np.add.at(a, (k, k), 1.0); np.minimum.reduce(z, axis=1); np.put(a, k, 2.0); np.fill_diagonal(z, 7.0)
+    x.sum(); x.max(); x.argmax(); z.sum(axis=0); x.dot(y); np.dot(x, y); np.dot(a[3, :5], a[:5, 3]); np.vdot(x, y)
+    a @ x; x @ a; x[:5] @ a[:5]; np.dot(a, x); np.inner(x, a); np.matmul(x, a)
+    z.reshape(-1); z.copy().reshape(5, 8); x.reshape(20, 15); x.ravel(); np.transpose(z); np.flip(x); z.swapaxes(0, 1); np.split(x, 3)
+    np.concatenate((x, y)); np.stack([x, y]); np.where(x > y, x, y); x.nonzero(); np.argsort(x); np.outer(x[:3], y[:3])
+    x.fill(2.0); x.sort(); x.tolist(); x.item(3); float(x[3]); [float(e) for e in x]; [r[0] for r in z]; x.copy(); x.astype(int)
+"""
+STATEMENTS = [part.strip() for part in STATEMENTS.replace("\n", ";").split(";") if part.strip()]
+
+
+def names_for(np):
+    rng = numpy.random.default_rng(3)
+    a = np.array(rng.integers(-9, 9, (300, 300)).astype(float))
+    k = np.array([3, 1, 7])
+    if np is atoll:
+        atoll.sync()
+    return {"np": np, "numpy": numpy, "a": a, "k": k}
+
+
+def results(np, copied):
+    """What each statement gives, and the array after it; ``copied``: another array has the same value."""
+    names = names_for(np)
+    kept = []
+    for statement in STATEMENTS:
+        if copied:
+            kept = [names["a"].copy()]
+        value = run(statement, names)
+        value = "".join(map(str, plain(value)))
+        yield statement, value, float((names["a"] * numpy.arange(1, 301)).sum())
+    del kept
+
+
+def run(statement, names):
+    try:
+        code = compile(statement, "<statement>", "eval")
+    except SyntaxError:
+        exec(statement, names)
+        return None
+    return eval(code, names)
+
+
+def plain(value):
+    if isinstance(value, tuple | list):
+        return [part for item in value for part in plain(item)]
+    return [
+        numpy.asarray(value).tolist()
+        if isinstance(value, atoll.ndarray)
+        else getattr(value, "tolist", lambda: value)()
+    ]
+
+
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("small", [30_000, 1_000, 100, 0])
+def test_statements_give_what_numpy_gives(small, copied):
+    with atoll.config(small=small):
+        for ours, theirs in zip(results(atoll, copied), results(numpy, copied), strict=True):
+            assert ours == theirs
+
+
+@native
+def test_no_statement_enters_python():
+    names = names_for(atoll)
+    own = atoll.__file__.rpartition("/")[0]
+    entered = []
+
+    def note(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(own):
+            entered.append(frame.f_code.co_qualname)
+
+    for statement in STATEMENTS:  # methods of ufuncs are made when they are first asked for
+        run(statement, names)
+    for statement in STATEMENTS:
+        try:
+            sys.setprofile(note)
+            run(statement, names)
+        finally:
+            sys.setprofile(None)
+        assert (statement, entered) == (statement, [])
+
+
+@native
+def test_what_others_have_is_read_without_entering_python():
+    a = atoll.ones((300, 300))
+    atoll.sync()
+    copy, later = a.copy(), a * 2.0
+    for k in range(20):
+        assert float((a[k] + copy[:, k]).sum()) == 600.0
+    a[3] += 1.0
+    row = copy[3]
+    assert float(row[0]) == 1.0
+    assert float(a[3, 0]) == 2.0
+    assert float(later[3, 0]) == 2.0
+
+
+def test_views_follow_their_array():
+    a = atoll.zeros((300, 300)) + 1.0
+    atoll.sync()
+    row, part = a[3], a[2:5, 1:4]
+    turned = part.T
+    a += 1.0
+    assert float(row[0]) == 2.0
+    assert turned.shape == (3, 3)
+    assert numpy.asarray(turned).tolist() == [[2.0] * 3] * 3
+    other = a.copy()
+    a[3, 1] = 7.0
+    assert float(row[1]) == 7.0
+    assert float(turned[0, 1]) == 7.0
+    assert float(other[3, 1]) == 2.0
+    row[1] = 8.0
+    assert float(part[1, 0]) == 8.0
+    assert float(other[3, 1]) == 2.0
+    row.shape = (30, 10)
+    row[0, 1] = 9.0
+    assert float(a[3, 1]) == 9.0
+    assert row.base is a
+
+
+def test_views_of_what_may_not_be_written():
+    a = atoll.zeros((300, 300)) + 1.0
+    atoll.sync()
+    row = a[3]
+    row.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        row += 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        row[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        atoll.add(row, 1.0, out=row)
+    a.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        a[3] += 1.0
+    assert not a[4].flags.writeable
+    assert a[5, ::2].flags.writeable is False
+
+
+def test_no_view_of_numpys_leaves():
+    """What NumPy would give as a view is a view of the array, and follows it."""
+    a = atoll.zeros((300, 300)) + 1.0
+    atoll.sync()
+    z = a[:4, :4]
+    views = [
+        atoll.broadcast_to(z[0], (3, 4)), atoll.diagonal(z), z.diagonal(), z.real, atoll.asarray(z), z.view(), z[:, ::-1],
+        atoll.broadcast_arrays(z[0], z)[1], atoll.split(z, 2)[0], z.squeeze(), atoll.atleast_2d(z[1]), atoll.moveaxis(z, 0, 1),
+    ]  # fmt: skip
+    a += 1.0
+    for view in views:
+        assert (numpy.asarray(view) == 2.0).all()
+    a[...] = 3.0
+    for view in views:
+        assert (numpy.asarray(view) == 3.0).all()
+
+
+@native
+@pytest.mark.parametrize("slow", [False, True])
+def test_no_statement_loses_a_reference(slow):
+    """Every entry point, where NumPy answers at once and where Python decides (``slow``: another array has the value)."""
+    names = names_for(atoll)
+    # what raises, too
+    wrong = ("a[300]", "x[9, 9]", "x + a[0, :7]", "np.add(x, y, out=a[0, :7])", "x.reshape(7)", "np.dot(x, y[:3])", "x[[999]]",
+             "a[3, :7] += x", "x['a']", "np.add.at(x, [999], 1)", "x @ y[:2]", "np.split(x, 7)", "x[3] = 'no'")  # fmt: skip
+    bound = sorted(set(STATEMENTS))
+    shuffled = random.Random(4)
+
+    def work(times):
+        for _ in range(times):
+            for statement in bound:
+                kept = names["a"].copy() if slow else None
+                run(statement, names)
+                del kept
+            for statement in wrong:
+                with pytest.raises((ValueError, IndexError, TypeError)):
+                    run(statement, names)
+            shuffled.shuffle(bound)
+
+    for statement in STATEMENTS:
+        run(statement, names)
+    bound = [
+        statement
+        for statement in bound
+        if " = " not in statement or "[" in statement.partition(" =")[0]
+    ]
+    work(3)
+    watched = [names["a"], names["x"], names["k"], names["k"]._np, atoll.ndarray, names["a"]._cell]
+    gc.collect()
+    counts = [sys.getrefcount(thing) for thing in watched]
+    blocks = sys.getallocatedblocks()
+    work(6)
+    gc.collect()
+    assert [sys.getrefcount(thing) for thing in watched] == counts
+    assert slow or sys.getallocatedblocks() - blocks < 400  # Python remembers what it has recorded
