@@ -436,7 +436,7 @@ def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
         return np.count_nonzero(truths)
     node = cast(cast(handle._node(), _BOOL), _COUNT)
     count = reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
-    return _TOTAL(count) if total else count
+    return _TOTAL(count) if total and count is not NotImplemented else count
 
 
 def reduced(
