@@ -5,21 +5,12 @@
  * they meet is handed to the Python function that the runtime has registered under the same name. So this file decides
  * nothing: without it everything takes the way through Python, and gives the same results.
  */
-#define PY_SSIZE_T_CLEAN
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#include <Python.h>
-#include <numpy/arrayobject.h>
+#define ATOLL_IMPORTS_NUMPY
+#include "_front.h"
 #include <numpy/ufuncobject.h>
-#include <structmember.h>
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *np, *cell, *geometry, *weak;
-    PyObject *shown, *value;       /* of a short view: NumPy's view of the memory of this value, read-only */
-} Front;
 
 static PyTypeObject FrontType;
-static PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
+PyTypeObject *array_type;
 static PyObject *scalars;          /* a frozenset: classes of numbers that operators take */
 static PyObject *passed;           /* a frozenset: classes of arguments that NumPy gets as they are */
 static PyObject *from_numpy;       /* makes an array over memory that nobody else holds, of any size */
@@ -50,17 +41,18 @@ enum { SPARE = 64 };
 static PyObject *spare[SPARE];
 static int spares = 0;
 
+PyObject *new_handle(void) {
+    if (!spares) return array_type->tp_alloc(array_type, 0);
+    PyObject *self = PyObject_Init(spare[--spares], array_type);
+    PyObject_GC_Track(self);
+    return self;
+}
+
 /* An array over a NumPy array that stays with NumPy; steals the reference. */
 static PyObject *handle_of(PyObject *array) {
-    PyObject *self;
-    if (spares) {
-        self = PyObject_Init(spare[--spares], array_type);
-        PyObject_GC_Track(self);
-    } else if ((self = array_type->tp_alloc(array_type, 0)) == NULL) {
-        Py_DECREF(array);
-        return NULL;
-    }
-    ((Front *)self)->np = array;
+    PyObject *self = new_handle();
+    if (self == NULL) Py_DECREF(array);
+    else ((Front *)self)->np = array;
     return self;
 }
 
@@ -89,7 +81,7 @@ enum {
 static Py_ssize_t offsets[FIELDS];
 static PyObject *located;          /* the geometry of a view that lies so many bytes into memory */
 static Py_ssize_t shortest = 0;    /* elements up to which a view is short */
-static int worlds = 0;             /* of more than one rank */
+int worlds = 0;
 
 static inline PyObject *field(PyObject *object, int which) {
     return *(PyObject **)((char *)object + offsets[which]);
@@ -249,6 +241,14 @@ static PyObject *geometry_get(PyObject *self, void *unused) {
     return Py_NewRef(front->geometry);
 }
 
+int has_geometry(PyObject *self) {
+    if (((Front *)self)->geometry != NULL) return 1;
+    PyObject *geometry = geometry_get(self, NULL);
+    if (geometry == NULL) PyErr_Clear();
+    Py_XDECREF(geometry);
+    return geometry != NULL;
+}
+
 static int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
     Front *front = (Front *)self;
     Py_XSETREF(front->geometry, Py_XNewRef(geometry));
@@ -275,6 +275,7 @@ static const char *const reflected_names[BINARY] = {
     "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__",
     "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__rdivmod__"};
 static PyObject *general[SLOTS], *reflected[BINARY];
+static PyObject *known[SLOTS];     /* what the recorder knows of an operator's operands */
 
 static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
     if (function == NULL) Py_RETURN_NOTIMPLEMENTED;
@@ -282,13 +283,26 @@ static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
     return PyObject_Vectorcall(function, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
+/* An operator of two or one operands, recorded, or by Python. */
 static PyObject *in_python(PyObject *a, PyObject *b, int slot) {
+    PyObject *args[2] = {a, b}, *recorded = record_call(known[slot], args, 2);
+    if (recorded != NULL || PyErr_Occurred()) return recorded;
     if (is_front(a)) {
         PyObject *result = call_two(general[slot], a, b);
         if (result != Py_NotImplemented || !is_front(b) || Py_TYPE(a) == Py_TYPE(b)) return result;
         Py_DECREF(result);
     }
     return call_two(reflected[slot], b, a);
+}
+
+static PyObject *alone_in_python(PyObject *a, int slot) {
+    PyObject *recorded = record_call(known[slot], &a, 1);
+    return recorded != NULL || PyErr_Occurred() ? recorded : PyObject_CallOneArg(general[slot], a);
+}
+
+static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot) {
+    int done = record_in_place(known[slot], a, b);
+    return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
 }
 
 /* ---- operators
@@ -372,7 +386,7 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, binaryfunc call) {
     if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
     if (y == NULL) {
         Py_XDECREF(x);
-        return call_two(general[slot], a, b);
+        return in_place_in_python(a, b, slot);
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = call(x, y);
@@ -405,7 +419,7 @@ static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME(PyObject *a) {                                                         \
         PyObject *x = at_hand(a);                                                                \
-        if (x == NULL) return PyObject_CallOneArg(general[SLOT], a);                             \
+        if (x == NULL) return alone_in_python(a, SLOT);                                          \
         PyObject *result = CALL(x);                                                              \
         Py_DECREF(x);                                                                            \
         return wrapped(result);                                                                  \
@@ -420,7 +434,8 @@ static PyObject *compare(PyObject *a, PyObject *b, int relation) {
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y == NULL) {
         Py_XDECREF(x);
-        return call_two(general[slots[relation]], a, b);
+        PyObject *args[2] = {a, b}, *recorded = record_call(known[slots[relation]], args, 2);
+        return recorded != NULL || PyErr_Occurred() ? recorded : call_two(general[slots[relation]], a, b);
     }
     PyObject *result = PyObject_RichCompare(x, y, relation);
     Py_DECREF(x);
@@ -698,8 +713,11 @@ static PyObject *get_item(PyObject *self, PyObject *key) {
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
         PyObject *result = get_in_memory(self, key);
+        if (result == NULL && !PyErr_Occurred()) result = record_view(self, key);
         if (result != NULL || PyErr_Occurred()) return result;
-        return call_two(general[GETITEM], self, key);
+        result = call_two(general[GETITEM], self, key);
+        if (result != NULL) remember_view(self, key, result);
+        return result;
     }
     Selection where;
     if (PyArray_DESCR(array)->type_num < NPY_OBJECT && selected(array, key, &where) && !where.picks) {
@@ -731,8 +749,9 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
         return status;
     }
     Py_XDECREF(given);
-    int done_in_memory = array == NULL && !PyErr_Occurred() ? set_in_memory(self, key, value) : 0;
-    if (done_in_memory > 0) return 0;
+    int set = array == NULL && !PyErr_Occurred() ? set_in_memory(self, key, value) : 0;
+    if (!set && array == NULL && !PyErr_Occurred()) set = record_store(self, key, value);
+    if (set > 0) return 0;
     if (PyErr_Occurred()) return -1;
     PyObject *args[4] = {NULL, self, key, value};
     PyObject *done = PyObject_Vectorcall(general[SETITEM], args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
@@ -896,8 +915,8 @@ enum { MOST = 16 };                /* arguments of a call that is looked at */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *original, *python, *dict, *weak;
-    int kind;
+    PyObject *original, *python, *known, *dict, *weak;
+    int kind, way;
 } Function;
 
 static PyTypeObject FunctionType;
@@ -1079,7 +1098,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     PyObject *result;
     if (!fits || !(arrays || function->kind & ~(LARGE | VIEWS | WRITES))) {
         while (owned) Py_DECREF(given[--owned]);
-        result = PyErr_Occurred() ? NULL : PyObject_Vectorcall(function->python, args, nargsf, keywords);
+        result = PyErr_Occurred() ? NULL : record_function(self, function->way, function->known, function->python, args, count, keywords);
+        if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {
         Call call = {args, given, n, function->kind, arrays};
         int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
@@ -1124,6 +1144,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Function *function = (Function *)self;
     Py_VISIT(function->original);
     Py_VISIT(function->python);
+    Py_VISIT(function->known);
     Py_VISIT(function->dict);
     return 0;
 }
@@ -1132,6 +1153,7 @@ static int function_clear(PyObject *self) {
     Function *function = (Function *)self;
     Py_CLEAR(function->original);
     Py_CLEAR(function->python);
+    Py_CLEAR(function->known);
     Py_CLEAR(function->dict);
     return 0;
 }
@@ -1151,6 +1173,8 @@ static PyObject *function_reduce(PyObject *self, PyObject *nothing) {
 static PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL}};
 static PyMemberDef function_members[] = {
     {"_python", T_OBJECT, offsetof(Function, python), 0, "what is called where NumPy cannot be at once"},
+    {"_known", T_OBJECT, offsetof(Function, known), 0, "what the recorder knows of its operands"},
+    {"_way", T_INT, offsetof(Function, way), 0, "how the recorder records it"},
     {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY},
     {NULL}};
 static PyGetSetDef function_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
@@ -1170,7 +1194,7 @@ static PyTypeObject FunctionType = {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *name, *python;
+    PyObject *name, *python, *view;
 } Attribute;
 
 static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type) {
@@ -1185,6 +1209,8 @@ static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type)
         if (value_of((Front *)object) == ((Front *)object)->value) return view_in(object, (PyArrayObject *)result);
         Py_DECREF(result);
     }
+    PyObject *view = attribute->view == NULL ? NULL : record_attribute(attribute->view, object);
+    if (view != NULL || PyErr_Occurred()) return view;
     return Py_TYPE(attribute->python)->tp_descr_get(attribute->python, object, type);
 }
 
@@ -1201,10 +1227,15 @@ static PyObject *attribute_new(PyTypeObject *type, PyObject *args, PyObject *opt
     PyUnicode_InternInPlace(&name);
     self->name = Py_NewRef(name);
     self->python = Py_NewRef(python);
+    if (!PyUnicode_CompareWithASCIIString(name, "T") || !PyUnicode_CompareWithASCIIString(name, "mT")) {
+        self->view = PyObject_GetAttrString(python, "fget");
+        if (self->view == NULL) Py_CLEAR(self);
+    }
     return (PyObject *)self;
 }
 
 static void attribute_dealloc(PyObject *self) {
+    Py_CLEAR(((Attribute *)self)->view);
     Py_CLEAR(((Attribute *)self)->name);
     Py_CLEAR(((Attribute *)self)->python);
     Py_TYPE(self)->tp_free(self);
@@ -1277,7 +1308,18 @@ static PyObject *enter(PyObject *module, PyObject *args) {
     return NULL;
 }
 
+/* What the recorder knows of the operands of an operator. */
+static PyObject *know(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *forms;
+    if (!PyArg_ParseTuple(args, "sO!", &name, &PyDict_Type, &forms)) return NULL;
+    for (int k = 0; k < SLOTS; k++)
+        if (strcmp(name, names[k]) == 0) Py_XSETREF(known[k], Py_NewRef(forms));
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"know", know, METH_VARARGS, "Record an operator on operands by these forms."},
     {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
     {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
     {"share", share, METH_O, "There are so many more worlds of several ranks."},
@@ -1297,6 +1339,7 @@ PyMODINIT_FUNC PyInit__front(void) {
         if (name == NULL || PyList_Append(operators, name) < 0) return NULL;
         Py_DECREF(name);
     }
+    if (PyModule_AddFunctions(module, record_methods) < 0 || PyModule_AddFunctions(module, replay_methods) < 0) return NULL;
     if (PyType_Ready(&FrontType) < 0 || PyType_Ready(&FunctionType) < 0 || PyType_Ready(&AttributeType) < 0 || PyType_Ready(&IteratorType) < 0 ||
         PyModule_AddObjectRef(module, "Front", (PyObject *)&FrontType) < 0 ||
         PyModule_AddObjectRef(module, "Function", (PyObject *)&FunctionType) < 0 ||

@@ -23,6 +23,7 @@ from .lazy import (
     deferred,
     files,
     indexing,
+    recorder,
     reductions,
     selecting,
     shaping,
@@ -562,5 +563,7 @@ adopt(
     ("T", "dtype", "itemsize", "mT", "nbytes", "ndim", "shape", "size", "strides"),
     {name: kind for kind, names in _KINDS.items() for name in names},
 )
+recorder.install()
+recorder.enter(vars(ndarray))
 
 __all__ = ["Site", "ndarray", "user_frame"]

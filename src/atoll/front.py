@@ -46,6 +46,7 @@ if TYPE_CHECKING or native is None:
         """What a ufunc consists of: NumPy's function, and the one that is called where NumPy cannot compute it at once."""
 
         _python: Callable[..., Any]
+        _known: dict[Any, Any]
 
         def __new__(cls, original: Any, python: Any, kind: int = Kind.ARRAYS) -> Any:
             return object.__new__(cls)

@@ -148,6 +148,8 @@ class Limits:
     """How often a line is left to NumPy before it is recorded again: at first, and at most (``plan``)."""
     compiled_pattern: int = 128
     """A pattern that was met so often is compiled (``template``)."""
+    native_nodes: int = 512
+    """The native evaluation recognises traces of up to so many nodes (``template``)."""
     template_price: int = 8
     """How many traces a template must serve to be worth its planning (``template``)."""
     shelf: int = 32

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Any, Protocol
 
 import numpy as np
@@ -74,6 +75,18 @@ class Run(Protocol):
     """Floating-point flags that came up, and the :class:`KernelStep` that raised them."""
 
 
+class Told(IntEnum):
+    """What a step says first of itself to the native evaluation (its ``told``); ``_replay.c`` has the same numbers."""
+
+    PYTHON = 0
+    ALLOCATE = 1
+    RELEASE = 2
+    SHARE = 3
+    KERNELS = 4
+    ADD = 5
+    COPY = 6
+
+
 class KernelStep(ABC):
     """A step of a program that runs one launch."""
 
@@ -95,6 +108,10 @@ class KernelStep(ABC):
     @staticmethod
     def joined(steps: Sequence[Any]) -> Any:
         """One step that does the work of several in a row, or ``None``."""
+        return None
+
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation; ``None`` where Python runs it."""
         return None
 
     @abstractmethod

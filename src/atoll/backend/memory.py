@@ -11,7 +11,8 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
 * **A buffer comes back** when the last array over it has died. That happens on any thread and
   inside any garbage collection, so the finaliser only appends to a queue; the thread that holds the
   lock, or takes it next, puts the block away. It never communicates. A few small ones may wait
-  there: in a loop the next request mostly takes what has just come back, and nothing is put away.
+  there: in a loop the next request mostly takes what has just come back, and nothing is put away. The native
+  evaluation (``_replay.c``) keeps the arrays themselves, up to eight small ones, until :func:`end_waiting`.
 * **Limits**: ``config.cache_bytes`` are kept, however many blocks of a size there are: a step of a program may leave
   dozens of arrays of one size. What was left longest ago is released first.
 * **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
@@ -40,6 +41,7 @@ from ..config import Settings, config
 from ..context import statistics
 from ..context.caches import Memo
 from ..errors import OutOfMemoryError
+from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Value, new
 
@@ -60,6 +62,12 @@ def rounded(nbytes: int) -> int:
 
 
 _capacities: Memo[int, int] = Memo()
+
+
+def end_waiting() -> None:
+    """Let arrays end that the native evaluation has kept for its next results."""
+    if native is not None:
+        native.let_go()
 
 
 class _Block:
@@ -200,6 +208,7 @@ class Pool:
 
     def usage(self) -> Usage:
         """How much is in use and how much is kept, now."""
+        end_waiting()
         with self._lock:
             self._put_away()
             blocks = sum(map(len, self._free.values()))
@@ -207,6 +216,7 @@ class Pool:
 
     def trim(self, nbytes: int = 0) -> None:
         """Give memory back to the system until at most ``nbytes`` are kept for reuse."""
+        end_waiting()
         with self._lock:
             self._put_away()
             self._shrink(nbytes)
@@ -340,4 +350,5 @@ def allocate_array(geometry: Geometry, what: object = "") -> Value:
     value.program = None
     value.count = -1
     value.tiles = None
+    value.pooled = True
     return value

@@ -27,6 +27,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 from .. import policy
+from ..backend.base import Told
 from ..comm.communicator import Communicator, Request
 from ..context import statistics
 from ..errors import PartitionInducedCycleError
@@ -71,6 +72,13 @@ class State:
         """Whether the plan was known."""
         self.extremes: dict[int, Any] = {}
         """The value at a position that was found."""
+
+
+def told(step: Any) -> tuple[Any, ...]:
+    """A step for the native evaluation: what kind it is, itself, its registers, and what else it needs."""
+    tell = getattr(step, "told", None)
+    known = None if tell is None else tell()
+    return (Told.PYTHON, step, ()) if known is None else known
 
 
 class Step(Protocol):

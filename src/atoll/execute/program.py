@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import backend, policy
+from ..backend.base import Told
 from ..comm.communicator import Communicator
 from ..context import statistics
 from ..context.call_sites import site_text
@@ -64,6 +65,12 @@ class Allocate:
             value.array.fill(self.initial)
         state.registers[self.register] = value
 
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation."""
+        if self.initial is not None:
+            return None
+        return Told.ALLOCATE, self, (self.register,), self.geometry, self.wanted
+
 
 class Share:
     """A register that takes over another one's memory."""
@@ -80,6 +87,10 @@ class Share:
         value.count = -1
         value.tiles = None
         state.registers[self.register] = value
+
+    def told(self) -> tuple[Any, ...]:
+        """The step for the native evaluation."""
+        return Told.SHARE, self, (self.register, self.source)
 
 
 class Copy:
@@ -102,6 +113,10 @@ class Copy:
         np.copyto(value.array, source.array)
         state.registers[self.register] = value
 
+    def told(self) -> tuple[Any, ...]:
+        """The step for the native evaluation."""
+        return Told.COPY, self, (self.register, self.source), self.geometry, self.wanted
+
 
 class Release:
     """Let go of registers that no later step needs."""
@@ -114,6 +129,10 @@ class Release:
     def run(self, state: State) -> None:
         for register in self.registers:
             state.registers[register] = None
+
+    def told(self) -> tuple[Any, ...]:
+        """The step for the native evaluation."""
+        return Told.RELEASE, self, self.registers
 
 
 class Combine:
@@ -194,6 +213,14 @@ class Combine:
         if self.from_zero:
             result += self.identity
         state.registers[self.register] = Value(result)
+
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation: sums of few numbers."""
+        double = self.dtype == self.partials.dtype == np.float64
+        usual = self.from_zero and not self.shape and self.identity == 0.0
+        if not (usual and double and 0 < self.count <= policy.limits.pieces):
+            return None
+        return Told.ADD, self, (self.register,), None, None, self.addresses(0)[0], 0, self.count
 
 
 class CombinePositions(Combine):

@@ -11,7 +11,7 @@ from .. import front
 from ..array import ndarray
 from ..front import Function, Kind
 from ..lazy.calling import call, method, takes_over
-from ..lazy.elementwise import binary, unary
+from ..lazy.elementwise import binary, known_of, unary
 from ..lazy.fallback import Given
 from ..lazy.making import of_small
 from ..lazy.reductions import reduced
@@ -55,6 +55,8 @@ class ufunc(Function):
         methods: Any = binary(numpy_ufunc) if self._simple == 2 else (None, None)
         if self._simple == 1:
             methods = (unary(numpy_ufunc), None)
+        if self._simple in (1, 2):
+            self._known = known_of(numpy_ufunc)
         self._forward: Any = methods[0]
         self._backward: Any = methods[1]
 

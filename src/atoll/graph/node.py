@@ -44,7 +44,8 @@ from .op import SOURCE, Op
 Scalar = Any
 _marks: Memo[Any, int] = Memo("geometries")
 _numbers = itertools.count(1)
-next_born = itertools.count().__next__
+born_numbers = itertools.count()
+next_born = born_numbers.__next__
 Site = tuple[CodeType, int]
 
 
@@ -83,16 +84,17 @@ class Value:
 
     ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
     where that was asked for, else -1; ``tiles`` what every rank keeps in memory of an array on ranks. What writes
-    into the memory resets them.
+    into the memory resets them. ``pooled`` says whether the memory is the pool's.
     """
 
-    __slots__ = ("_address", "array", "count", "pinned", "program", "tiles")
+    __slots__ = ("_address", "array", "count", "pinned", "pooled", "program", "tiles")
 
     array: np.ndarray[Any, Any]
     pinned: bool
     program: Any
     count: int
     tiles: Any
+    pooled: bool
     _address: int | None
 
     def __init__(
@@ -104,6 +106,7 @@ class Value:
         self.program = None
         self.count = -1
         self.tiles = None
+        self.pooled = False
 
     @property
     def address(self) -> int:
@@ -388,6 +391,7 @@ def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:
     value.program = None
     value.count = -1
     value.tiles = None
+    value.pooled = False
     node: Node = new(Node)
     node.op, node.geometry, node.params, node.name = SOURCE, geometry, (), ""
     node.args = ()

@@ -42,6 +42,7 @@ class Pattern:
         "fingerprint",
         "known",
         "leaves",
+        "native",
         "order",
     )
 
@@ -81,8 +82,26 @@ class Pattern:
         self.order = [place[node] for node in order]
         """The same of its pending nodes."""
         self.known: Memo[Any, Any] = Memo("fits")
+        self.native: Any = None
+        """What the native evaluation knows of it."""
         self.fingerprint: int | None = None
         """The number by which ranks compare such traces, once it was computed."""
+
+    def taught(self, native: Any) -> tuple[Any, tuple[int, ...]] | None:
+        """The pattern for the native evaluation, and how often each node is used in it; ``None`` if it is too large."""
+        if self._roots > 1 or len(self._marks) > policy.limits.native_nodes:
+            return None
+        uses = [0] + [1] * len(self._steps)
+        for _, _, known in self._crossings:
+            uses[known] += 1
+        if self.native is None:
+            steps, crossings, scalars = [
+                tuple([number for entry in entries for number in entry])
+                for entries in (self._steps, self._crossings, self._scalars)
+            ]
+            marks, leaves = tuple(self._marks), tuple(self.leaves)
+            self.native = native.trace(steps, crossings, marks, leaves, self.order, scalars)
+        return self.native, tuple(uses)
 
     def match(self, roots: Sequence[Node]) -> Match | None:
         """The nodes of a trace, if it is one of these, and what is in them."""
@@ -154,24 +173,24 @@ class Pattern:
 class Patterns:
     """Patterns by what their roots look like; a few of each kind."""
 
-    __slots__ = ("_by_roots",)
+    __slots__ = ("by_roots",)
     _TRIED = 4
 
     def __init__(self) -> None:
-        self._by_roots: Memo[Any, list[Pattern]] = Memo("plans")
+        self.by_roots: Memo[Any, list[Pattern]] = Memo("plans")
 
     def clear(self) -> None:
         """Forget all."""
-        self._by_roots.clear()
+        self.by_roots.clear()
 
     def find(self, roots: Sequence[Node]) -> tuple[Pattern, Match] | None:
         """The pattern of a trace, and how the trace matches it."""
         if len(roots) == 1:
             root = roots[0]
             mark, site = root.mark or root.marked(), root.site
-            candidates = self._by_roots.get(mark if site is None else (mark, id(site[0]), site[1]))
+            candidates = self.by_roots.get(mark if site is None else (mark, id(site[0]), site[1]))
         else:
-            candidates = self._by_roots.get(_looks(roots))
+            candidates = self.by_roots.get(_looks(roots))
         if candidates is not None:
             for pattern in candidates:
                 match = (pattern.compiled or pattern.match)(roots)
@@ -188,7 +207,7 @@ class Patterns:
         """Remember a trace that was walked; ``None`` where a root stands twice."""
         if len(set(roots)) < len(roots):
             return None
-        candidates = self._by_roots.only(_looks(roots), [])
+        candidates = self.by_roots.only(_looks(roots), [])
         pattern = Pattern(roots, leaves, order)
         candidates.insert(0, pattern)
         del candidates[self._TRIED :]

@@ -22,7 +22,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend, policy
-from ..backend.flags import report
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
@@ -31,10 +30,11 @@ from ..context.caches import Recent
 from ..context.call_sites import site_number, site_text
 from ..context.divergence import StepLog, opened
 from ..context.threads import catch_up, turn
-from ..errors import DeferredValueError, OutOfMemoryError
+from ..errors import DeferredValueError
 from ..execute.parts import State
-from ..execute.program import Program, Wanted
+from ..execute.program import Program
 from ..execute.replicated import compare_replicated
+from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern, Patterns
@@ -43,6 +43,7 @@ from ..ops.placement import placed_view
 from ..ops.table import check
 from . import float_errors, unplanned
 from .profiles import alone, no_gain, without_gain
+from .replaying import flags_reported, rescued, teach
 from .walk import Walk
 
 if TYPE_CHECKING:
@@ -157,17 +158,17 @@ class _Looks(threading.local):
     """What is told of values that would be computed now; it ends the call by an error."""
 
 
-_looks = _Looks()
+looks = _Looks()
 
 
 @contextmanager
 def shown_to(told: Callable[[list[Node]], None]) -> Iterator[None]:
     """Tell ``told`` of the first values that would be evaluated inside; it ends the call by an error."""
-    _looks.shown = told
+    looks.shown = told
     try:
         yield
     finally:
-        _looks.shown = None
+        looks.shown = None
 
 
 def _asked(roots: Sequence[Node]) -> list[StepLog]:
@@ -200,8 +201,10 @@ def evaluate(roots: Sequence[Node]) -> None:
             if node.weight < 0:
                 raise deferred_error(node)
             pending.append(node)
-    if _looks.shown is not None and pending:
-        shown, _looks.shown = _looks.shown, None
+    if native is not None and len(pending) == 1 and native.evaluate(pending[0]):
+        return
+    if looks.shown is not None and pending:
+        shown, looks.shown = looks.shown, None
         shown(pending)
     if not pending and not opened.logs:
         return
@@ -230,6 +233,8 @@ class _Fit(NamedTuple):
     """Those that it computes for others and does not store, though the program refers to them."""
     gainless: list[int]
     """Those that NumPy would have computed at their calls in no more time."""
+    taught: list[Settings]
+    """Under which settings the native evaluation has learnt it."""
 
 
 def _passing(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
@@ -350,6 +355,9 @@ def _prepared(pending: list[Node]) -> _Prepared:
                     passed.append(nodes[place].born)
             if fit.gainless:
                 no_gain([nodes[place] for place in fit.gainless])
+            elif native is not None and not fit.taught and fit.program.quick is not None:
+                fit.taught.append(settings)
+                attempted(lambda: teach(pattern, form[0], settings, fit, _OURS))
             state = State(values, scalars, 1)
             asked = pending[-1].site
             return fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked
@@ -377,12 +385,25 @@ def _prepared(pending: list[Node]) -> _Prepared:
             [places[place] for place in program.kept],
             [places[place] for place in passing],
             [places[place] for place in ours],
+            [],
         )
     first = len(leaves)
     nodes = [*leaves, *order]
     kept = [first + place for place in program.kept]
     asked = pending[-1].site
     return program, state, nodes, range(first), range(first, len(nodes)), kept, asked
+
+
+def by_roots() -> dict[Any, Any]:
+    """The patterns of the process, by what their roots look like."""
+    patterns: Patterns = _programs.process["patterns"]
+    return patterns.by_roots
+
+
+def passed() -> deque[int]:
+    """The latest nodes that loops of the process have computed for others."""
+    latest: deque[int] = _programs.process["passed"]
+    return latest
 
 
 def _counted_alike(counts: tuple[int, ...], pattern: Pattern, lookup: Lookup) -> bool:
@@ -422,23 +443,13 @@ def _run(
     try:
         results, flags = program.run(state)
     except BaseException as error:
-        for place, value in program.completed(state):
-            nodes[order[place]].settle(value)
-        if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
-            error.asked_by(error.wanted.at(_sites(program, [nodes[place] for place in order])))
+        rescued(program, state, nodes, order, error)
         raise
     for place, value in zip(kept, results, strict=True):
         value.program = program
         nodes[place].settle(value)
     if flags:
-        sites = _sites(program, [nodes[place] for place in order])
-        for bits, step in flags:
-            report(bits, step, sites)
-
-
-def _sites(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:
-    """For each line that the program was made for, the one that recorded this trace."""
-    return {old: node.site for old, node in zip(program.sites, order)}
+        flags_reported(program, flags, nodes, order)
 
 
 def _recording(frame: FrameType) -> Site | None:

@@ -127,7 +127,7 @@ def _truths(handle: Any) -> Any:
     return handle._array() if node.value is not None and node.place is None else None
 
 
-_folds: Memo[Any, Form] = Memo()
+met_folds: Memo[Any, Form] = Memo()
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
@@ -160,7 +160,7 @@ def reduce(
         if truths is not None and ufunc is np.add:
             return np.int_(np.count_nonzero(truths))
     if plainly and (axis is None or type(axis) is int or type(axis) is tuple):
-        form_of_node = _folds.get((ufunc, geometry.number, axis))
+        form_of_node = met_folds.get((ufunc, geometry.number, axis))
         cell = handle._cell
         home = cell.node.place
         if form_of_node is not None and (home is None or (home.held_once and geometry.is_base)):
@@ -219,7 +219,7 @@ def reduce(
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
         form_of_node = node.op, form, node.params, node.name, code, mark
-        _folds[ufunc, geometry.number, axis] = form_of_node
+        met_folds[ufunc, geometry.number, axis] = form_of_node
     del operand
     node = entered(node)
     if handle._cell.held():

@@ -13,7 +13,7 @@ import numpy as np
 from ... import policy
 from ...config import config
 from ...graph.node import Node
-from ..base import KernelStep, Launch, Partials, Run, Template
+from ..base import KernelStep, Launch, Partials, Run, Template, Told
 from .compile import compile_kernel, worked
 from .kernel import Kernel, Layout
 from .types import SETTLED
@@ -142,6 +142,10 @@ class CompiledStep(KernelStep):
     def raised_by(self) -> Sequence[int]:
         return can_flag(self.launch.spec)
 
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation, as one of several."""
+        return KernelSteps((self,)).told() if team().compiled else None
+
     @staticmethod
     def joined(steps: Sequence[CompiledStep]) -> KernelSteps | None:
         """One step for several that come after each other, where there is one."""
@@ -201,7 +205,7 @@ class KernelSteps:
             self._table[word] = step.address
             if step.draft is not None:
                 left.append((step, word))
-        self._drafts = left
+        self._drafts[:] = left
 
     def run(self, state: Run) -> None:
         """Say where the registers are, and go."""
@@ -214,16 +218,30 @@ class KernelSteps:
         numbers = state.scalars
         for view, place, number in self._numbers:
             view[place] = numbers[number]
-        steps = self.steps
         flags = team().launches(self._pointer, self._start, config.threads if self.shared else 1)
-        state.kernels += len(steps)
+        state.kernels += len(self.steps)
         if flags:
-            for step in steps:
-                raised = step.block[0]
-                if raised:
-                    step.block[0] = 0
-                    if raised != SETTLED:
-                        state.flags.append((raised, step))
+            self.flagged(state)
+
+    def flagged(self, state: Run) -> None:
+        """Note which of the kernels have raised flags."""
+        for step in self.steps:
+            raised = step.block[0]
+            if raised:
+                step.block[0] = 0
+                if raised != SETTLED:
+                    state.flags.append((raised, step))
+
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation, if no threads share it."""
+        if self.shared:
+            return None
+        registers = tuple([register for _, register in self._registers])
+        long = sum([step.work for step in self.steps]) > policy.limits.chunk
+        numbers = tuple(self._numbers)
+        return (
+            Told.KERNELS, self, registers, numbers, self._drafts, self._pointer, self._start, long,
+        )  # fmt: skip
 
 
 def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:

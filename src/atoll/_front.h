@@ -1,0 +1,43 @@
+/* What the native front (_front.c) and the native recorder (_record.c) know of each other. */
+#ifndef ATOLL_FRONT_H
+#define ATOLL_FRONT_H
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL atoll_numpy
+#include <Python.h>
+#ifndef ATOLL_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+#include <structmember.h>
+
+#pragma GCC visibility push(hidden)
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *np, *cell, *geometry, *weak;
+    PyObject *shown, *value;       /* of a short view: NumPy's view of the memory of this value, read-only */
+} Front;
+
+extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
+extern int worlds;                 /* of more than one rank */
+
+/* Whether an array has a geometry, which a short view is given when it is asked for. */
+int has_geometry(PyObject *array);
+
+/* A new array without a value. */
+PyObject *new_handle(void);
+
+/* The recorder answers NULL without an error where Python has to decide, and -1 or NULL with an error. */
+PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count);
+PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
+                          Py_ssize_t count, PyObject *keywords);
+PyObject *record_attribute(PyObject *getter, PyObject *array);
+PyObject *record_view(PyObject *array, PyObject *key);
+int record_store(PyObject *array, PyObject *key, PyObject *value);
+int record_in_place(PyObject *known, PyObject *array, PyObject *other);
+void remember_view(PyObject *array, PyObject *key, PyObject *view);
+extern PyMethodDef record_methods[], replay_methods[];
+
+#pragma GCC visibility pop
+#endif

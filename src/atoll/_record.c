@@ -1,0 +1,804 @@
+/* The native recorder: operations on large arrays whose like was recorded before become nodes without entering Python.
+ *
+ * Python decides everything: it records the first operation of a kind and remembers the form of its node by the geometries of
+ * the operands (lazy.elementwise). Here the same operation on such operands makes the same node: operands that lie on no ranks,
+ * no memory that the program holds, floating-point rules that have not changed. Whatever else is met is left to
+ * Python. Nodes, boxes, geometries and values are the objects of Python, whose slots are read and written by their offsets.
+ */
+#include "_record.h"
+
+Py_ssize_t offsets[FIELDS];
+PyObject *objects[OBJECTS];
+int recording = 0;
+static PyObject *zero, *one, *known_name, *limits_name, *held_name, *write_name, *forget_name, *index_name, *unshared;
+
+PyObject *settings_now(void) {
+    PyObject *settings = NULL;
+    PyContextVar_Get(objects[SETTINGS], field(objects[CONFIG], CONFIG_DEFAULT), &settings);
+    return settings;
+}
+
+/* The elements of arrays that are small by the settings in force. */
+static Py_ssize_t small(void) {
+    PyObject *settings = settings_now();
+    Py_ssize_t number = settings == NULL ? PY_SSIZE_T_MAX : PyLong_AsSsize_t(field(settings, SETTINGS_SMALL));
+    Py_XDECREF(settings);
+    return number;
+}
+
+/* Whether NumPy may be asked to do it: for few elements that are there. */
+static inline int is_short(PyObject *geometry) {
+    return field(geometry, FORM_SHORT) == Py_True && size_of(geometry) < small();
+}
+
+/* The pending operations that a number, or a node, consists of. */
+static double weight_of(PyObject *value) { return is_node(value) ? PyFloat_AsDouble(field(value, NODE_WEIGHT)) : 0; }
+
+/* A limit of the policy, as a number. */
+static double limit_of(int which) {
+    PyObject *limits = PyDict_GetItem(objects[POLICY], limits_name);
+    return limits == NULL ? 0 : PyFloat_AsDouble(field(limits, which));
+}
+
+/* ---- nodes and boxes: as they end, their memory serves the next ones */
+
+static Kind nodes = {.first = NODE_OP, .end = NODE_END}, boxes = {.first = BOX_NODE, .end = BOX_END};
+
+PyObject *new_of(Kind *kind, PyObject *type) {
+    if (!kind->count) return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+    PyObject *object = PyObject_Init(kind->spare[--kind->count], (PyTypeObject *)type);
+    PyObject_GC_Track(object);
+    return object;
+}
+
+void end_of(PyObject *object, Kind *kind) {
+    PyTypeObject *type = Py_TYPE(object);
+    for (int k = kind->first; k < kind->end; k++) Py_CLEAR(*slot(object, k));
+    if (kind->count < SPARE) kind->spare[kind->count++] = object;
+    else type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static void end_of_node(PyObject *node) {
+    PyObject_GC_UnTrack(node);
+    Py_TRASHCAN_BEGIN(node, end_of_node)
+    end_of(node, &nodes);
+    Py_TRASHCAN_END
+}
+
+static void end_of_box(PyObject *box) {
+    PyObject_GC_UnTrack(box);
+    Py_TRASHCAN_BEGIN(box, end_of_box)
+    PyObject_ClearWeakRefs(box);
+    end_of(box, &boxes);
+    Py_TRASHCAN_END
+}
+
+/* The line of the user's program that is at work, as a call site; NULL with an error. */
+static PyObject *site_here(void) {
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (frame == NULL) Py_RETURN_NONE;
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *ours = PyDict_GetItem(objects[IS_OURS], code->co_filename), *site = NULL;
+    if (ours != Py_False) {
+        site = PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);
+    } else if ((site = PyTuple_New(2)) != NULL) {
+        PyTuple_SET_ITEM(site, 0, Py_NewRef(code));
+        PyTuple_SET_ITEM(site, 1, PyLong_FromLong(PyFrame_GetLasti(frame)));
+    }
+    Py_DECREF(code);
+    return site;
+}
+
+/* A node of a form, none of whose operands lies on ranks: what graph.node.node_of makes. Steals `args` and `site`. */
+static PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
+    PyObject *node = args == NULL || site == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    if (node == NULL) {
+        Py_XDECREF(args);
+        Py_XDECREF(site);
+        return NULL;
+    }
+    put(node, NODE_OP, PyTuple_GET_ITEM(form, 0));
+    put(node, NODE_GEOMETRY, PyTuple_GET_ITEM(form, 1));
+    put(node, NODE_PARAMS, PyTuple_GET_ITEM(form, 2));
+    put(node, NODE_NAME, PyTuple_GET_ITEM(form, 3));
+    put(node, NODE_CODE, PyTuple_GET_ITEM(form, 4));
+    put(node, NODE_MARK, PyTuple_GET_ITEM(form, 5));
+    put(node, NODE_VALUE, Py_None);
+    put(node, NODE_PLACE, Py_None);
+    *slot(node, NODE_ARGS) = args;
+    *slot(node, NODE_SITE) = site;
+    PyObject *weight = Py_NewRef(one);
+    for (Py_ssize_t k = 0; weight != NULL && k < PyTuple_GET_SIZE(args); k++) {
+        PyObject *arg = PyTuple_GET_ITEM(args, k);
+        if (!is_node(arg) || field(arg, NODE_WEIGHT) == zero) continue;
+        PyObject *sum = PyNumber_Add(weight, field(arg, NODE_WEIGHT));
+        Py_DECREF(weight);
+        weight = sum;
+    }
+    *slot(node, NODE_WEIGHT) = weight;
+    *slot(node, NODE_BORN) = PyIter_Next(objects[NEXT_BORN]);
+    if (weight == NULL || field(node, NODE_BORN) == NULL) Py_CLEAR(node);
+    return node;
+}
+
+/* A box for a node, noted among those of this thread: what lazy.views.boxed makes. Steals the node. */
+static PyObject *new_box(PyObject *node) {
+    PyObject *box = new_of(&boxes, objects[BOX_TYPE]);
+    if (box == NULL) {
+        Py_DECREF(node);
+        return NULL;
+    }
+    *slot(box, BOX_NODE) = node;
+    put(box, BOX_GEOMETRY, field(node, NODE_GEOMETRY));
+    put(box, BOX_SHARED, Py_False);
+    put(box, BOX_PINS, zero);
+    put(box, BOX_PIECES, zero);
+    put(box, BOX_SITES, Py_None);
+    put(box, BOX_WRITEABLE, Py_True);
+    put(box, BOX_FIRST, Py_None);
+    PyObject *known = PyObject_GetAttr(objects[OWN_CELLS], known_name);
+    PyObject *reference = known == NULL ? NULL : PyWeakref_NewRef(box, NULL);
+    int failed = reference == NULL || PyList_Append(known, reference) < 0;
+    if (!failed && !(PyList_GET_SIZE(known) & 63)) {
+        PyObject *done = PyObject_CallMethodNoArgs(objects[OWN_CELLS], forget_name);
+        failed = done == NULL;
+        Py_XDECREF(done);
+    }
+    Py_XDECREF(known);
+    Py_XDECREF(reference);
+    if (failed) Py_CLEAR(box);
+    return box;
+}
+
+/* An array of a box with a geometry; steals the box. */
+static PyObject *handle_on(PyObject *box, PyObject *geometry) {
+    PyObject *handle = box == NULL ? NULL : new_handle();
+    if (handle == NULL) {
+        Py_XDECREF(box);
+        return NULL;
+    }
+    ((Front *)handle)->np = Py_NewRef(Py_None);
+    ((Front *)handle)->cell = box;
+    ((Front *)handle)->geometry = Py_NewRef(geometry);
+    return handle;
+}
+
+/* ---- operands */
+
+/* A large array of the class of arrays. */
+static inline int is_large(PyObject *value) {
+    return Py_TYPE(value) == array_type && ((Front *)value)->np == Py_None && has_geometry(value);
+}
+
+/* Whether floating-point errors are treated as they were at the last operation. */
+int is_calm(void) {
+    PyObject *state = NULL;
+    if (objects[RULES] != Py_None && (PyContextVar_Get(objects[RULES], NULL, &state) < 0 || state == NULL)) {
+        PyErr_Clear();
+        return 0;
+    }
+    int same = (state == NULL ? Py_None : state) == field(objects[CALM], CALM_STATE);
+    Py_XDECREF(state);
+    return same && filters() == field(objects[CALM], CALM_FILTERS);
+}
+
+/* Whether the memory of a box is its own, and it lies on no ranks. */
+static int is_free(PyObject *box) {
+    if (field(field(box, BOX_NODE), NODE_PLACE) != Py_None) return 0;
+    PyObject *pins = field(box, BOX_PINS);
+    if (pins == zero) return 1;
+    PyObject *held = PyObject_CallMethodNoArgs(box, held_name);
+    int free = held == Py_False;
+    if (held == NULL) PyErr_Clear();
+    Py_XDECREF(held);
+    return free;
+}
+
+/* The value of an array as a node, which reads the view where it is one; a new reference. */
+static PyObject *node_of(PyObject *array) {
+    PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
+    if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(field(box, BOX_NODE));
+    PyObject *through = field(geometry, FORM_THROUGH), *args = through == Py_None ? NULL : PyTuple_New(1);
+    if (args == NULL) return NULL;
+    PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
+    return new_node(field(through, THROUGH_READ), args, Py_NewRef(Py_None));
+}
+
+/* The number of a call site, as context.call_sites counts; a new reference; NULL where Python has to say. */
+PyObject *number_of(PyObject *site) {
+    if (site == Py_None) return NULL;
+    PyObject *address = PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0));
+    PyObject *known = address == NULL ? NULL : PyDict_GetItem(objects[NUMBERED], address);
+    Py_XDECREF(address);
+    if (known == NULL || PyTuple_GET_ITEM(known, 0) != PyTuple_GET_ITEM(site, 0)) return NULL;
+    PyObject *place = PyTuple_GET_ITEM(site, 1);
+    int later = PySet_Contains(PyTuple_GET_ITEM(known, 2), place);
+    PyObject *moved = later > 0 ? PyLong_FromLong(PyLong_AsLong(place) + 4) : Py_NewRef(place);
+    PyObject *number = moved == NULL ? NULL : PyNumber_Add(PyTuple_GET_ITEM(known, 1), moved);
+    Py_XDECREF(moved);
+    return number;
+}
+
+/* How many operations are pending in a node and behind it, each counted once, up to `most` of them; -1 where they are too many. */
+static long weigh(PyObject *root, long most) {
+    enum { SEEN = 1024 };
+    PyObject *seen[SEEN] = {root}, *table[4 * SEEN];
+    long count = 1;
+    if (most >= SEEN) most = SEEN - 1;
+    memset(table, 0, sizeof table);
+    for (long next = 0; next < count; next++) {
+        PyObject *args = field(seen[next], NODE_ARGS);
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
+            PyObject *arg = PyTuple_GET_ITEM(args, k);
+            if (!is_node(arg) || field(arg, NODE_VALUE) != Py_None) continue;
+            size_t place = ((size_t)arg >> 4) * 0x9E3779B97F4A7C15u >> 40;
+            while (table[place % (4 * SEEN)] != NULL && table[place % (4 * SEEN)] != arg) place++;
+            if (table[place % (4 * SEEN)] == arg) continue;
+            if (count > most) return -1;
+            table[place % (4 * SEEN)] = seen[count++] = arg;
+        }
+    }
+    return count;
+}
+
+/* Whether a node, which nobody else has yet, may have to be cut: see lazy.pending. If not, it weighs what is pending now. */
+static int may_be_heavy(PyObject *node) {
+    double limit = limit_of(LIMIT_PENDING);
+    if (worlds) return 1;
+    PyObject *number = number_of(field(node, NODE_SITE));
+    if (number == NULL) return 1;
+    PyObject *profile = PyDict_GetItem(objects[PROFILES], number), *cut = profile == NULL ? NULL : field(profile, PROFILE_CUT);
+    Py_DECREF(number);
+    if (cut != NULL && cut != Py_None && PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1)) < limit)
+        limit = PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1));
+    if (weight_of(node) <= limit) return 0;
+    long weight = weigh(node, (long)limit);
+    if (weight < 0) return 1;
+    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    return 0;
+}
+
+/* A number that was computed, of NumPy's class for its dtype. */
+static PyObject *number_from(PyObject *node) {
+    PyObject *array = field(field(node, NODE_VALUE), VALUE_ARRAY), *nothing = PyTuple_New(0);
+    PyObject *usual = (PyObject *)PyArray_DESCR((PyArrayObject *)array)->typeobj;
+    PyObject *number = nothing == NULL ? NULL : PyObject_GetItem(array, nothing);
+    Py_XDECREF(nothing);
+    if (number == NULL || (PyObject *)Py_TYPE(number) == usual) return number;
+    PyObject *same = PyObject_CallOneArg(usual, number);
+    Py_DECREF(number);
+    return same;
+}
+
+/* What the program gets of a node that was just recorded; steals it. */
+static PyObject *array_of(PyObject *node) {
+    if (node == NULL) return NULL;
+    PyObject *geometry = field(node, NODE_GEOMETRY), *made;
+    if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
+        int done = replay(node);
+        made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(objects[EVALUATED], node);
+        Py_DECREF(node);
+        return made;
+    }
+    if (weight_of(node) > limit_of(LIMIT_LIGHT) && may_be_heavy(node)) {
+        PyObject *lighter = PyObject_CallOneArg(objects[BOUNDED], node);
+        Py_DECREF(node);
+        if ((node = lighter) == NULL) return NULL;
+    }
+    geometry = field(node, NODE_GEOMETRY);
+    return handle_on(new_box(node), geometry);
+}
+
+/* Whether NumPy computes operations of this form at some call site. */
+static inline int is_eager(PyObject *form) {
+    PyObject *marks = objects[EAGER_MARKS];
+    return PyDict_GET_SIZE(marks) && PyDict_Contains(marks, PyTuple_GET_ITEM(form, 5));
+}
+
+/* ---- operations of one or two operands */
+
+/* `known` has the forms of nodes by the numbers of geometries and the classes of numbers: see lazy.elementwise.binary. */
+PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
+    if (!recording || known == NULL || count < 1 || count > 2) return NULL;
+    int arrays = 0;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (Py_TYPE(args[k]) != array_type) continue;
+        if (!is_large(args[k]) || is_short(((Front *)args[k])->geometry)) return NULL;
+        arrays++;
+    }
+    if (!arrays) return NULL;
+    PyObject *key = PyTuple_New(count);
+    for (Py_ssize_t k = 0; key != NULL && k < count; k++) {
+        int array = Py_TYPE(args[k]) == array_type;
+        PyTuple_SET_ITEM(key, k, Py_NewRef(array ? field(((Front *)args[k])->geometry, FORM_NUMBER) : (PyObject *)Py_TYPE(args[k])));
+    }
+    if (key == NULL) return NULL;
+    PyObject *met = Py_XNewRef(PyDict_GetItemWithError(known, key));
+    Py_DECREF(key);
+    if (met == NULL) return NULL;
+    PyObject *form = PyTuple_GET_ITEM(met, 0), *operands = NULL, *result = NULL;
+    int recorded = is_calm() && !is_eager(form);
+    for (Py_ssize_t k = 0; recorded && k < count; k++)
+        recorded = Py_TYPE(args[k]) != array_type || is_free(((Front *)args[k])->cell);
+    if (recorded) operands = PyTuple_New(count);
+    for (Py_ssize_t k = 0; operands != NULL && k < count; k++) {
+        PyObject *operand;
+        if (k && args[k] == args[0]) {
+            operand = Py_NewRef(PyTuple_GET_ITEM(operands, 0));  /* `a * a` reads a view once */
+        } else if (Py_TYPE(args[k]) == array_type) {
+            operand = node_of(args[k]);
+        } else {
+            operand = PyObject_CallOneArg(PyTuple_GET_ITEM(met, 2), args[k]);
+            if (operand == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) PyErr_Clear();
+        }
+        if (operand == NULL) Py_CLEAR(operands);
+        else PyTuple_SET_ITEM(operands, k, operand);
+    }
+    if (operands != NULL) result = array_of(new_node(form, operands, site_here()));
+    Py_DECREF(met);
+    return result;
+}
+
+/* ---- views */
+
+enum { VIEWS = 2048, ITEMS = 4, NEW_AXIS = -2, INTEGER = -1, TUPLE = -3 };
+typedef struct {
+    Py_ssize_t start, length, step;  /* the length is below zero where it is no slice */
+} Item;
+typedef struct {
+    PyObject *from, *to, *by;        /* the method that makes the view; NULL for an index */
+    int count;
+    Item items[ITEMS];
+} View;
+static View views[VIEWS];
+
+/* The place of a view of a geometry among those that are remembered, with its key in `wanted`; NULL where Python has to see it. */
+static View *view_at(PyObject *geometry, PyObject *key, View *wanted) {
+    PyObject *shape = field(geometry, FORM_SHAPE);
+    int is_tuple = PyTuple_CheckExact(key);
+    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1, ndim = PyTuple_GET_SIZE(shape), axis = 0;
+    if (n > ITEMS) return NULL;
+    size_t hash = (size_t)geometry >> 4;
+    wanted->count = 0;
+    wanted->from = geometry;
+    wanted->by = NULL;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(key, k) : key;
+        Item *last = &wanted->items[wanted->count++];
+        if (item == Py_None) {
+            *last = (Item){0, NEW_AXIS, 0};
+        } else if (item == Py_Ellipsis) {
+            return NULL;
+        } else {
+            if (axis >= ndim) return NULL;
+            Py_ssize_t extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis++));
+            if (PySlice_Check(item)) {
+                Py_ssize_t stop;
+                if (PySlice_Unpack(item, &last->start, &stop, &last->step) < 0) {
+                    PyErr_Clear();
+                    return NULL;
+                }
+                last->length = PySlice_AdjustIndices(extent, &last->start, &stop, last->step);
+                if (!last->length) last->start = 0, last->step = 1;
+            } else if (PyLong_CheckExact(item)) {
+                Py_ssize_t index = PyLong_AsSsize_t(item);
+                if (index < 0) index += extent;
+                if (index < 0 || index >= extent) {
+                    PyErr_Clear();
+                    return NULL;
+                }
+                *last = (Item){index, INTEGER, 0};
+            } else {
+                return NULL;
+            }
+        }
+        hash = ((hash * 31 + last->start) * 31 + last->length) * 31 + last->step;
+    }
+    return &views[(hash ^ hash >> 11) % VIEWS];
+}
+
+static inline int is_same_view(const View *known, const View *wanted) {
+    return known->from == wanted->from && known->by == wanted->by && known->count == wanted->count &&
+           !memcmp(known->items, wanted->items, wanted->count * sizeof(Item));
+}
+
+/* The same for a method that makes a view of integers, or of one tuple of them. */
+static View *view_by(PyObject *geometry, PyObject *by, PyObject *const *args, Py_ssize_t count, View *wanted) {
+    size_t hash = ((size_t)geometry >> 4) * 31 + ((size_t)by >> 4);
+    int is_tuple = count == 1 && PyTuple_CheckExact(args[0]);
+    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(args[0]) : count;
+    if (n >= ITEMS) return NULL;
+    wanted->from = geometry;
+    wanted->by = by;
+    wanted->count = (int)n + is_tuple;
+    if (is_tuple) wanted->items[n] = (Item){0, TUPLE, 0};
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(args[0], k) : args[k];
+        if (!PyLong_CheckExact(item)) return NULL;
+        wanted->items[k] = (Item){PyLong_AsSsize_t(item), INTEGER, 0};
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return NULL;
+        }
+        hash = hash * 31 + wanted->items[k].start;
+    }
+    return &views[(hash ^ hash >> 11) % VIEWS];
+}
+
+static void keep(View *known, View *wanted, PyObject *geometry) {
+    wanted->from = Py_NewRef(wanted->from);
+    wanted->to = Py_NewRef(geometry);
+    View old = *known;
+    *known = *wanted;
+    Py_XDECREF(old.from);
+    Py_XDECREF(old.to);
+}
+
+/* Remember which view of an array Python has made. */
+static void remember(PyObject *array, PyObject *view, View *known, View *wanted) {
+    if (known == NULL || !is_large(view) || ((Front *)view)->cell != ((Front *)array)->cell) return;
+    keep(known, wanted, ((Front *)view)->geometry);
+}
+
+void remember_view(PyObject *array, PyObject *key, PyObject *view) {
+    View wanted;
+    if (recording && is_large(array)) remember(array, view, view_at(((Front *)array)->geometry, key, &wanted), &wanted);
+}
+
+/* The geometry of a view that was met before; a new reference; else NULL. */
+static PyObject *met_view(PyObject *geometry, PyObject *key) {
+    View wanted, *known = view_at(geometry, key, &wanted);
+    return known != NULL && is_same_view(known, &wanted) ? Py_NewRef(known->to) : NULL;
+}
+
+static int remember_first(PyObject *box, PyObject *array) {
+    if (field(box, BOX_FIRST) != Py_None || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True) return 0;
+    PyObject *first = PyWeakref_NewRef(array, NULL);
+    if (first == NULL) return -1;
+    replace(box, BOX_FIRST, first);
+    return 0;
+}
+
+/* Another array of the same box; steals the geometry. */
+static PyObject *view_on(PyObject *array, PyObject *geometry) {
+    PyObject *box = ((Front *)array)->cell, *made = NULL;
+    if (field(field(box, BOX_NODE), NODE_PLACE) == Py_None && remember_first(box, array) == 0)
+        made = handle_on(Py_NewRef(box), geometry);
+    Py_DECREF(geometry);
+    return made;
+}
+
+PyObject *record_view(PyObject *array, PyObject *key) {
+    PyObject *view = recording && is_large(array) ? met_view(((Front *)array)->geometry, key) : NULL;
+    return view == NULL ? NULL : view_on(array, view);
+}
+
+/* A method that makes views: what was met before is made here, else Python's view is remembered. */
+static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, Py_ssize_t count) {
+    View wanted, *known = view_by(((Front *)args[0])->geometry, by, args + 1, count - 1, &wanted);
+    if (known == NULL) return NULL;
+    if (is_same_view(known, &wanted)) return view_on(args[0], Py_NewRef(known->to));
+    PyObject *made = PyObject_Vectorcall(python, args, count, NULL);
+    if (made != NULL) remember(args[0], made, known, &wanted);
+    return made;
+}
+
+/* A copy of a whole array has its value, until one of them is written to. */
+static PyObject *copied(PyObject *array) {
+    PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
+    if (field(geometry, FORM_DENSE) != Py_True || field(geometry, FORM_C_CONTIGUOUS) != Py_True || !is_free(box)) return NULL;
+    PyObject *copy = new_box(Py_NewRef(field(box, BOX_NODE)));
+    if (copy == NULL) return NULL;
+    replace(box, BOX_SHARED, Py_NewRef(Py_True));
+    replace(copy, BOX_SHARED, Py_NewRef(Py_True));
+    return handle_on(copy, geometry);
+}
+
+/* ---- reductions */
+
+/* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
+static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, PyObject *axis, PyObject *node) {
+    PyObject *key = PyTuple_Pack(3, ufunc, field(geometry, FORM_NUMBER), axis), *args = NULL;
+    PyObject *form = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(known, key)), *made = NULL;
+    Py_XDECREF(key);
+    if (form != NULL && node != NULL && (args = PyTuple_New(1)) != NULL) {
+        PyTuple_SET_ITEM(args, 0, Py_NewRef(node));
+        made = new_node(form, args, site_here());
+    }
+    Py_XDECREF(node);
+    Py_XDECREF(form);
+    if (made == NULL) return NULL;
+    geometry = field(made, NODE_GEOMETRY);
+    return PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) ? handle_on(new_box(made), geometry) : array_of(made);
+}
+
+/* `array.sum(axis)`; `known` is the pair of the forms of folds and the ufunc. */
+static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *array = args[0], *axis = Py_None, *geometry = ((Front *)array)->geometry;
+    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    if (count + named > 2 || !PyTuple_CheckExact(known)) return NULL;
+    if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
+    if (count + named == 2) axis = args[1];
+    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_short(geometry)) return NULL;
+    if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || !is_free(((Front *)array)->cell)) return NULL;
+    PyObject *node = node_of(array);
+    return node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
+}
+
+/* The product of two vectors; `known` is the forms of folds, the ufunc, and the forms of products. */
+static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    if (count != 2 || keywords != NULL || !PyTuple_CheckExact(known) || !is_large(args[1])) return NULL;
+    PyObject *first = ((Front *)args[0])->geometry, *second = ((Front *)args[1])->geometry;
+    PyArray_Descr *dtype = (PyArray_Descr *)field(first, FORM_DTYPE);
+    if (PyLong_AsLong(field(first, FORM_NDIM)) != 1 || PyLong_AsLong(field(second, FORM_NDIM)) != 1) return NULL;
+    if ((PyObject *)dtype != field(second, FORM_DTYPE) || !strchr("fdFD", dtype->type)) return NULL;
+    if (size_of(first) != size_of(second) || !size_of(first)) return NULL;
+    PyObject *product = record_call(PyTuple_GET_ITEM(known, 2), args, 2), *made = NULL;
+    if (product == NULL) return NULL;
+    if (is_large(product)) {
+        PyObject *geometry = Py_NewRef(((Front *)product)->geometry), *node = Py_NewRef(field(((Front *)product)->cell, BOX_NODE));
+        Py_CLEAR(product);  /* which would count as alive */
+        made = folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, Py_None, node);
+        Py_DECREF(geometry);
+    }
+    Py_XDECREF(product);
+    return made;
+}
+
+enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT };
+
+PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
+                          Py_ssize_t count, PyObject *keywords) {
+    if (way == ELEMENTWISE) return keywords == NULL ? record_call(known, args, count) : NULL;
+    if (!recording || !count || !is_large(args[0])) return NULL;
+    if (way == FOLD) return known == NULL ? NULL : reduced(known, args, count, keywords);
+    if (way == DOT) return known == NULL ? NULL : product_of(known, args, count, keywords);
+    if (keywords != NULL) return NULL;
+    return way == VIEW ? viewed(function, python, args, count) : count == 1 ? copied(args[0]) : NULL;
+}
+
+/* An attribute of a large array that is a view. */
+PyObject *record_attribute(PyObject *getter, PyObject *array) {
+    return recording && is_large(array) ? viewed(getter, getter, &array, 1) : NULL;
+}
+
+/* ---- assignments */
+
+static int is_native(PyObject *dtype) {
+    PyArray_Descr *form = (PyArray_Descr *)dtype;
+    return form->type && strchr("?bhilqBHILQefdFD", form->type) != NULL && PyArray_ISNBO(form->byteorder);
+}
+
+/* Note an assignment as the latest of a box, whose value is computed if a loop has come round to it: 1, and 2 if so, or 0 where
+ * Python has to do it; -1 with an error. */
+static int note_site(PyObject *box, PyObject *region, PyObject *place) {
+    PyObject *sites = field(box, BOX_SITES), *node = field(box, BOX_NODE);
+    int known = 0;
+    if (field(node, NODE_VALUE) == Py_None && sites != Py_None) {
+        known = PySet_Contains(sites, place);
+        if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
+        if (region != NULL && is_short(region)) return 0;
+        Py_INCREF(node);
+        int done = replay(node);
+        Py_DECREF(node);
+        if (done <= 0) return done;
+    }
+    PyObject *only = PySet_New(NULL);
+    if (only == NULL || PySet_Add(only, place) < 0) {
+        Py_XDECREF(only);
+        return -1;
+    }
+    replace(box, BOX_SITES, only);
+    return 1 + known;
+}
+
+/* Evaluate what a box holds, if that has grown too heavy. */
+static int lighten(PyObject *box) {
+    PyObject *nodes = PyTuple_Pack(1, field(box, BOX_NODE)), *done = NULL;
+    PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(objects[TOO_HEAVY], PyTuple_GET_ITEM(nodes, 0));
+    if (heavy == Py_True && (done = PyObject_CallOneArg(objects[CUT], nodes)) != NULL)
+        replace(box, BOX_SITES, Py_NewRef(Py_None));
+    int status = heavy == NULL || (heavy == Py_True && done == NULL) ? -1 : 1;
+    Py_XDECREF(nodes);
+    Py_XDECREF(heavy);
+    Py_XDECREF(done);
+    return status;
+}
+
+/* What Cell.write does: 1, or 0 where Python has to do it. The lock is held. `region` is NULL where `value` replaces all of the
+ * array. */
+static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *site, PyObject *place) {
+    if (!is_free(box)) return 0;
+    PyObject *node = field(box, BOX_NODE);
+    double near = limit_of(LIMIT_NEAR);
+    if (region != NULL && field(node, NODE_GEOMETRY) != field(region, FORM_BASE)) return 0;
+    int noted = note_site(box, region, place), stale = noted == 2 && weight_of(value) > near;
+    if (noted <= 0) return noted;
+    if (region == NULL && !stale) {
+        node = Py_NewRef(value);
+    } else {
+        if (region == NULL) return 0;
+        PyObject *args = PyTuple_New(2), *through = field(region, FORM_THROUGH);
+        if (args == NULL) return -1;
+        PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
+        PyTuple_SET_ITEM(args, 1, Py_NewRef(value));
+        node = new_node(field(through, is_node(value) ? THROUGH_UPDATE : THROUGH_UPDATE_NUMBER), args, Py_NewRef(site));
+        if (node == NULL) return -1;
+        long weight = stale ? weigh(node, 1 << 10) : -1;  /* else it would weigh as much as all turns before it */
+        if (weight >= 0) replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    }
+    replace(box, BOX_SHARED, Py_NewRef(Py_False));
+    int heavy = weight_of(node) > near && (region == NULL || may_be_heavy(node));
+    replace(box, BOX_NODE, node);
+    return heavy ? lighten(box) : 1;
+}
+
+/* Cell.write, at the line that is at work: 1, or 0 where NumPy may write the few elements; -1 with an error. */
+static int write_into(PyObject *box, PyObject *region, PyObject *value) {
+    PyObject *site = site_here(), *place = site == NULL ? NULL : number_of(site);
+    int done = PyErr_Occurred() ? -1 : 0;
+    if (place != NULL && (done = lock()) == 0) {
+        done = write_locked(box, region, value, site, place);
+        unlock();
+    }
+    if (!done && !(region != NULL && is_short(region))) {
+        PyObject *all = region == NULL ? field(value, NODE_GEOMETRY) : region;
+        PyObject *args[6] = {box, all, value, Py_None, site, Py_False};
+        PyObject *written = PyObject_VectorcallMethod(write_name, args, 5, region == NULL ? unshared : NULL);
+        done = written == NULL ? -1 : 1;
+        Py_XDECREF(written);
+    }
+    Py_XDECREF(site);
+    Py_XDECREF(place);
+    return done;
+}
+
+/* A number as it is written into a region: what lazy.elementwise.value_for gives for the commonest; else NULL. */
+static PyObject *number_in(PyObject *region, PyObject *value) {
+    PyArray_Descr *dtype = (PyArray_Descr *)field(region, FORM_DTYPE);
+    int fits = PyFloat_CheckExact(value) ? strchr("fc", dtype->kind) != NULL
+                                         : PyLong_CheckExact(value) && strchr("iufc", dtype->kind) != NULL;
+    if (!fits || !dtype->kind) return NULL;
+    PyObject *number = PyObject_CallOneArg((PyObject *)dtype->typeobj, value);
+    if (number == NULL) PyErr_Clear();
+    return number;
+}
+
+static int may_write(PyObject *array) {
+    PyObject *box = ((Front *)array)->cell;
+    return field(box, BOX_WRITEABLE) == Py_True && field(((Front *)array)->geometry, FORM_WRITEABLE) == Py_True;
+}
+
+/* Whether a loop of ours may write into a part of an array. */
+static int is_region(PyObject *region) {
+    return field(region, FORM_IS_BASE) != Py_True && field(region, FORM_OVERLAPPING) != Py_True &&
+           field(region, FORM_THROUGH) != Py_None && size_of(region) && is_native(field(region, FORM_DTYPE));
+}
+
+/* Write an array of the region's shape and dtype into it; as `write_into`. */
+static int write_array(PyObject *box, PyObject *region, PyObject *value) {
+    PyObject *theirs = ((Front *)value)->geometry, *other = ((Front *)value)->cell;
+    if (field(theirs, FORM_DTYPE) != field(region, FORM_DTYPE) || !is_free(box) || !is_free(other)) return 0;
+    PyObject *mine = field(region, FORM_SHAPE), *shape = field(theirs, FORM_SHAPE);
+    int same = mine == shape ? 1 : PyObject_RichCompareBool(mine, shape, Py_EQ);
+    if (same <= 0 || !is_calm()) return same < 0 ? -1 : 0;
+    PyObject *node = node_of(value);
+    if (node == NULL) return PyErr_Occurred() ? -1 : 0;
+    int done = write_into(box, region, node);
+    Py_DECREF(node);
+    return done;
+}
+
+static int write_number(PyObject *box, PyObject *region, PyObject *value) {
+    PyObject *node = field(box, BOX_NODE);
+    if (field(node, NODE_VALUE) != Py_None && field(region, FORM_SHORT) == Py_True) return 0;
+    if (!is_free(box) || !is_calm()) return 0;
+    PyObject *number = number_in(region, value);
+    if (number == NULL) return PyErr_Occurred() ? -1 : 0;
+    int done = write_into(box, region, number);
+    Py_DECREF(number);
+    return done;
+}
+
+/* The geometry of what is written to; a new reference; NULL where Python has to see it. */
+static PyObject *region_of(PyObject *geometry, PyObject *key) {
+    View wanted, *known = view_at(geometry, key, &wanted);
+    if (known == NULL) return NULL;
+    if (is_same_view(known, &wanted)) return Py_NewRef(known->to);
+    PyObject *items = PyTuple_CheckExact(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
+    PyObject *region = items == NULL ? NULL : PyObject_CallMethodOneArg(geometry, index_name, items);
+    Py_XDECREF(items);
+    if (region == NULL) {
+        PyErr_Clear();  /* Python raises it, with its words */
+    } else if (PyTuple_GET_SIZE(field(region, FORM_SHAPE))) {
+        keep(known, &wanted, region);
+    } else {
+        Py_CLEAR(region);
+    }
+    return region;
+}
+
+/* Whether `array[key] = value` was recorded; -1 with an error. */
+int record_store(PyObject *array, PyObject *key, PyObject *value) {
+    if (!recording || worlds || !is_large(array)) return 0;
+    PyObject *box = ((Front *)array)->cell, *region = region_of(((Front *)array)->geometry, key);
+    int done = 0;
+    if (region == NULL) return PyErr_Occurred() ? -1 : 0;
+    int there = field(field(box, BOX_NODE), NODE_VALUE) != Py_None;
+    if (may_write(array) && is_region(region) && !(there && is_short(region))) {
+        if (!is_large(value)) done = write_number(box, region, value);
+        else if (((Front *)value)->cell == box && ((Front *)value)->geometry == region) done = 1;  /* how Python ends `a[key] += x` */
+        else done = write_array(box, region, value);
+    }
+    Py_DECREF(region);
+    return done;
+}
+
+/* Whether `array += other` was recorded; -1 with an error. */
+int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
+    if (!recording || worlds || !is_large(array) || !may_write(array)) return 0;
+    PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
+    int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
+    if (!whole && (!is_region(region) || is_short(region))) return 0;
+    PyObject *args[2] = {array, other}, *result = record_call(known, args, 2);
+    if (result == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (is_large(result)) {
+        if (!whole) {
+            done = write_array(box, region, result);
+        } else if (((Front *)result)->geometry == region && is_free(box)) {
+            PyObject *node = Py_NewRef(field(((Front *)result)->cell, BOX_NODE));
+            Py_CLEAR(result);
+            done = write_into(box, NULL, node);
+            Py_DECREF(node);
+        }
+    }
+    Py_XDECREF(result);
+    return done;
+}
+
+/* ---- the module */
+
+static PyObject *install(PyObject *module, PyObject *args) {
+    PyObject *slots, *given;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &slots, &PyTuple_Type, &given)) return NULL;
+    if (PyTuple_GET_SIZE(slots) != FIELDS || PyTuple_GET_SIZE(given) != OBJECTS) {
+        PyErr_SetString(PyExc_ValueError, "the recorder needs other slots and objects");
+        return NULL;
+    }
+    for (int k = 0; k < FIELDS; k++) {
+        PyObject *member = PyTuple_GET_ITEM(slots, k);
+        if (!Py_IS_TYPE(member, &PyMemberDescr_Type)) {
+            PyErr_SetString(PyExc_TypeError, "a slot is no member descriptor");
+            return NULL;
+        }
+        offsets[k] = ((PyMemberDescrObject *)member)->d_member->offset;
+    }
+    for (int k = 0; k < OBJECTS; k++) objects[k] = Py_NewRef(PyTuple_GET_ITEM(given, k));
+    zero = PyLong_FromLong(0);
+    one = PyLong_FromLong(1);
+    struct {
+        PyObject **name;
+        const char *text;
+    } names[] = {{&known_name, "known"}, {&limits_name, "limits"}, {&held_name, "held"}, {&write_name, "write"},
+                 {&index_name, "index"}, {&forget_name, "forget_the_dead"}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return NULL;
+    if ((unshared = Py_BuildValue("(s)", "shared")) == NULL) return NULL;
+    ((PyTypeObject *)objects[NODE_TYPE])->tp_dealloc = end_of_node;
+    ((PyTypeObject *)objects[BOX_TYPE])->tp_dealloc = end_of_box;
+    if (install_replay() < 0) return NULL;
+    recording = 1;
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_recording(PyObject *module, PyObject *wanted) {
+    PyObject *before = PyBool_FromLong(recording);
+    recording = PyObject_IsTrue(wanted);
+    return before;
+}
+
+PyMethodDef record_methods[] = {
+    {"install_recorder", install, METH_VARARGS, "Record by these slots and objects."},
+    {"record", set_recording, METH_O, "Record without Python, or not; whether that was so before."},
+    {NULL}};

@@ -1,0 +1,79 @@
+/* What the native recorder (_record.c) and the native evaluation (_replay.c) know of the objects of Python. */
+#ifndef ATOLL_RECORD_H
+#define ATOLL_RECORD_H
+#include "_front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The slots, in the order in which lazy.recorder lists them. */
+enum {
+    NODE_OP, NODE_ARGS, NODE_GEOMETRY, NODE_PARAMS, NODE_NAME, NODE_SITE, NODE_VALUE, NODE_CODE, NODE_MARK, NODE_PLACE,
+    NODE_BORN, NODE_WEIGHT, NODE_END,
+    BOX_NODE = NODE_END, BOX_SHARED, BOX_GEOMETRY, BOX_PINS, BOX_PIECES, BOX_SITES, BOX_WRITEABLE, BOX_FIRST, BOX_END,
+    VALUE_ARRAY = BOX_END, VALUE_ADDRESS, VALUE_PINNED, VALUE_PROGRAM, VALUE_COUNT, VALUE_TILES, VALUE_POOLED, VALUE_END,
+    FORM_NUMBER = VALUE_END, FORM_IS_BASE, FORM_BASE, FORM_SHAPE, FORM_STRIDES, FORM_DTYPE, FORM_SIZE, FORM_NDIM, FORM_SHORT,
+    FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS,
+    THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER,
+    CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, LIMIT_LIGHT, LIMIT_NEAR, LIMIT_PENDING, CONFIG_DEFAULT, SETTINGS_SMALL,
+    SETTINGS_FUSION, SETTINGS_BYTES, PATTERN_NATIVE, PROGRAM_RUNNING, STATE_FLAGS, COUNTERS_VALUES, PROFILE_AGAIN, PROFILE_CUT, FIELDS
+};
+extern Py_ssize_t offsets[FIELDS];
+
+/* The objects of Python's, in the order in which lazy.recorder lists them. */
+enum {
+    NODE_TYPE, BOX_TYPE, VALUE_TYPE, NEXT_BORN, OWN_CELLS, EAGER_MARKS, IS_OURS, NUMBERED, CALM, RULES, WARNINGS, POLICY,
+    LOCK, SITE_FROM, BOUNDED, EVALUATED, CONFIG, SETTINGS, SOURCE, BY_ROOTS, PASSED, PROFILES, LOOKS, OPENED, HELD, LEFT,
+    CATCH_UP, COUNTERS, STATE_TYPE, REPORTED, RESCUED, ALLOCATED, TOO_HEAVY, CUT, OBJECTS
+};
+extern PyObject *objects[OBJECTS];
+extern int recording;
+
+static inline PyObject *field(PyObject *object, int which) {
+    return *(PyObject **)((char *)object + offsets[which]);
+}
+
+static inline PyObject **slot(PyObject *object, int which) { return (PyObject **)((char *)object + offsets[which]); }
+
+static inline void put(PyObject *object, int which, PyObject *value) { *slot(object, which) = Py_NewRef(value); }
+
+static inline void replace(PyObject *object, int which, PyObject *value) {
+    PyObject **place = slot(object, which), *old = *place;
+    *place = value;
+    Py_XDECREF(old);
+}
+
+static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(field(geometry, FORM_SIZE)); }
+
+static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == objects[NODE_TYPE]; }
+
+/* Objects of one class: as they end, their memory serves the next ones. */
+enum { SPARE = 128 };
+typedef struct {
+    PyObject *spare[SPARE];
+    int count, first, end;
+} Kind;
+PyObject *new_of(Kind *kind, PyObject *type);
+void end_of(PyObject *object, Kind *kind);
+
+/* Whether floating-point errors are treated as they were at the last operation. */
+int is_calm(void);
+
+/* The list of filters of warnings, borrowed. */
+PyObject *filters(void);
+
+/* The settings in force; a new reference. */
+PyObject *settings_now(void);
+
+/* The number of a call site; a new reference; NULL where Python has to say. */
+PyObject *number_of(PyObject *site);
+
+/* The lock of the process: see context.threads. */
+int lock(void);
+void unlock(void);
+
+/* Give a node its value by a program that computed such a trace before: 1, or 0 where Python has to do it; -1 with an error. */
+int replay(PyObject *root);
+int install_replay(void);
+
+#pragma GCC visibility pop
+#endif

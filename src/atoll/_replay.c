@@ -1,0 +1,687 @@
+/* The native evaluation: a trace that was evaluated before is recognised, and its program run, without entering Python.
+ *
+ * Python plans, compiles and runs the program of a trace the first times (lazy.evaluate). Then it is told here: how its nodes are
+ * reached from the root (graph.pattern), which of them were alive, and the steps of the program. The next such trace is
+ * compared node by node; memory is taken from arrays that have just ended, kernels are called, and nodes get their values. A
+ * step of another kind is run by Python. Whatever does not fit is left to Python altogether.
+ */
+#include "_record.h"
+
+static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *shown_name, *logs_name, *rules_name,
+    *append_name, *acquire_name, *release_name, *filters_name, *kernels_name, *reused_name, *plans_name,
+    *ran_name, *flagged_name;
+
+int lock(void) {
+    PyObject *done = PyObject_CallMethodNoArgs(objects[LOCK], acquire_name);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+void unlock(void) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *done = PyObject_CallMethodNoArgs(objects[LOCK], release_name);
+    if (done == NULL) PyErr_Clear();
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, trace);
+}
+
+PyObject *filters(void) { return PyDict_GetItem(objects[WARNINGS], filters_name); }
+
+/* ---- values: the memory of those that end serves the next ones */
+
+static Kind values = {.first = VALUE_ARRAY, .end = VALUE_END};
+enum { WAITING = 8, MOST_WAITING = 1 << 20 };
+static PyObject *waiting[WAITING];
+static int waits = 0;
+
+/* Whether the memory of a value may serve another one: it comes from the pool, and nothing else refers to it. */
+static int may_wait(PyObject *value) {
+    PyObject *array = field(value, VALUE_ARRAY);
+    if (!recording || worlds || waits == WAITING || field(value, VALUE_POOLED) != Py_True || field(value, VALUE_PINNED) != Py_False) return 0;
+    if (array == NULL || Py_REFCNT(array) != 1 || !PyArray_CheckExact(array)) return 0;
+    PyArrayObject *memory = (PyArrayObject *)array;
+    if (PyArray_NBYTES(memory) > MOST_WAITING || !PyArray_ISWRITEABLE(memory)) return 0;
+    PyObject *settings = settings_now();
+    int kept = settings != NULL && PyFloat_AsDouble(field(settings, SETTINGS_BYTES)) >= WAITING * PyArray_NBYTES(memory);
+    Py_XDECREF(settings);
+    return kept;
+}
+
+static void end_of_value(PyObject *value) {
+    PyObject_GC_UnTrack(value);
+    Py_TRASHCAN_BEGIN(value, end_of_value)
+    if (may_wait(value)) {
+        waiting[waits++] = field(value, VALUE_ARRAY);
+        *slot(value, VALUE_ARRAY) = NULL;
+    }
+    end_of(value, &values);
+    Py_TRASHCAN_END
+}
+
+/* Let the memory that waits go back to the pool. */
+static PyObject *let_go(PyObject *module, PyObject *nothing) {
+    while (waits) Py_DECREF(waiting[--waits]);
+    Py_RETURN_NONE;
+}
+
+static PyObject *new_value(PyObject *array, int pooled) {
+    PyObject *value = array == NULL ? NULL : new_of(&values, objects[VALUE_TYPE]);
+    if (value == NULL) {
+        Py_XDECREF(array);
+        return NULL;
+    }
+    *slot(value, VALUE_ARRAY) = array;
+    put(value, VALUE_ADDRESS, Py_None);
+    put(value, VALUE_PINNED, Py_False);
+    put(value, VALUE_PROGRAM, Py_None);
+    put(value, VALUE_COUNT, minus_one);
+    put(value, VALUE_TILES, Py_None);
+    put(value, VALUE_POOLED, pooled ? Py_True : Py_False);
+    return value;
+}
+
+/* ---- traces and their programs, as Python tells them */
+
+enum { PYTHON, ALLOCATE, RELEASE, SHARE, KERNELS, ADD, COPY };
+enum { AXES = 8, FITS = 4 };
+
+typedef struct {
+    double *address;           /* where a number is written; NULL where `view` has to convert it */
+    PyObject *view, *place;
+    int number;
+} Scalar;
+
+typedef struct {
+    int kind, count, release, ndim;
+    PyObject *step;            /* what Python would run */
+    int *registers;
+    Scalar *scalars;
+    int scalar_count;
+    int64_t *table, *starts;
+    double *partials;
+    PyObject *geometry, *wanted;  /* of memory; of kernels the drafts among them */
+    PyArray_Descr *dtype;
+    npy_intp shape[AXES], strides[AXES], nbytes;
+} Step;
+
+typedef struct {
+    PyObject *alive, *settings, *program;
+    int registers, steps, outputs, passing;
+    Step *step;
+    int *output, *kept, *passed;
+} Fit;
+
+typedef struct {
+    PyObject_HEAD
+    int nodes, crossings, leaves, scalars, fits, next;
+    int *reader, *argument;    /* how each node but the root is reached */
+    int *crossing;             /* reader, argument, node */
+    int *leaf, *scalar;        /* positions; reader and argument */
+    int *uses;                 /* references from inside the trace */
+    long *mark;
+    PyObject *order;
+    Fit fit[FITS];
+} Trace;
+
+static int *integers(PyObject *tuple, Py_ssize_t *count) {
+    *count = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
+    int *made = PyMem_Calloc(*count + 1, sizeof(int));
+    for (Py_ssize_t k = 0; made != NULL && k < *count; k++) made[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, k));
+    if (made == NULL) PyErr_NoMemory();
+    return made;
+}
+
+static void clear_step(Step *step) {
+    for (int k = 0; k < step->scalar_count; k++) {
+        Py_XDECREF(step->scalars[k].view);
+        Py_XDECREF(step->scalars[k].place);
+    }
+    PyMem_Free(step->scalars);
+    PyMem_Free(step->registers);
+    Py_XDECREF(step->step);
+    Py_XDECREF(step->geometry);
+    Py_XDECREF(step->wanted);
+}
+
+static void clear_fit(Fit *fit) {
+    for (int k = 0; k < fit->steps; k++) clear_step(&fit->step[k]);
+    PyMem_Free(fit->step);
+    PyMem_Free(fit->output);
+    PyMem_Free(fit->kept);
+    PyMem_Free(fit->passed);
+    Py_XDECREF(fit->alive);
+    Py_XDECREF(fit->settings);
+    Py_XDECREF(fit->program);
+    memset(fit, 0, sizeof *fit);
+}
+
+static void end_of_trace(PyObject *self) {
+    Trace *trace = (Trace *)self;
+    for (int k = 0; k < FITS; k++) clear_fit(&trace->fit[k]);
+    int *all[] = {trace->reader, trace->argument, trace->crossing, trace->leaf, trace->scalar, trace->uses};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) PyMem_Free(all[k]);
+    PyMem_Free(trace->mark);
+    Py_XDECREF(trace->order);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyTypeObject TraceType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Trace", .tp_basicsize = sizeof(Trace), .tp_dealloc = end_of_trace,
+    .tp_flags = Py_TPFLAGS_DEFAULT, .tp_doc = "How a trace is recognised, and the programs for it."};
+
+/* trace(steps, crossings, marks, leaves, order, scalars): what a graph.pattern.Pattern of one root consists of, in flat tuples. */
+static PyObject *make_trace(PyObject *module, PyObject *args) {
+    PyObject *steps, *crossings, *marks, *leaves, *order, *scalars;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!", &PyTuple_Type, &steps, &PyTuple_Type, &crossings, &PyTuple_Type, &marks,
+                          &PyTuple_Type, &leaves, &PyList_Type, &order, &PyTuple_Type, &scalars))
+        return NULL;
+    Trace *trace = PyObject_New(Trace, &TraceType);
+    if (trace == NULL) return NULL;
+    memset((char *)trace + sizeof(PyObject), 0, sizeof(Trace) - sizeof(PyObject));
+    Py_ssize_t n, many;
+    int *both = integers(steps, &n);
+    trace->nodes = (int)n / 2 + 1;
+    trace->reader = PyMem_Calloc(trace->nodes, sizeof(int));
+    trace->argument = PyMem_Calloc(trace->nodes, sizeof(int));
+    trace->uses = PyMem_Calloc(trace->nodes, sizeof(int));
+    trace->mark = PyMem_Calloc(trace->nodes, sizeof(long));
+    trace->crossing = integers(crossings, &many);
+    trace->crossings = (int)many / 3;
+    trace->leaf = integers(leaves, &many);
+    trace->leaves = (int)many;
+    trace->scalar = integers(scalars, &many);
+    trace->scalars = (int)many / 2;
+    trace->order = Py_NewRef(order);
+    if (both != NULL && trace->reader && trace->argument && trace->uses && trace->mark && PyTuple_GET_SIZE(marks) == trace->nodes) {
+        for (int k = 1; k < trace->nodes; k++) {
+            trace->reader[k] = both[2 * k - 2];
+            trace->argument[k] = both[2 * k - 1];
+            trace->uses[k] = 1;
+        }
+        for (int k = 0; k < trace->crossings; k++) trace->uses[trace->crossing[3 * k + 2]]++;
+        for (int k = 0; k < trace->nodes; k++) trace->mark[k] = PyLong_AsLong(PyTuple_GET_ITEM(marks, k));
+    }
+    PyMem_Free(both);
+    if (PyErr_Occurred()) Py_CLEAR(trace);
+    return (PyObject *)trace;
+}
+
+static int read_scalars(Step *step, PyObject *numbers) {
+    Py_ssize_t n = PyTuple_GET_SIZE(numbers);
+    step->scalars = PyMem_Calloc(n + 1, sizeof(Scalar));
+    if (step->scalars == NULL) return -1;
+    for (Py_ssize_t k = 0; k < n; k++, step->scalar_count++) {
+        PyObject *view, *place;
+        int number;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(numbers, k), "OOi", &view, &place, &number)) return -1;
+        Scalar *scalar = &step->scalars[k];
+        *scalar = (Scalar){NULL, Py_NewRef(view), Py_NewRef(place), number};
+        if (PyMemoryView_Check(view) && !strcmp(PyMemoryView_GET_BUFFER(view)->format, "d"))
+            scalar->address = (double *)PyMemoryView_GET_BUFFER(view)->buf + PyLong_AsSsize_t(place);
+    }
+    return 0;
+}
+
+static int read_step(Step *step, PyObject *told) {
+    PyObject *registers, *extra = NULL, *wanted = NULL;
+    long long table = 0, starts = 0;
+    if (!PyArg_ParseTuple(told, "iOO!|OOLLi", &step->kind, &step->step, &PyTuple_Type, &registers, &extra, &wanted, &table,
+                          &starts, &step->release))
+        return -1;
+    Py_INCREF(step->step);
+    Py_ssize_t n;
+    if ((step->registers = integers(registers, &n)) == NULL) return -1;
+    step->count = (int)n;
+    step->table = (int64_t *)(intptr_t)table;
+    step->starts = (int64_t *)(intptr_t)starts;
+    if (step->kind == KERNELS) {
+        step->wanted = Py_NewRef(wanted);
+        return read_scalars(step, extra);
+    }
+    if (step->kind == ADD) step->partials = (double *)(intptr_t)table;
+    if (step->kind != ALLOCATE && step->kind != COPY) return 0;
+    step->geometry = Py_NewRef(extra);
+    step->wanted = Py_NewRef(wanted);
+    step->dtype = (PyArray_Descr *)field(extra, FORM_DTYPE);
+    step->ndim = (int)PyTuple_GET_SIZE(field(extra, FORM_SHAPE));
+    step->nbytes = size_of(extra) * PyDataType_ELSIZE(step->dtype);
+    for (int k = 0; k < step->ndim && step->ndim <= AXES; k++) {
+        step->shape[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_SHAPE), k));
+        step->strides[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_STRIDES), k));
+    }
+    return 0;
+}
+
+/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing): a program for such a trace. */
+static PyObject *add_fit(PyObject *module, PyObject *args) {
+    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing;
+    int registers;
+    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!", &TraceType, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
+                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing))
+        return NULL;
+    Trace *trace = (Trace *)self;
+    if (PyBytes_GET_SIZE(alive) != trace->nodes) {
+        PyErr_SetString(PyExc_ValueError, "a fit says of each node whether it is alive");
+        return NULL;
+    }
+    Fit fit = {Py_NewRef(alive), Py_NewRef(settings), Py_NewRef(program), registers};
+    Py_ssize_t n;
+    fit.output = integers(outputs, &n);
+    fit.outputs = (int)n;
+    fit.kept = integers(kept, &n);
+    fit.passed = integers(passing, &n);
+    fit.passing = (int)n;
+    fit.step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
+    for (Py_ssize_t k = 0; fit.step != NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(steps); k++, fit.steps++)
+        read_step(&fit.step[k], PyTuple_GET_ITEM(steps, k));
+    if (PyErr_Occurred()) {
+        clear_fit(&fit);
+        return NULL;
+    }
+    Fit old = trace->fit[trace->next];
+    trace->fit[trace->next] = fit;
+    trace->next = (trace->next + 1) % FITS;
+    clear_fit(&old);
+    Py_RETURN_NONE;
+}
+
+/* ---- recognising a trace */
+
+enum { MOST_NODES = 512 };
+
+/* The mark of a node; 0 where Python has to say. */
+static long mark_of(PyObject *node) {
+    PyObject *mark = field(node, NODE_MARK);
+    if (mark != Py_None) return PyLong_AsLong(mark);
+    if (field(node, NODE_VALUE) == Py_None || field(node, NODE_PLACE) != Py_None) return 0;
+    long number = -1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER));
+    if ((mark = PyLong_FromLong(number)) != NULL) replace(node, NODE_MARK, mark);
+    return number;
+}
+
+static int all_differ(PyObject **nodes, int count) {
+    static PyObject *seen[4 * MOST_NODES];
+    size_t size = 16;
+    while (size < 2 * (size_t)count) size *= 2;
+    memset(seen, 0, size * sizeof *seen);
+    for (int k = 0; k < count; k++) {
+        size_t place = ((size_t)nodes[k] >> 4) * 0x9E3779B97F4A7C15u >> 40;
+        for (; seen[place & (size - 1)] != NULL; place++)
+            if (seen[place & (size - 1)] == nodes[k]) return 0;
+        seen[place & (size - 1)] = nodes[k];
+    }
+    return 1;
+}
+
+static inline PyObject *argument_of(PyObject *node, int number) {
+    PyObject *args = field(node, NODE_ARGS);
+    return number < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, number) : NULL;
+}
+
+/* The nodes of a trace, borrowed, where it is one of this kind. */
+static int recognised(Trace *trace, PyObject *root, PyObject **nodes) {
+    nodes[0] = root;
+    for (int k = 0; k < trace->nodes; k++) {
+        if (k) {
+            nodes[k] = argument_of(nodes[trace->reader[k]], trace->argument[k]);
+            if (nodes[k] == NULL || !is_node(nodes[k])) return 0;
+        }
+        if (mark_of(nodes[k]) != trace->mark[k]) return 0;
+    }
+    for (int k = 0; k < trace->crossings; k++) {
+        int *crossing = trace->crossing + 3 * k;
+        if (argument_of(nodes[crossing[0]], crossing[1]) != nodes[crossing[2]]) return 0;
+    }
+    for (int k = 0; k < trace->leaves; k++) {
+        PyObject *value = field(nodes[trace->leaf[k]], NODE_VALUE);
+        if (value == Py_None || field(value, VALUE_PINNED) != Py_False) return 0;
+    }
+    return all_differ(nodes, trace->nodes);
+}
+
+static int is_alike(PyObject *one, PyObject *other) {
+    return one == other || (field(one, SETTINGS_FUSION) == field(other, SETTINGS_FUSION) &&
+                            PyLong_AsSsize_t(field(one, SETTINGS_SMALL)) == PyLong_AsSsize_t(field(other, SETTINGS_SMALL)));
+}
+
+/* The program for a trace with this alive beside it, under these settings. */
+static Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
+    for (int k = 0; k < FITS; k++) {
+        Fit *fit = &trace->fit[k];
+        if (fit->program == NULL || !is_alike(fit->settings, settings) || field(fit->program, PROGRAM_RUNNING) != Py_False) continue;
+        const char *alive = PyBytes_AS_STRING(fit->alive);
+        int n = 1;
+        while (n < trace->nodes && alive[n] == (Py_REFCNT(nodes[n]) > trace->uses[n])) n++;
+        if (n == trace->nodes) return fit;
+    }
+    return NULL;
+}
+
+/* Whether nothing but evaluating is to be done: what evaluate.evaluate asks. */
+static int is_plain(void) {
+    if (!is_calm()) return 0;
+    PyObject *list = filters();
+    if (!PyList_Check(list) || !PyList_GET_SIZE(list) || PyList_GET_ITEM(list, 0) != field(objects[CALM], CALM_FIRST)) return 0;
+    PyObject *shown = PyObject_GetAttr(objects[LOOKS], shown_name), *logs = PyObject_GetAttr(objects[OPENED], logs_name),
+             *rules = PyObject_GetAttr(objects[HELD], rules_name);
+    int plain = shown == Py_None && logs != NULL && PyDict_Check(logs) && !PyDict_GET_SIZE(logs) &&
+                (rules == Py_None || rules == field(objects[CALM], CALM_RULES));
+    Py_XDECREF(shown);
+    Py_XDECREF(logs);
+    Py_XDECREF(rules);
+    if (PyErr_Occurred()) PyErr_Clear();
+    return plain;
+}
+
+/* ---- running a program */
+
+typedef struct {
+    Fit *fit;
+    Trace *trace;
+    PyObject **nodes, *registers, *state;
+    long kernels, reused;
+} Run;
+
+static inline PyObject *value_in(Run *run, int number) { return PyList_GET_ITEM(run->registers, number); }
+
+static inline void set_register(Run *run, int number, PyObject *value) {
+    PyObject *old = PyList_GET_ITEM(run->registers, number);
+    PyList_SET_ITEM(run->registers, number, value);
+    Py_DECREF(old);
+}
+
+static PyObject *number_at(Run *run, int number) {
+    int *place = run->trace->scalar + 2 * number;
+    return argument_of(run->nodes[place[0]], place[1]);
+}
+
+/* The state of the run, as Python's steps need it; borrowed. */
+static PyObject *state_of(Run *run, PyObject *step) {
+    if (run->state == NULL) {
+        PyObject *scalars = PyList_New(run->trace->scalars);
+        for (int k = 0; scalars != NULL && k < run->trace->scalars; k++)
+            PyList_SET_ITEM(scalars, k, Py_NewRef(number_at(run, k)));
+        if (scalars == NULL) return NULL;
+        run->state = PyObject_CallFunctionObjArgs(objects[STATE_TYPE], run->registers, scalars, NULL);
+        Py_DECREF(scalars);
+    }
+    if (run->state != NULL && PyObject_SetAttr(run->state, step_name, step) < 0) return NULL;
+    return run->state;
+}
+
+static int by_python(Run *run, Step *step) {
+    PyObject *state = state_of(run, step->step);
+    PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, run_name, state);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+static int allocate(Run *run, Step *step) {
+    PyObject *value = NULL;
+    for (int k = waits - 1; k >= 0 && step->ndim <= AXES; k--) {
+        PyArrayObject *array = (PyArrayObject *)waiting[k];
+        if (PyArray_DESCR(array) != step->dtype || PyArray_NDIM(array) != step->ndim ||
+            memcmp(PyArray_DIMS(array), step->shape, step->ndim * sizeof(npy_intp)) ||
+            memcmp(PyArray_STRIDES(array), step->strides, step->ndim * sizeof(npy_intp)))
+            continue;
+        waiting[k] = waiting[--waits];
+        value = new_value((PyObject *)array, 1);
+        run->reused++;
+        break;
+    }
+    if (value == NULL) value = PyObject_CallFunctionObjArgs(objects[ALLOCATED], step->geometry, step->wanted, NULL);
+    if (value == NULL) return -1;
+    set_register(run, step->registers[0], value);
+    return 0;
+}
+
+static int kernels(Run *run, Step *step) {
+    if (PyList_GET_SIZE(step->wanted)) return by_python(run, step);  /* drafts */
+    for (int k = 0; k < step->count; k++)
+        step->starts[k] = (int64_t)(intptr_t)PyArray_DATA((PyArrayObject *)field(value_in(run, step->registers[k]), VALUE_ARRAY));
+    for (int k = 0; k < step->scalar_count; k++) {
+        Scalar *scalar = &step->scalars[k];
+        PyObject *number = number_at(run, scalar->number);
+        if (scalar->address != NULL) {
+            *scalar->address = PyFloat_AsDouble(number);
+            if (PyErr_Occurred()) return -1;
+        } else if (PyObject_SetItem(scalar->view, scalar->place, number) < 0) {
+            return -1;
+        }
+    }
+    int64_t patches = step->table[0], count = step->table[1], *word = step->table + 2, *starts = step->starts, flags = 0;
+    PyThreadState *released = step->release ? PyEval_SaveThread() : NULL;
+    for (; patches--; word += 3) *(int64_t *)(intptr_t)word[0] = starts[word[1]] + word[2];
+    for (int64_t k = 0; k < count; k++, word += 4) {
+        ((void (*)(int64_t, int64_t, int64_t))(intptr_t)word[0])(word[1], 0, word[2]);
+        flags |= *(int64_t *)(intptr_t)word[1];
+    }
+    if (released != NULL) PyEval_RestoreThread(released);
+    run->kernels += count;
+    if (!flags) return 0;
+    PyObject *state = state_of(run, step->step);
+    PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, flagged_name, state);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* The sum of few partial results. */
+static int add(Run *run, Step *step) {
+    double total = 0;
+    for (int k = 0; k < step->release; k++) total += step->partials[k];
+    if (total - total != 0) return by_python(run, step);
+    PyObject *array = PyArray_SimpleNew(0, NULL, NPY_DOUBLE), *value = NULL;
+    if (array != NULL) {
+        *(double *)PyArray_DATA((PyArrayObject *)array) = total;
+        value = new_value(array, 0);
+    }
+    if (value == NULL) return -1;
+    set_register(run, step->registers[0], value);
+    return 0;
+}
+
+static int run_step(Run *run, Step *step) {
+    switch (step->kind) {
+        case ALLOCATE: return allocate(run, step);
+        case KERNELS: return kernels(run, step);
+        case ADD: return add(run, step);
+        case COPY: {
+            PyArrayObject *from = (PyArrayObject *)field(value_in(run, step->registers[1]), VALUE_ARRAY);
+            if (allocate(run, step) < 0) return -1;
+            return PyArray_CopyInto((PyArrayObject *)field(value_in(run, step->registers[0]), VALUE_ARRAY), from);
+        }
+        case RELEASE:
+            for (int k = 0; k < step->count; k++) set_register(run, step->registers[k], Py_NewRef(Py_None));
+            return 0;
+        case SHARE: {
+            PyObject *value = value_in(run, step->registers[1]);
+            replace(value, VALUE_COUNT, Py_NewRef(minus_one));
+            replace(value, VALUE_TILES, Py_NewRef(Py_None));
+            set_register(run, step->registers[0], Py_NewRef(value));
+            return 0;
+        }
+        default: return by_python(run, step);
+    }
+}
+
+static void count(PyObject *counts, PyObject *name, long amount) {
+    PyObject *old = amount ? PyDict_GetItem(counts, name) : NULL;
+    PyObject *sum = old == NULL ? NULL : PyLong_FromLongLong(PyLong_AsLongLong(old) + amount);
+    if (sum != NULL && PyDict_SetItem(counts, name, sum) < 0) PyErr_Clear();
+    Py_XDECREF(sum);
+}
+
+/* Count the run in atoll.stats(). */
+static void count_run(Run *run) {
+    PyObject *type, *error, *trace, *counters = NULL;
+    PyErr_Fetch(&type, &error, &trace);
+    if (PyContextVar_Get(objects[COUNTERS], NULL, &counters) == 0 && counters != NULL) {
+        PyObject *counts = field(counters, COUNTERS_VALUES), *kernels = NULL;
+        if (run->state != NULL) kernels = PyObject_GetAttr(run->state, kernels_name);
+        count(counts, ran_name, run->kernels + (kernels ? PyLong_AsLong(kernels) : 0));
+        count(counts, reused_name, run->reused);
+        count(counts, plans_name, 1);
+        Py_XDECREF(kernels);
+    }
+    Py_XDECREF(counters);
+    PyErr_Clear();
+    PyErr_Restore(type, error, trace);
+}
+
+static void settle(PyObject *node, PyObject *value) {
+    replace(node, NODE_VALUE, Py_NewRef(value));
+    replace(node, NODE_PARAMS, Py_NewRef(empty));
+    replace(node, NODE_OP, Py_NewRef(objects[SOURCE]));
+    replace(node, NODE_WEIGHT, Py_NewRef(zero));
+    replace(node, NODE_MARK, Py_NewRef(Py_None));
+    replace(node, NODE_ARGS, Py_NewRef(empty));
+}
+
+static PyObject *nodes_of(Run *run) {
+    PyObject *list = PyList_New(run->trace->nodes);
+    for (int k = 0; list != NULL && k < run->trace->nodes; k++) PyList_SET_ITEM(list, k, Py_NewRef(run->nodes[k]));
+    return list;
+}
+
+/* A step has failed: what was stored is kept. The error stays set. */
+static void rescue(Run *run, PyObject *step) {
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *state = state_of(run, step), *list = nodes_of(run);
+    PyObject *done = state == NULL || list == NULL ? NULL
+        : PyObject_CallFunctionObjArgs(objects[RESCUED], run->fit->program, state, list, run->trace->order, error, NULL);
+    if (done == NULL) PyErr_Clear();
+    Py_XDECREF(done);
+    Py_XDECREF(list);
+    PyErr_Restore(type, error, trace);
+}
+
+static int run_program(Run *run) {
+    Fit *fit = run->fit;
+    PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace);
+    int status = 0, leaves = run->trace->leaves;
+    if ((run->registers = PyList_New(fit->registers)) == NULL) status = -1;
+    for (int k = 0; !status && k < fit->registers; k++)
+        PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? field(run->nodes[run->trace->leaf[k]], NODE_VALUE) : Py_None));
+    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
+    Step *step = fit->step;
+    for (int k = 0; !status && k < fit->steps; k++, step++)
+        if ((status = run_step(run, step)) < 0) rescue(run, step->step);
+    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
+    count_run(run);
+    PyObject *flags = run->state == NULL ? NULL : field(run->state, STATE_FLAGS);
+    PyObject *list = !status && flags != NULL && PyList_GET_SIZE(flags) ? nodes_of(run) : NULL;
+    for (int k = 0; !status && k < fit->outputs; k++) Py_INCREF(run->nodes[fit->kept[k]]);
+    for (int k = 0; !status && k < fit->outputs; k++) {
+        PyObject *value = value_in(run, fit->output[k]);
+        replace(value, VALUE_PROGRAM, Py_NewRef(program));
+        settle(run->nodes[fit->kept[k]], value);
+    }
+    for (int k = 0; !status && k < fit->outputs; k++) Py_DECREF(run->nodes[fit->kept[k]]);
+    if (list != NULL) {
+        PyObject *done = PyObject_CallFunctionObjArgs(objects[REPORTED], program, flags, list, run->trace->order, NULL);
+        status = done == NULL ? -1 : 0;
+        Py_XDECREF(done);
+        Py_DECREF(list);
+    }
+    Py_XDECREF(run->registers);
+    Py_XDECREF(run->state);
+    Py_DECREF(program);
+    Py_DECREF(held);
+    return status < 0 ? -1 : 1;
+}
+
+/* Whether the line of a node that loops compute for others stores its value by now; -1 where Python has to say. */
+static int is_stored(PyObject *node) {
+    PyObject *site = field(node, NODE_SITE), *number = site == Py_None ? NULL : number_of(site);
+    if (number == NULL) return -1;
+    PyObject *profile = PyDict_GetItem(objects[PROFILES], number);
+    Py_DECREF(number);
+    return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
+}
+
+static int replay_locked(PyObject *root, PyObject *settings) {
+    PyObject *nodes[MOST_NODES];
+    PyObject *site = field(root, NODE_SITE), *mark = field(root, NODE_MARK), *key;
+    if (field(root, NODE_VALUE) != Py_None || mark == Py_None) return 0;
+    if (site == Py_None) {
+        key = Py_NewRef(mark);
+    } else if ((key = PyTuple_New(3)) != NULL) {
+        PyTuple_SET_ITEM(key, 0, Py_NewRef(mark));
+        PyTuple_SET_ITEM(key, 1, PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0)));
+        PyTuple_SET_ITEM(key, 2, Py_NewRef(PyTuple_GET_ITEM(site, 1)));
+    }
+    PyObject *candidates = key == NULL ? NULL : PyDict_GetItemWithError(objects[BY_ROOTS], key);
+    Py_XDECREF(key);
+    if (candidates == NULL || !PyList_Check(candidates)) return PyErr_Occurred() ? -1 : 0;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(candidates); k++) {
+        PyObject *native = field(PyList_GET_ITEM(candidates, k), PATTERN_NATIVE);
+        if (native == NULL || !Py_IS_TYPE(native, &TraceType)) continue;
+        Trace *trace = (Trace *)native;
+        if (!recognised(trace, root, nodes)) continue;
+        Run run = {fit_of(trace, nodes, settings), trace, nodes};
+        if (run.fit == NULL) return 0;
+        for (int p = 0; p < run.fit->passing; p++)
+            if (is_stored(nodes[run.fit->passed[p]])) return 0;
+        for (int p = 0; p < run.fit->passing; p++) {
+            PyObject *noted = PyObject_CallMethodOneArg(objects[PASSED], append_name, field(nodes[run.fit->passed[p]], NODE_BORN));
+            if (noted == NULL) return -1;
+            Py_DECREF(noted);
+        }
+        return run_program(&run);
+    }
+    return 0;
+}
+
+int replay(PyObject *root) {
+    if (!recording || worlds || !PyDict_GET_SIZE(objects[BY_ROOTS]) || PyFloat_AsDouble(field(root, NODE_WEIGHT)) < 0 || !is_plain())
+        return 0;
+    PyObject *settings = settings_now();
+    if (settings == NULL) return -1;
+    int done = lock();
+    if (!done) {
+        done = replay_locked(root, settings);
+        unlock();
+    }
+    Py_DECREF(settings);
+    if (PyObject_Size(objects[LEFT]) > 0) {
+        PyObject *caught = PyObject_CallNoArgs(objects[CATCH_UP]);
+        if (caught == NULL) return -1;
+        Py_DECREF(caught);
+    }
+    return done;
+}
+
+static PyObject *evaluate(PyObject *module, PyObject *root) {
+    if (!recording || !is_node(root)) Py_RETURN_FALSE;
+    int done = replay(root);
+    return done < 0 ? NULL : PyBool_FromLong(done);
+}
+
+int install_replay(void) {
+    struct {
+        PyObject **name;
+        const char *text;
+    } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&shown_name, "shown"},
+                 {&logs_name, "logs"}, {&rules_name, "rules"}, {&append_name, "append"}, {&acquire_name, "acquire"},
+                 {&release_name, "release"}, {&filters_name, "filters"},
+                 {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
+                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
+    zero = PyLong_FromLong(0);
+    minus_one = PyLong_FromLong(-1);
+    empty = PyTuple_New(0);
+    ((PyTypeObject *)objects[VALUE_TYPE])->tp_dealloc = end_of_value;
+    return PyType_Ready(&TraceType);
+}
+
+PyMethodDef replay_methods[] = {
+    {"trace", make_trace, METH_VARARGS, "How traces of a pattern are recognised."},
+    {"fit", add_fit, METH_VARARGS, "The program for such a trace."},
+    {"evaluate", evaluate, METH_O, "Give a node its value, if such a trace was evaluated before; whether it was done."},
+    {"let_go", let_go, METH_NOARGS, "Give the memory that waits for the next values back to the pool."},
+    {NULL}};

@@ -1,0 +1,123 @@
+"""Tells the native recorder what it works on: the slots of nodes, cells and geometries, and what is known of operands.
+
+``_record.c`` and ``_replay.c`` do what they say. The recorder makes the nodes that :mod:`.elementwise`, :mod:`.indexing`, :mod:`.in_place` and :mod:`.views` make of operands
+that were met before. It reads the same memories, so both record the same; it leaves to them whatever it has not met.
+"""
+
+from __future__ import annotations
+
+import atexit
+import warnings
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from .. import backend, policy
+from ..config import Config, Settings, config
+from ..context import statistics
+from ..context.call_sites import _numbered, _ours, site_from
+from ..context.divergence import opened
+from ..context.threads import _left, catch_up, process_lock
+from ..execute.parts import State
+from ..execute.program import Program
+from ..front import native
+from ..graph.geometry import Geometry
+from ..graph.node import Node, Value, born_numbers
+from ..graph.op import SOURCE
+from ..graph.pattern import Pattern
+from ..ops.elementwise import Through
+from .elementwise import known_of
+from .evaluate import by_roots, looks, passed
+from .float_errors import _held, _variable, calm
+from .making import of_node
+from .pending import bounded, cut, own_cells, too_heavy
+from .profiles import CallSite, alone, eager_marks
+from .reductions import met_folds
+from .replaying import flags_reported, rescued
+from .views import Cell
+
+_SLOTS: tuple[tuple[type, str], ...] = (
+    (Node, "op args geometry params name site value code mark place born weight"),
+    (Cell, "node shared geometry pins pieces sites writeable _first"),
+    (Value, "array _address pinned program count tiles pooled"),
+    (
+        Geometry,
+        "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous",
+    ),
+    (Through, "read update update_number"),
+    (type(calm), "state filters first rules"),
+    (policy.Limits, "light near pending"),
+    (Config, "_default"),
+    (Settings, "small fusion cache_bytes"),
+    (Pattern, "native"),
+    (Program, "running"),
+    (State, "flags"),
+    (statistics.Counters, "_values"),
+    (CallSite, "computed_again cut"),
+)
+"""In the order of the enumeration in ``_record.h``."""
+
+_OPERATORS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
+    "invert": np.invert,
+}  # fmt: skip
+_UPDATING = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"})  # fmt: skip
+
+
+def _allocate(geometry: Geometry, wanted: object) -> Value:
+    """Memory by the backend, which is loaded with the first large array."""
+    return backend.current().allocate(geometry, wanted)
+
+
+def install() -> None:
+    """Let the native recorder record, where it was built."""
+    if native is None:
+        return
+    slots = [vars(kind)[name] for kind, names in _SLOTS for name in names.split()]
+    objects: tuple[Any, ...] = (
+        Node, Cell, Value, born_numbers, own_cells, eager_marks, _ours, _numbered, calm, _variable, vars(warnings), vars(policy),
+        process_lock, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(), passed(), alone.process, looks,
+        opened, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
+        _allocate, too_heavy, cut,
+    )  # fmt: skip
+    native.install_recorder(tuple(slots), objects)
+    atexit.register(native.record, False)
+    for name, ufunc in _OPERATORS.items():
+        native.know(f"__{name}__", known_of(ufunc))
+        if name in _UPDATING:
+            native.know(f"__i{name}__", known_of(ufunc))
+
+
+class Way(IntEnum):
+    """How a function is recorded; ``_record.c`` has the same numbers."""
+
+    ELEMENTWISE = 0
+    VIEW = 1
+    COPY = 2
+    FOLD = 3
+    DOT = 4
+
+
+_FOLDS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def enter(functions: Mapping[str, Any]) -> None:
+    """Let the native recorder record functions, or methods, by their names."""
+    if native is None:
+        return
+    for name, function in functions.items():
+        if not isinstance(function, native.Function):
+            continue
+        if name in ("ravel", "reshape", "transpose", "swapaxes"):
+            function._way = Way.VIEW
+        elif name == "copy":
+            function._way = Way.COPY
+        elif name in _FOLDS:
+            function._way, function._known = Way.FOLD, (met_folds, _FOLDS[name])
+        elif name == "dot":
+            function._way, function._known = Way.DOT, (met_folds, np.add, known_of(np.multiply))

@@ -1,0 +1,63 @@
+"""What the native evaluation (``_replay.c``) learns of programs, and what is left to Python after a run.
+
+That is to issue warnings, and to keep what a failed run has stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..backend.flags import report
+from ..config import Settings
+from ..context.threads import turn
+from ..errors import OutOfMemoryError
+from ..execute.parts import State, told
+from ..execute.program import Program, Wanted
+from ..front import native
+from ..graph.node import Node, Site
+from ..graph.pattern import Pattern
+
+
+def teach(
+    pattern: Pattern, counts: Sequence[int], settings: Settings, fit: Any, references: int
+) -> None:
+    """Let the native evaluation run the program of a fit that one process computes alone, for traces of which as much is alive.
+
+    ``counts`` are the references to each node, ``references`` those that the counting has itself.
+    """
+    program = fit.program
+    known = None if program.communicator is not None else pattern.taught(native)
+    if known is None or turn.simulated:
+        return
+    if any(getattr(step, "number", -1) >= 0 for step in program.steps):
+        return  # warnings of NumPy's name the line by Python's frames: see context.warn
+    trace, uses = known
+    alive = bytes([n - references > used for n, used in zip(counts, uses, strict=True)])
+    steps = tuple([told(step) for step in program.quick or ()])
+    kept, passing = tuple(fit.kept), tuple(fit.passing)
+    native.fit(trace, alive, settings, program, program.size, steps, program.outputs, kept, passing)
+
+
+def flags_reported(
+    program: Program, flags: Sequence[Any], nodes: list[Node], order: Sequence[int]
+) -> None:
+    """Issue the warnings for floating-point flags that came up in a run."""
+    sites = sites_of(program, [nodes[place] for place in order])
+    for bits, step in flags:
+        report(bits, step, sites)
+
+
+def rescued(
+    program: Program, state: State, nodes: list[Node], order: Sequence[int], error: BaseException
+) -> None:
+    """Keep what a run that failed has stored, and say for what memory was wanted."""
+    for place, value in program.completed(state):
+        nodes[order[place]].settle(value)
+    if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
+        error.asked_by(error.wanted.at(sites_of(program, [nodes[place] for place in order])))
+
+
+def sites_of(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:
+    """For each line that the program was made for, the one that recorded this trace."""
+    return {old: node.site for old, node in zip(program.sites, order)}

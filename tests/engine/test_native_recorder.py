@@ -1,0 +1,310 @@
+"""The native recorder and evaluation: the same nodes, values, warnings and errors as by Python, and no Python at a steady step."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import front, policy
+from atoll.backend.memory import pool
+
+from ..functions.test_front import program
+
+pytestmark = pytest.mark.skipif(front.native is None, reason="the native front was not built")
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = str(Path(np.__file__).parent)
+
+
+@contextmanager
+def native(wanted):
+    """Record natively, or by Python."""
+    before = front.native.record(wanted)
+    try:
+        yield
+    finally:
+        front.native.record(before)
+
+
+@pytest.fixture(autouse=True)
+def _large():
+    with np.config(small=0):
+        yield
+
+
+def step(u):
+    """A step of Laplace's equation."""
+    old = u.copy()
+    u[1:-1, 1:-1] = (
+        (u[:-2, 1:-1] + u[2:, 1:-1]) * 0.25 + (u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
+    ) * 1.0
+    change = (u - old).ravel()
+    return float(np.sqrt(np.dot(change, change)))
+
+
+def start(n=60):
+    u = np.zeros((n, n))
+    u[0] = numpy.linspace(0, 1, n)
+    return u
+
+
+def entered(work, turns):
+    """Which functions of the package are entered in so many turns."""
+    names = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            names.append(frame.f_code.co_qualname)
+
+    # of every 64 boxes the dead are forgotten
+
+    sys.setprofile(note)
+    try:
+        for _ in range(turns):
+            work()
+    finally:
+        sys.setprofile(None)
+    return [name for name in names if not name.startswith("_Cells.")]
+
+
+def steady_steps():
+    """A step whose plan is known does not enter Python."""
+    u = start()
+    with policy.limited(draft_work=1):
+        for _ in range(300):  # plans, patterns, finished kernels
+            step(u)
+        before = np.stats()
+        assert entered(lambda: step(u), 5) == []
+        after = np.stats()
+    assert after.plans_reused - before.plans_reused == 5
+    assert after.kernels_run - before.kernels_run == 5 * 5
+    assert after.plans_made == before.plans_made
+
+
+def steady_turns():
+    """Nor does a loop that nobody looks into."""
+    u, v = start(100), start(100)  # of more than short views
+
+    def turn():
+        u[1:-1] = (v[:-2] + v[2:]) * 0.5
+        u[0] = 1.0
+
+    with policy.limited(draft_work=1):
+        for _ in range(300):
+            turn()
+        assert entered(turn, 5) == []
+
+
+@pytest.mark.parametrize("work", [steady_steps, steady_turns])
+def test_what_is_known_does_not_enter_python(work):
+    # in a process of its own: worlds of several ranks that other tests have left take the way through Python
+    code = f"import atoll; from {__name__} import {work.__name__} as work\nwith atoll.config(small=0): work()"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=300)
+
+
+OPERATIONS = {
+    "two arrays": lambda a, b: a + b,
+    "a view and an array": lambda a, b: a[1:] * b[:-1],
+    "a view twice": lambda a, b: a[::2] * a[::2],
+    "numbers": lambda a, b: 2 - a / numpy.float32(3),
+    "one array": lambda a, b: -abs(a),
+    "functions": lambda a, b: np.sqrt(np.maximum(a, b)),
+    "comparisons": lambda a, b: (a < b) & (a[::-1] >= 1),
+    "methods": lambda a, b: a.T + b.reshape(12, 12).transpose(1, 0).ravel().reshape((12, 12)),
+    "copies": lambda a, b: a.copy() + b[1:2].copy(),
+    "rows": lambda a, b: a[3] + b[:, 4] - a[None, -2],
+    "folds": lambda a, b: a.sum(0) + a.sum(axis=1) - b.max(0),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_same_nodes(name):
+    operation = OPERATIONS[name]
+    a, b = (np.array(numpy.random.default_rng(k).random((12, 12))) for k in (1, 2))
+
+    def recorded():
+        result = operation(a, b)
+        node = result._cell.node
+        return (
+            np.graph.show(result),
+            node.weight,
+            node.site,
+            result.shape,
+            result.strides,
+            result._cell.node.mark,
+        )
+
+    recorded(), recorded()
+    with native(False):
+        expected = recorded()
+    assert recorded() == expected
+    numpy.testing.assert_allclose(
+        operation(a, b), operation(numpy.asarray(a), numpy.asarray(b)), rtol=1e-14
+    )
+
+
+def assigned(np, turns):
+    a = np.array(numpy.arange(144.0).reshape(12, 12))
+    b = a * 2
+    seen = []
+    for k in range(turns):
+        a[1:-1] = b[:-2]
+        a[:, 2:] += a[:, :-2]
+        b *= 0.5
+        b[2:] -= a[:-2] * 0.125
+        a[::2] = 3
+        a += b
+        c = a.copy()
+        a[1] = c[2]
+        c[:] = b
+        if k % 4 == 3:
+            seen.append(float(c.sum()))
+        seen.append(c[k % 12, 1])
+        a *= 0.25
+    return seen, numpy.array(a), numpy.array(b)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("small", [0, 30, 130])
+def test_assignments(wanted, small):
+    with np.config(small=small), native(wanted):
+        ours, numpys = assigned(np, 40), assigned(numpy, 40)
+    for mine, theirs in zip(ours, numpys, strict=True):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    def runs(wanted):
+        with native(wanted), np.config(small=(0, 50, 300)[seed % 3]):
+            return [program(np, seed) for _ in range(3)]
+
+    for mine, theirs in zip(runs(True), runs(False), strict=True):
+        for a, b in zip(mine, theirs, strict=True):
+            numpy.testing.assert_array_equal(numpy.asarray(a), numpy.asarray(b))
+
+
+def test_what_is_alive_chooses_the_program():
+    def turn(keep):
+        a = u + 1.0
+        b = a * 2.0
+        total = float(b.sum())
+        if keep == "a":
+            kept.append(a)
+        elif keep == "b":
+            kept.append(b)
+        return total
+
+    u, kept = start(), []
+    base = numpy.array(u)
+    for k in range(120):
+        assert turn(("a", "b", "")[k % 3]) == pytest.approx(((base + 1) * 2).sum())
+    for array, expected in zip(kept, [base + 1, (base + 1) * 2] * 40, strict=True):
+        numpy.testing.assert_array_equal(array, expected)
+
+
+def test_memory_of_a_held_array_is_never_given_to_another():
+    u, held = start(), []
+    for k in range(200):
+        step(u)
+        if k % 7 == 0:
+            held.append((u.copy(), numpy.array(u)))
+    for ours, numpys in held:
+        numpy.testing.assert_array_equal(ours, numpys)
+
+
+def test_memory_that_waits_goes_back_to_the_pool():
+    gc.collect()
+    before = pool.usage()
+    u = start()
+    for _ in range(300):
+        step(u)
+    del u
+    gc.collect()
+    assert pool.usage().buffers == before.buffers
+    assert pool.usage().used == before.used
+
+
+def test_warnings_name_the_line():
+    u = np.array(numpy.ones((40, 40)))
+
+    def turn():
+        return float((1.0 / u).sum())
+
+    for _ in range(200):
+        turn()
+    u[3, 3] = 0.0
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            turn()
+        assert [str(w.message) for w in caught] == ["divide by zero encountered in divide"]
+        assert caught[0].filename == __file__
+
+
+def test_other_rules_for_errors_are_noticed():
+    u = np.array(numpy.zeros((40, 40)))
+    for k in range(150):
+        with np.errstate(all="ignore"):
+            assert numpy.isnan(float((u / u).sum())), k
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        float((u / u).sum())
+
+
+def test_memory_that_is_refused_leaves_all_as_it_was():
+    u = np.array(numpy.ones((200, 200)))
+
+    def turn():
+        v = u * 2.0
+        w = v.copy()
+        w[1:] = v[:-1] + 1.0
+        return w, float(w.sum())
+
+    for _ in range(200):
+        expected = turn()[1]
+    pool.trim()
+    limit = pool.limit
+    pool.limit = pool.usage().used
+    try:
+        with pytest.raises(MemoryError, match="test_native_recorder"):
+            turn()
+    finally:
+        pool.limit = limit
+    assert turn()[1] == expected
+
+
+def test_threads():
+    def work(seed):
+        u = start(50)
+        u[-1] = seed
+        for _ in range(150):
+            step(u)
+        results[seed] = numpy.array(u)
+
+    results = {}
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    together = dict(results)
+    for seed in range(3):
+        work(seed)
+        numpy.testing.assert_array_equal(together[seed], results[seed])
+
+
+def test_long_chains_end():
+    with np.config(small=0):
+        a = np.array(numpy.zeros(5000))
+        for _ in range(2000):
+            a = a + 1.0
+        del a
+    gc.collect()
