@@ -222,7 +222,7 @@ PyObject *number_of(PyObject *site) {
 
 /* How many operations are pending in a node and behind it, each counted once, up to `most` of them; -1 where they are too many. */
 static long weigh(PyObject *root, long most) {
-    enum { SEEN = 1024 };
+    enum { SEEN = 512 };
     PyObject *seen[SEEN] = {root}, *table[4 * SEEN];
     long count = 1;
     if (most >= SEEN) most = SEEN - 1;
