@@ -122,6 +122,10 @@ class Limits:
 
     chain: int = 64
     """Integer powers of up to so much are products, without a loop in each element (``powers``)."""
+    registers: int = 24
+    """So many values of a loop stay in vector registers at a time (``kernel``)."""
+    held_numbers: int = 8
+    """Up to so many numbers stay in registers for a whole loop; more are read anew in each turn (``kernel``)."""
     small_body: int = 6
     """A loop of up to so many operations that only folds reads several rows in turns (``folds``)."""
     guarded: int = 24
@@ -205,7 +209,7 @@ class Limits:
         return (
             self.vector, self.scattered_vector, self.run_vector, self.tail, self.visit, self.batch,
             self.tile, self.strip, self.short_row, self.long_row, self.stretch, self.chain,
-            self.small_body, self.guarded,
+            self.small_body, self.guarded, self.held_numbers, self.registers,
         )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ... import policy
 from ..spec import Instruction, KernelSpec, Operand, whole
 from .builder import Code, Value
 from .fold import Fold
@@ -52,6 +53,9 @@ class Body:
         self._steps: list[str] = []
         self._offsets = ""
         self._constants: dict[int, Value] = {}
+        numbers = [n for n in analysis.members[NEST] if spec.body[n].op == "scalar"]
+        self._reloaded = frozenset(numbers if len(numbers) > policy.limits.held_numbers else ())
+        """Numbers of the program that are too many for the registers: each is read from the block where it is used."""
 
     def code(self, width: int = 1) -> Code:
         """Code of some width in the function."""
@@ -88,6 +92,12 @@ class Body:
         self.function.line(f"store {vector} {values}, ptr {self._offsets}, align 8")
 
     # elements
+
+    def by_lane(self, row: Row, code: Code) -> bool:
+        """Whether some lanes of a vector at the end of a row are read, written, or numbered one by one."""
+        return any(instruction.op == "index" for instruction in self.spec.body) or any(
+            not access.masked(code) for access in row.accesses if access.operand.inner != "zero"
+        )
 
     def elements(
         self, place: Place, rows: list[Row], state: dict[Fold, list[Value]]
@@ -225,12 +235,17 @@ class Body:
     def _value(self, place: Place, row: Row, values: dict[int, Value], number: int) -> Value:
         """Value ``number`` in the lanes of ``place``."""
         if number not in values:
-            values[number] = place.code.broadcast(row.values[number])
+            if number in self._reloaded:
+                value = self._scalar(whole(self.spec.body[number].args[0]))
+            else:
+                value = row.values[number]
+            values[number] = place.code.broadcast(value)
         return values[number]
 
     def _emit(self, level: int, place: Place, row: Row, values: dict[int, Value]) -> None:
         """Compute what belongs to ``level`` into ``values``."""
-        self._compute_all(self._analysis.members[level], place, row, values)
+        numbers = [n for n in self._analysis.members[level] if n not in self._reloaded]
+        self._compute_all(numbers, place, row, values)
 
     def _compute_all(
         self,

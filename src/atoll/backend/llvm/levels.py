@@ -11,6 +11,14 @@ from .ufuncs import can_flag
 NEST, ROW, ELEMENT = 0, 1, 2
 """How often a value is computed: once, once for every row, or in every element."""
 
+_QUICK = frozenset({
+    "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "fabs", "square", "sqrt", "conjugate",
+    "maximum", "minimum", "fmax", "fmin", "clip", "greater", "greater_equal", "less", "less_equal", "equal", "not_equal",
+    "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert",
+    "isnan", "isfinite", "isinf", "signbit", "copysign", "sign", "floor", "ceil", "trunc", "rint",
+})  # fmt: skip
+"""Operations that take about as long as reading an element that lies apart from others."""
+
 
 class Analysis:
     """``members`` lists the instructions of each level; ``width`` is the number of elements that
@@ -46,7 +54,7 @@ class Analysis:
         self.folds_only = len(self.members[ELEMENT]) <= policy.limits.small_body and not any(
             instruction.op == "store" for instruction in spec.body
         )
-        self.tail = min(self.width, register, policy.limits.tail)
+        self.tail = 1 if self._is_quick() else min(self.width, register, policy.limits.tail)
         self.guard = self._guard(levels)
         self.decides: list[int] = []
         self.guarded: list[int] = []
@@ -179,11 +187,17 @@ class Analysis:
         runs = max([operand.run for operand in self.spec.operands], default=1)
         if runs > 1:
             return policy.limits.run_vector
-        return (
-            policy.limits.scattered_vector
-            if {("load", "any"), ("store", "any")} & inner
-            else policy.limits.vector
-        )
+        if not {("load", "any"), ("store", "any")} & inner:
+            return policy.limits.vector
+        return policy.limits.scattered_vector
+
+    def _is_quick(self) -> bool:
+        """Whether elements that lie apart take longer to read and write than to compute: then the last of a row are as
+        quickly done one by one, with a tenth of the code."""
+        body = [self.spec.body[number] for number in self.members[ELEMENT]]
+        apart = any(operand.inner == "any" for operand in self.spec.operands)
+        quick = all(i.op != "call" or i.name in _QUICK for i in body)
+        return apart and quick and not self.spec.reductions
 
     def _widest(self) -> int:
         """Bytes of the largest number that is computed with in every element."""
@@ -207,6 +221,32 @@ class Analysis:
         return max(sizes)
 
     def _registers(self) -> int:
-        """How many vector registers a value should fill: several if the body is small."""
+        """How many vector registers a value should fill.
+
+        An operation waits for its operands. So several elements are computed at a time where the body is small, or where its operations
+        depend on each other, so that few of them could run at once; but no more than the values fit into registers.
+        """
         work = len(self.members[ELEMENT]) + len(self.spec.reductions)
-        return 4 if work <= 12 else 2 if work <= 24 else 1
+        at_once, live = self._parallel()
+        several = 4 if work <= 12 or at_once < 2 else 2 if work <= 24 or at_once < 4 else 1
+        while several > 1 and work > 24 and several * live > policy.limits.registers:
+            several //= 2
+        return several
+
+    def _parallel(self) -> tuple[float, int]:
+        """How many operations of an element may run at the same time, and how many values are alive at once."""
+        body, members = self.spec.body, self.members[ELEMENT]
+        depth: dict[int, int] = {}
+        last = {argument: n for n in members for argument in arguments(body[n])}
+        ending: dict[int, int] = {}
+        alive = most = 0
+        for n in members:
+            depth[n] = 1 + max(
+                [depth.get(argument, 0) for argument in arguments(body[n])], default=0
+            )
+            alive -= ending.pop(n, 0)
+            if n in last:
+                alive += 1
+                ending[last[n]] = ending.get(last[n], 0) + 1
+            most = max(most, alive)
+        return len(members) / max([*depth.values(), 1]), most

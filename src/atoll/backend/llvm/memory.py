@@ -9,6 +9,9 @@ from .arithmetic import nonzero
 from .builder import Code, Value
 from .types import COMPONENT, MEMORY_TYPE, itemsize
 
+_MANGLED = {"i32": "i32", "i64": "i64", "float": "f32", "double": "f64"}
+"""Types of elements, as the names of intrinsics have them."""
+
 
 @dataclass(slots=True)
 class Place:
@@ -16,7 +19,8 @@ class Place:
 
     ``index`` is the number of the first one in its row. At the end of a row there are fewer
     elements than lanes: then ``mask`` tells the real lanes, the others repeat the first
-    element so that they can do no harm, and ``indices`` lists the number of each lane's element.
+    element so that they can do no harm, and ``indices`` lists the number of each lane's element,
+    unless nothing asks for it.
     Where not all elements are ``wanted``, the lanes of the others hold what element ``spare`` has,
     a wanted one, for the same reason.
     """
@@ -29,13 +33,13 @@ class Place:
     spare: str = ""
 
     @classmethod
-    def of_last(cls, code: Code, index: str, stop: str) -> Place:
+    def of_last(cls, code: Code, index: str, stop: str, listed: bool = True) -> Place:
         """The elements of a row from ``index`` on, of which ``stop`` is the end: at most a vector."""
         left = code.function.op(f"sub i64 {stop}, {index}")
         lanes = code.broadcast(Value("i8", left))
         mask = code.icmp("slt", Value("i8", code.lane_numbers()), lanes)
-        indices = [index]
-        for lane in range(1, code.width):
+        indices = [index] if listed else []
+        for lane in range(1, code.width) if listed else ():
             real = code.function.op(f"icmp slt i64 {lane}, {left}")
             offset = code.function.op(f"select i1 {real}, i64 {lane}, i64 0")
             indices.append(code.function.op(f"add i64 {index}, {offset}"))
@@ -59,6 +63,16 @@ class Access:
     def parts(self) -> int:
         """How many numbers an element consists of."""
         return 2 if self.operand.dtype in COMPONENT else 1
+
+    def masked(self, code: Code) -> bool:
+        """Whether the processor reads and writes some lanes of a vector of neighbours at once."""
+        return (
+            self.unit
+            and self.parts == self.operand.run == 1
+            and itemsize(self.operand.dtype) in (4, 8)
+            and code.width > 1
+            and code.machine.vector_bytes >= 32
+        )
 
     def address(self, place: Place, index: str) -> str:
         """The address of element ``index`` of the row."""
@@ -91,6 +105,8 @@ class Access:
             return code.broadcast(self.load_one(code, self.row))
         if self.unit and place.mask is None:
             parts = self._load_row(code, self.address(place, place.index))
+        elif place.mask is not None and self.masked(code):
+            parts = [self._load_masked(place, place.mask)]
         else:
             elements = [self._load_parts(code, address) for address in self.addresses(place)]
             kind = MEMORY_TYPE[dtype]
@@ -113,6 +129,22 @@ class Access:
             return [first]
         second = function.op(f"getelementptr {kind}, ptr {address}, i64 1")
         return [first, function.op(f"load {kind}, ptr {second}, align 1")]
+
+    def _load_masked(self, place: Place, mask: Value) -> str:
+        """The lanes of a mask; the others have what the first element has."""
+        code, kind = place.code, MEMORY_TYPE[self.operand.dtype]
+        function, vector = code.function, code.lanes(kind)
+        address, lanes, truths = (
+            self.address(place, place.index),
+            code.truth(mask),
+            code.lanes("i1"),
+        )
+        name = f"llvm.masked.load.v{code.width}{_MANGLED[kind]}.p0"
+        code.module.declare(name, vector, f"ptr, i32, {truths}, {vector}")
+        first = code.broadcast_name(kind, function.op(f"load {kind}, ptr {address}, align 1"))
+        return function.op(
+            f"call {vector} @{name}(ptr {address}, i32 1, {truths} {lanes}, {vector} {first})"
+        )
 
     def _load_row(self, code: Code, address: str) -> list[str]:
         kind = MEMORY_TYPE[self.operand.dtype]
@@ -149,8 +181,22 @@ class Access:
             if wanted is not None:
                 parts = self._blend(place, wanted, parts)
             self._store_row(place, parts)
+        elif place.mask is not None and self.masked(code):
+            assert mask is not None
+            self._store_masked(place, parts[0], mask)
         else:
             self._store_lanes(place, parts, mask)
+
+    def _store_masked(self, place: Place, value: str, mask: Value) -> None:
+        """Write the lanes of a mask."""
+        code, kind = place.code, MEMORY_TYPE[self.operand.dtype]
+        vector, truths = code.lanes(kind), code.lanes("i1")
+        address, lanes = self.address(place, place.index), code.truth(mask)
+        name = f"llvm.masked.store.v{code.width}{_MANGLED[kind]}.p0"
+        code.module.declare(name, "void", f"{vector}, ptr, i32, {truths}")
+        code.function.line(
+            f"call void @{name}({vector} {value}, ptr {address}, i32 1, {truths} {lanes})"
+        )
 
     def _blend(self, place: Place, wanted: Value, parts: list[str]) -> list[str]:
         """What to write where unwanted elements keep what they have."""

@@ -67,7 +67,7 @@ class Rows:
         with function.when(function.op(f"icmp sgt i64 {count}, 0"), "row"):
             for row in rows:
                 self.elements.begin_row(row)
-            if self.ordered:
+            if self.ordered and self.width > 1:
                 function.choose(
                     self.ordered,
                     lambda: self._vectors(rows, count, 1),
@@ -344,6 +344,8 @@ class Rows:
         """The last elements of a row, by masked vectors."""
         width = self.analysis.tail
         loop = Head(self.function, "tail", ("i64", start))
-        place = Place.of_last(self.elements.code(width), loop.index, stop)
+        code = self.elements.code(width)
+        listed = self.elements.by_lane(rows[0], code)
+        place = Place.of_last(code, loop.index, stop, listed)
         self.elements.elements(place, rows, {})
         loop.repeat(width, stop)
