@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..collective import even_line, store
 from ..collective.section import empty
 from ..lazy import shaping
@@ -33,9 +34,15 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
         raise ValueError("'list' argument must have no negative elements")
     length = max(high + 1, int(minlength))
     sections = alike(given, world)
-    numbers, inverse = np.unique(sections[0].block, return_inverse=True)
+    block = sections[0].block
     share = None if weights is None else sections[1].block.astype(np.float64)
-    counts = np.bincount(inverse, share, len(numbers))
+    if length <= max(block.size, policy.limits.short):  # no more memory than the values have
+        counts = np.bincount(block, share, length)
+        numbers = np.flatnonzero(counts)
+        counts = counts[numbers]
+    else:
+        numbers, inverse = np.unique(block, return_inverse=True)
+        counts = np.bincount(inverse, share, len(numbers))
     if share is not None:
         counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
     bins = empty(even_line(length, world.size), counts.dtype, world.communicator)
