@@ -37,6 +37,8 @@ class Limits:
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
     brought: int = 1 << 18
     """The elements that ranks bring together as a whole rather than piece by piece (``message``)."""
+    everything: int = 1 << 22
+    """No larger array is brought together as a whole, however many pieces of it were (by definition: memory of each rank)."""
     chunk: int = 1 << 15
     """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls."""
     unrolled: int = 16
@@ -235,6 +237,11 @@ def brought_next(before: int, asked: int, goes_on: bool) -> int:
     if goes_on:
         return min(max(before, asked) * limits.growth, limits.brought)
     return max(asked, before // limits.growth)
+
+
+def most_brought(pieces: int) -> int:
+    """How large an array is brought as a whole, after so many pieces of it: each was as dear as a part of it."""
+    return min(limits.brought * (max(pieces - 1, 0) // limits.pieces), limits.everything)
 
 
 @contextmanager

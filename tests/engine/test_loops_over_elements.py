@@ -318,3 +318,36 @@ def test_memory_that_others_read_is_copied_once(rank, size):
             expected[k, 2] = -k
             expected[k + 1] += 1
         assert (numpy.asarray(a) == expected).all()
+
+
+def eliminated(np, a, begin, end):
+    """Rows minus multiples of a row, by loops: reads and writes of few elements, again and again."""
+    for i in range(begin, end):
+        for j in range(i + 1, i + 3):
+            a[j, i] *= 0.01
+            a[j, i + 1 :] -= a[j, i] * a[i, i + 1 :]
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2)
+def test_an_array_that_is_read_and_written_piece_by_piece_is_soon_on_all_ranks():
+    ours, theirs = (
+        atoll.zeros((64, 65), layout=atoll.Layout.default((64, 65), atoll.world.size)),
+        numpy.zeros((64, 65)),
+    )
+    start = numpy.arange(64 * 65.0).reshape(64, 65) % 17 + 1
+    ours[...] = start
+    theirs[...] = start
+    with atoll.config(small=100):
+        eliminated(atoll, ours, 0, 20)
+        before = atoll.stats().messages
+        eliminated(atoll, ours, 20, 50)
+        assert atoll.stats().messages == before
+    eliminated(numpy, theirs, 0, 50)
+    numpy.testing.assert_allclose(numpy.asarray(ours), theirs, rtol=1e-13)
+
+
+def test_larger_arrays_need_more_pieces_before_all_of_them_is_brought():
+    with policy.limited(brought=100, everything=1000, pieces=8):
+        sizes = [policy.most_brought(pieces) for pieces in (0, 1, 8, 9, 17, 89, 10_000)]
+    assert sizes == [0, 0, 0, 100, 200, 1000, 1000]

@@ -73,7 +73,7 @@ class Tiles:
         size = prod([high - low for low, high in box])
         last = self.last
         self.budget = policy.brought_next(self.budget, size, last is None or _goes_on(last, box))
-        if self.brought > policy.limits.pieces and view.base.size <= policy.limits.brought:
+        if view.base.size <= policy.most_brought(self.brought):
             return tuple([(0, n) for n in shape])
         tile = list(box)
         room = max(self.budget, size)
@@ -156,7 +156,8 @@ def _tiles(cell: Cell) -> Tiles | None:
         here = current_world()
         if world.size == 1 or not (world is here or world == here):
             return None
-        tiles = value.tiles = Tiles()
+        tiles = value.tiles = cell.read_by_pieces or Tiles()
+        cell.read_by_pieces = None
     return tiles
 
 

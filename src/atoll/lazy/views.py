@@ -49,6 +49,7 @@ class Cell:
         "node",
         "pieces",
         "pins",
+        "read_by_pieces",
         "shared",
         "sites",
         "writeable",
@@ -57,6 +58,8 @@ class Cell:
     geometry: Geometry
     node: Node
     pieces: int
+    read_by_pieces: Any
+    """What was asked for of earlier values, which only a few elements were written to since: see :mod:`.tiles`."""
     pins: int
     shared: bool
     """Whether other cells have, or have had, this value: what every rank knows alike, whenever it collects garbage."""
@@ -237,6 +240,10 @@ class Cell:
             node = self.node
             if node.place is not None:
                 node.place.world.communicator.log.settle()
+                if not region.short:
+                    self.read_by_pieces = None
+                elif node.value is not None and node.value.tiles is not None:
+                    self.read_by_pieces = node.value.tiles.emptied()
             place = site_number(site)
             stale = False
             if node.value is not None:
@@ -318,6 +325,7 @@ def boxed(cell: Cell, node: Node) -> Cell:
     cell.geometry = node.geometry
     cell.pins = 0
     cell.pieces = 0
+    cell.read_by_pieces = None
     cell.sites = None
     cell.writeable = True
     cell._first = None
