@@ -134,6 +134,7 @@ static PyObject *new_box(PyObject *node) {
     put(box, BOX_SHARED, Py_False);
     put(box, BOX_PINS, zero);
     put(box, BOX_PIECES, zero);
+    put(box, BOX_READ, Py_None);
     put(box, BOX_SITES, Py_None);
     put(box, BOX_WRITEABLE, Py_True);
     put(box, BOX_FIRST, Py_None);

@@ -40,7 +40,7 @@ from .views import Cell
 
 _SLOTS: tuple[tuple[type, str], ...] = (
     (Node, "op args geometry params name site value code mark place born weight"),
-    (Cell, "node shared geometry pins pieces sites writeable _first"),
+    (Cell, "node shared geometry pins pieces read_by_pieces sites writeable _first"),
     (Value, "array _address pinned program count tiles pooled"),
     (
         Geometry,
@@ -79,6 +79,10 @@ def install() -> None:
     if native is None:
         return
     slots = [vars(kind)[name] for kind, names in _SLOTS for name in names.split()]
+    for kind, names in _SLOTS[:3]:  # which the recorder makes
+        missing = {*kind.__slots__} - {*names.split(), "__weakref__"}  # type: ignore[attr-defined]
+        if missing:
+            raise TypeError(f"{kind.__name__} has slots that _record.c does not fill: {missing}")
     objects: tuple[Any, ...] = (
         Node, Cell, Value, born_numbers, own_cells, eager_marks, _ours, _numbered, calm, _variable, vars(warnings), vars(policy),
         process_lock, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(), passed(), alone.process, looks,
