@@ -24,7 +24,7 @@ from ..context.warn import come_first
 from ..errors import FallbackWarning
 from .classed import class_giver, in_class_of, is_subclass, twin_of
 from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
-from .small import GENERAL, at_once
+from .small import GENERAL, PASSED, at_once
 from .spread import in_step, world_of
 from .views import Handle, any_deferred
 
@@ -217,6 +217,10 @@ def by_numpy(
         place = _place_of_out(function)
         if 0 < place < len(args):
             writes = (*writes, place)
+    if not (options or writes or name or (alone and jointly is not None)):
+        result = _of_values(function, args)
+        if result is not GENERAL:
+            return result
     if any_deferred(args, options):
         return Handle.call_later(function, args, options, writes)
     on_ranks = current_world().size > 1 and _lie_on_ranks(args, options.values())
@@ -247,6 +251,30 @@ def by_numpy(
             warn(name)
         result = function(*plain_args, **plain_options)
         given.done()
+    return given.take(result)
+
+
+def _of_values(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """``function(*args)`` by NumPy, where the arrays among the arguments have their values in this process; else ``GENERAL``."""
+    own = Handle.array_type
+    plain: list[Any] = []
+    for value in args:
+        kind = type(value)
+        if kind is own:
+            if value._np is None:
+                node = value._cell.node
+                if node.value is None or node.place is not None:
+                    return GENERAL
+            value = value._array()
+        elif kind not in PASSED:
+            return GENERAL
+        plain.append(value)
+    come_first()
+    result = function(*plain)
+    if type(result) in PASSED:
+        return result
+    given = Given(classes=True)
+    given.handles = [(p, a) for p, a in zip(plain, args, strict=True) if type(a) is own]
     return given.take(result)
 
 
