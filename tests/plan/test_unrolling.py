@@ -7,6 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import policy
+from atoll.lazy import evaluate
 
 ROWS = 2500
 FEW = 300
@@ -91,3 +92,40 @@ def test_that_loops_are_unrolled():
         b = (a * np.ones((ROWS, 1)) - np.ones(3)).sum(-1)
         launch = np.explain(b).launches[-1]
     assert len(launch.extents) == 1, str(launch)
+
+
+def folded_down(np, a, w, c):
+    """Folds of the rows of a few columns, alone and with others."""
+    total = (a * w).sum(0) + a.max(0)
+    return [
+        a.sum(0),
+        a.mean(0),
+        total,
+        (a - c).var(0),
+        (a > w).sum(0),
+        a[::-1].sum(0),
+        (a * w).sum(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "columns"), [("f8", 200_000, 3), ("f4", 3001, 7), ("c16", 5000, 2)]
+)
+def test_columns_whose_loops_are_not_unrolled(monkeypatch, dtype, rows, columns):
+    random = numpy.random.default_rng(7)
+    arrays = [random.random(shape).astype(dtype) for shape in ((rows, columns), (rows, 1), columns)]
+    if dtype == "c16":
+        arrays[0] += 1j
+    results = []
+    for unrolled in (16, 1):
+        monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+        with policy.limited(unrolled=unrolled), np.config(small=0):
+            results.append(list(map(bits, folded_down(np, *map(np.array, arrays)))))
+    assert results[0] == results[1]
+
+
+def test_that_a_column_is_folded_as_a_row():
+    a = numpy.random.default_rng(3).random((ROWS, 5))
+    with np.config(small=0):
+        columns = [np.array(a[:, k].copy()).sum() for k in range(5)]
+        assert bits(np.array(a).sum(0)) == bits(columns)

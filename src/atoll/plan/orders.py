@@ -2,7 +2,7 @@
 
 A rounded sum or product shows in which order it was made. So that order follows from what is folded alone: the axes
 are taken as the value that is folded would lie in memory, the slowest first. A fold of all axes takes the
-elements as those of one row (:func:`~atoll.backend.spec.is_flat`). Folds that want different loops
+elements as those of one row (:func:`~atoll.backend.spec.is_flat`), and a fold of the rows of a few columns takes each column as a row. Folds that want different loops
 become nests of their own, which read what they need once more; other statements go with any of them. A fold of what the same nest
 stores stays there: outside it would meet other values.
 """
@@ -19,6 +19,9 @@ from ..graph.geometry import Geometry
 from ..layout.symbolic import Number
 from .body import Body
 
+COLUMNS = 7
+"""So many columns are few. No limit of the policy: it decides in which order numbers are added up."""
+
 Order = tuple[int, ...]
 Want = tuple[Order, tuple[int, ...]]
 """The order of the axes, and those that are folded."""
@@ -30,7 +33,7 @@ def parted(body: Body, folded: dict[int, Geometry]) -> list[tuple[Body, Order | 
     ``folded`` has the geometry of what is folded into a register.
     """
     wants: dict[int, Want] = {
-        number: (order_of(folded[reduction.operand]), tuple(reduction.axes))
+        number: (order_of(folded[reduction.operand], reduction.axes), tuple(reduction.axes))
         for number, reduction in enumerate(body.reductions)
         if rounds(reduction)
     }
@@ -64,10 +67,25 @@ def _fits(body: Body, axes: tuple[int, ...]) -> bool:
     return all(tuple(reduction.axes) == axes for reduction in partial)
 
 
-def order_of(geometry: Geometry) -> Order:
-    """The axes of a value, the slowest in memory first. One that takes no step is slower than any."""
+def order_of(geometry: Geometry, axes: Sequence[int]) -> Order:
+    """The axes of a value, the slowest in memory first. One that takes no step is slower than any.
+
+    A few columns whose rows are folded count as rows themselves: their axes, the fastest ones, go before the ``axes``
+    that are folded.
+    """
     sizes = [abs(stride) for stride in geometry.strides]
-    return tuple(sorted(range(len(sizes)), key=lambda k: (sizes[k] != 0, -sizes[k], k)))
+    order = sorted(range(len(sizes)), key=lambda k: (sizes[k] != 0, -sizes[k], k))
+    inner = len(order)
+    columns: Number = 1
+    while inner and order[inner - 1] not in axes:
+        inner -= 1
+        columns *= geometry.shape[order[inner]]
+    outer = inner
+    while outer and order[outer - 1] in axes:
+        outer -= 1
+    if columns <= COLUMNS:
+        order = [*order[:outer], *order[inner:], *order[outer:inner]]
+    return tuple(order)
 
 
 def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) -> int:

@@ -89,8 +89,9 @@ def cut_into_slabs(
     if not _only_positions(body, loop.axis, cut):
         return None
     results = [_kept(loops, r) for r in cut]
-    many = max([prod([axis.extent for axis in kept]) for kept in results])
-    count = function(slab_count, loop.extent, many, prod([axis.extent for axis in loops]))
+    extents = [high - low for low, high in body.box]  # those of all loops, unrolled ones included
+    many = max([prod([n for k, n in enumerate(extents) if k not in r.axes]) for r in cut])
+    count = function(slab_count, loop.extent, many, prod(extents))
     if count < policy.limits.fewest_slabs:
         return None
     height = loop.extent // count

@@ -1,4 +1,4 @@
-"""Unrolls short inner loops: the body of the loop outside them then does all their turns.
+"""Unrolls short loops: the body of the loop around them then does all their turns.
 
 A loop of three turns costs more to begin and to end than its turns do. So where the innermost loop of a nest is short and
 the others are long, the body is written once for each turn, and vectors run along the next loop: ``(positions - centre)``
@@ -6,6 +6,7 @@ of ``n x 3`` elements has three subtractions of ``n`` elements each, whose opera
 
 Folds along the loop become instructions. They take the elements in the order of a row (``backend/llvm/fold.py``): each has an
 accumulator of its own, and these are added up in halves. So a result has the same bits whether its loop is unrolled or not.
+A few columns that are folded down the rows are read in one pass, with accumulators for each.
 """
 
 from __future__ import annotations
@@ -24,87 +25,96 @@ from .launches import Loop
 def unrolled(
     body: Body, loops: list[Loop], memories: list[Memory]
 ) -> tuple[Body, list[Loop], list[Memory]]:
-    """The nest without its innermost loop, if that is short enough to be unrolled; else as it is."""
+    """The nest without those of its loops that are short enough to be unrolled."""
     while len(loops) > 1:
-        turns = _turns(loops)
-        if turns < 2 or not _independent(body, loops, memories):
+        place = next(
+            (p for p in reversed(range(len(loops))) if _fits(body, loops, memories, p)), -1
+        )
+        if place < 0:
             break
-        varying = _varying(body, loops[-1], memories)
-        copies = sum(1 for memory in memories if memory.strides[loops[-1].axis])
-        limits = policy.limits
-        if (
-            turns * len(varying) > limits.kernel_operations
-            or turns * copies > limits.unrolled_operands
-        ):
-            break
-        body, memories = _Turns(body, loops, memories, varying, turns).written()
-        loops = loops[:-1]
+        body, memories = _Turns(body, loops, memories, place).written()
+        loops = [*loops[:place], *loops[place + 1 :]]
     return body, loops, memories
 
 
-def _turns(loops: list[Loop]) -> int:
-    """How many turns the innermost loop has, if these are few; else 0."""
-    if loops[-1].axis < 0 or not 1 < loops[-1].extent <= policy.limits.unrolled:
-        return 0
-    if prod([loop.extent for loop in loops[:-1]]) < policy.limits.unrolled_rows:
-        return 0
-    return int(loops[-1].extent)  # the kernel is made for it
+def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
+    """Whether a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
+    loop, limits = loops[place], policy.limits
+    if loop.axis < 0 or not 1 < loop.extent <= limits.unrolled:
+        return False
+    if prod([other.extent for other in loops if other is not loop]) < limits.unrolled_rows:
+        return False
+    inner = loops[-1].axis
+    if loop.axis != inner and not any(
+        0 < abs(m.strides[loop.axis]) < abs(m.strides[inner]) for m in memories
+    ):
+        return False
+    if not _independent(body, loops, memories, place):
+        return False
+    copies = sum(1 for memory in memories if memory.strides[loop.axis])
+    work = len(_varying(body, loop, memories))
+    return (
+        int(loop.extent) * work <= limits.kernel_operations  # the kernel is made for it
+        and int(loop.extent) * copies <= limits.unrolled_operands
+    )
 
 
-def _independent(body: Body, loops: list[Loop], memories: list[Memory]) -> bool:
-    """Whether the turns of the innermost loop may be done in any order, and the folds be written as instructions."""
-    inner, outer = loops[-1], loops[-2]
+def _independent(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
+    """Whether the turns of a loop may be done in any order, and the folds be written as instructions."""
+    loop, ndim = loops[place], len(body.box)
     reached = [memory.register for memory in memories]
     for memory in memories:
         if memory.access != "r" and reached.count(memory.register) > 1:
             return False
     for store in body.instructions:
-        if store.op == "store" and not memories[whole(store.args[0])].strides[inner.axis]:
+        if store.op == "store" and not memories[whole(store.args[0])].strides[loop.axis]:
             return False
-    if len(inner.axes) > 1 and _indexed(body) & set(inner.axes):
+    if len(loop.axes) > 1 and _indexed(body) & set(loop.axes):
         return False
-    ndim = len(body.box)
     for fold in body.reductions:
-        along, full = inner.axis in fold.axes, len(fold.axes) == ndim
-        if fold.mask >= 0 or (fold.position >= 0 and (not along or outer.axis in fold.axes)):
+        along, full = loop.axis in fold.axes, len(fold.axes) == ndim
+        outside = place > 0 and loops[place - 1].axis in fold.axes
+        last = place == len(loops) - 1
+        inside = not last and loops[place + 1].axis in fold.axes
+        if fold.mask >= 0 or (fold.position >= 0 and (not along or outside or inside)):
             return False
-        if rounds(fold) and (full or outer.axis in fold.axes):
+        if rounds(fold) and (full or (outside and (last or inside)) or (along and not last)):
             return False
         if along and (fold.dtype == "f2" or (fold.dtype[0] == "c" and fold.op != "add")):
             return False
-    return type(body.box[inner.axis][0]) is int or inner.axis not in _indexed(body)
+    return type(body.box[loop.axis][0]) is int or loop.axis not in _indexed(body)
 
 
 def _indexed(body: Body) -> set[int]:
     return {whole(i.args[0]) for i in body.instructions if i.op == "index"}
 
 
-def _varying(body: Body, inner: Loop, memories: list[Memory]) -> set[int]:
+def _varying(body: Body, loop: Loop, memories: list[Memory]) -> set[int]:
     """The instructions whose values differ between the turns of a loop."""
     varying: set[int] = set()
     for number, instruction in enumerate(body.instructions):
         if instruction.op in ("load", "store"):
-            differs = memories[whole(instruction.args[0])].strides[inner.axis] != 0
+            differs = memories[whole(instruction.args[0])].strides[loop.axis] != 0
         else:
-            differs = instruction.op == "index" and whole(instruction.args[0]) == inner.axis
+            differs = instruction.op == "index" and whole(instruction.args[0]) == loop.axis
         if differs or any(argument in varying for argument in arguments(instruction)):
             varying.add(number)
     return varying
 
 
 class _Turns:
-    """The turns of the innermost loop, written one after the other."""
+    """The turns of a loop, written one after the other."""
 
     def __init__(
         self,
         body: Body,
         loops: list[Loop],
         memories: list[Memory],
-        varying: set[int],
-        turns: int,
+        place: int,
     ) -> None:
-        self.old, self.memories, self.varying, self.turns = body, memories, varying, turns
-        self.loops, self.inner = loops, loops[-1]
+        self.old, self.memories, self.loop = body, memories, loops[place]
+        self.others = [loop for loop in loops if loop is not self.loop and loop.axis >= 0]
+        self.varying, self.turns = _varying(body, self.loop, memories), int(self.loop.extent)
         self.body = copy(body)
         self.body.instructions = []
         self.body.reductions = []
@@ -126,7 +136,7 @@ class _Turns:
             for number in sorted(self.varying):
                 known[number] = self._emit(self._moved(old[number], known, turn))
         for fold in self.old.reductions:
-            if self.inner.axis in fold.axes:
+            if self.loop.axis in fold.axes:
                 self._fold(fold, values)
             else:
                 self._apart(fold, values)
@@ -136,7 +146,7 @@ class _Turns:
     def _copies(self) -> list[Memory]:
         copies: list[Memory] = []
         for memory in self.memories:
-            stride = memory.strides[self.inner.axis]
+            stride = memory.strides[self.loop.axis]
             first = len(copies)
             if not stride:
                 copies.append(copy(memory))
@@ -146,7 +156,7 @@ class _Turns:
                         memory,
                         offset=memory.offset + turn * stride,
                         strides=tuple(
-                            [0 if k in self.inner.axes else s for k, s in enumerate(memory.strides)]
+                            [0 if k in self.loop.axes else s for k, s in enumerate(memory.strides)]
                         ),
                         part=(*memory.part, turn),
                     )
@@ -165,8 +175,8 @@ class _Turns:
 
     def _moved(self, instruction: Instruction, known: dict[int, int], turn: int) -> Instruction:
         op, args = instruction.op, instruction.args
-        if op == "index" and whole(args[0]) == self.inner.axis:
-            return Instruction("const", "i8", (self.old.box[self.inner.axis][0] + turn,))
+        if op == "index" and whole(args[0]) == self.loop.axis:
+            return Instruction("const", "i8", (self.old.box[self.loop.axis][0] + turn,))
         if op == "load":
             again = (len(self.body.instructions),) if len(args) > 1 else ()
             return replace(instruction, args=(self._place(whole(args[0]), turn), *again))
@@ -202,7 +212,7 @@ class _Turns:
             return self._call(name, fold.dtype, a, b)
 
         value = in_halves(parts, combined)
-        others = {k for loop in self.loops[:-1] for k in loop.axes if loop.axis >= 0}
+        others = {k for loop in self.others for k in loop.axes}
         if full or others & set(fold.axes):
             operand = fold.operand if full else self._place(fold.operand, 0)
             self.body.reductions.append(replace(fold, value=value, operand=operand))
