@@ -1,18 +1,21 @@
 """The programs of users on ranks: against one process with as many threads, and against NumPy.
 
-    python benchmarks/users_on_ranks.py [names or classes...] [--sizes medium] [--ranks 2] [--seconds 2] [--limit 60] [--smoke]
-                                        [--json FILE]
+    python benchmarks/users_on_ranks.py [names or classes...] [--sizes medium] [--ranks 2] [--seconds 2] [--limit 60]
+                                        [--everywhere N] [--smoke] [--json FILE]
 
-Each program and size has processes of its own (``atoll run -n 2``). All ranks run the program, then rank 0 runs it alone with as many
-threads in a world of its own, then in NumPy, while the other ranks sleep; and so in turns. ``threads`` is the time of one process over that of
-the ranks, ``numpy`` NumPy's over that of the ranks, by the clock and in processor time of rank 0: medians of the ratios in a round, above 1 where
-ranks are faster. ``kB`` and ``messages`` are what rank 0 has sent in a run. Results are compared with NumPy's, and a wrong one, or a program that
-takes longer than ``--limit``, makes the command fail; times never do.
+A name is a program of ``user_programs/``, a class of them, or a program of the suite, with another size behind a colon (``elimination:1000``).
+Each has processes of its own (``atoll run -n 2``). In each round all ranks run it, then rank 0 runs it alone with as many
+threads in a world of its own, then in NumPy, while the other ranks sleep. ``threads`` is the time of one process over that of
+the ranks, ``numpy`` NumPy's over that of the ranks, by the clock: above 1 where ranks are faster. ``work`` is the processor time of the busiest
+rank outside of waits for others, in that of the one process, which other load on the machine disturbs least. All are medians of the second half of
+the rounds. Counts are those of rank 0 in one run: messages, messages to all (``joint``), plans that were looked up or made, waits, and kB that
+were sent. Results are compared with NumPy's, and a wrong one, or a program that takes longer than ``--limit``, makes the command fail; times never do.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -25,15 +28,82 @@ from statistics import geometric_mean, median
 from typing import Any
 
 import numpy
+import programs
 from measuring import differences
 from ranks import Turns
-from user_programs import PROGRAMS, SIZES
+from user_programs import CLASSES, PROGRAMS, SIZES
 from users import chosen, copied, plain
 
+STEPS = 3
+"""How many steps of a program of the suite are one run."""
+RATIOS = ("threads", "numpy", "work")
+COUNTS = ("messages", "joint", "plans", "waits", "kB")
 HEAD = (
-    f"{'program':18}{'n':>9}{'NumPy ms':>10}{'process':>9}{'ranks':>9}{'threads':>9}{'numpy':>8}"
-    f"{'(cpu)':>8}{'(cpu)':>8}{'kB':>9}{'messages':>9}"
+    f"{'program':22}{'n':>9}{'numpy_ms':>10}{'process_ms':>11}{'ranks_ms':>10}"
+    + "".join([f"{name:>8}" for name in RATIOS])
+    + "".join([f"{name:>9}" for name in COUNTS])
 )
+Run = Callable[[Any], Any]
+
+
+class Waits:
+    """The time of this thread that goes into waiting for other ranks."""
+
+    def __init__(self) -> None:
+        from atoll.comm.mpi import MpiCommunicator
+        from atoll.comm.mpi_requests import MpiRequest
+
+        self.seconds = 0.0
+        self.count = 0
+        self._inside = False
+        for name in ("wait_some", "wait_all", "allreduce", "_wait_small"):
+            self._watch(MpiCommunicator, name)
+        self._watch(MpiRequest, "wait")
+
+    def _watch(self, kind: type, name: str) -> None:
+        """Count the time that a method takes, unless it is part of another one's."""
+        waiting = getattr(kind, name)
+
+        def watched(*args: Any, **options: Any) -> Any:
+            if self._inside:
+                return waiting(*args, **options)
+            self._inside = True
+            start = time.thread_time()
+            try:
+                return waiting(*args, **options)
+            finally:
+                self._inside = False
+                self.seconds += time.thread_time() - start
+                self.count += 1
+
+        setattr(kind, name, watched)
+
+
+def run_of(name: str, size: str) -> tuple[Run, int, float]:
+    """A run of a program with a module, its size, and how far results may be apart."""
+    if name in PROGRAMS:
+        program = PROGRAMS[name]
+        n = program.sizes[size] if size in SIZES else int(size)
+        data = program.arguments(numpy, n)
+
+        def run(module: Any) -> Any:
+            given = copied(data)
+            if module is not numpy:
+                given = [module.array(v) if hasattr(v, "shape") else v for v in given]
+            return plain(program.run(module, *given))
+
+        return run, n, max(program.tolerance, 1e-12)
+    suite = programs.PROGRAMS[name]
+    usual = {"smoke": suite.sizes["tiny"]}
+    n = usual.get(size, 400) if size in SIZES else int(size)
+
+    def steps(module: Any) -> Any:
+        running = suite.run(module, n)
+        for _ in range(STEPS):
+            next(running)
+        return plain(next(running))
+
+    return steps, n, max(suite.tolerance, 1e-9)
 
 
 def measured(name: str, size: str, seconds: float) -> dict[str, Any]:
@@ -43,85 +113,75 @@ def measured(name: str, size: str, seconds: float) -> dict[str, Any]:
     from atoll.comm.single import SingleCommunicator
     from atoll.config import config
 
-    program, turns, mine = PROGRAMS[name], Turns(), World(SingleCommunicator())
-    n = program.sizes[size]
-    data = program.arguments(numpy, n)
+    run, n, tolerance = run_of(name, size)
+    turns, waits, mine = Turns(), Waits(), World(SingleCommunicator())
+    traffic = atoll.world.communicator.traffic
     results: dict[str, Any] = {}
-    busy: dict[str, float] = {}
-
-    def lane(key: str, module: Any) -> Callable[[], None]:
-        def run() -> None:
-            given = copied(data)
-            if module is atoll:
-                given = [atoll.array(v) if hasattr(v, "shape") else v for v in given]
-                atoll.sync()
-            start = time.process_time()
-            results[key] = program.run(module, *given)
-            if module is atoll:
-                atoll.sync()
-            busy[key] = time.process_time() - start
-
-        return run
-
-    together, by_numpy = lane("ranks", atoll), lane("numpy", numpy)
-    process = lane("process", atoll)
-
-    def alone() -> None:
-        with mine, config(threads=turns.size):
-            process()
-
     rounds: list[dict[str, float]] = []
-    end = time.perf_counter() + seconds
-    going = True
+
+    def together() -> None:
+        results["ranks"] = run(atoll)
+
+    def process() -> None:
+        with mine, config(threads=turns.size):
+            results["process"] = run(atoll)
+
+    def by_numpy() -> None:
+        results["numpy"] = run(numpy)
+
+    end, going = time.perf_counter() + seconds, True
     while going:
-        before = atoll.stats()
+        gc.collect()
+        before, joint, waited, count = (
+            atoll.stats(),
+            traffic.collectives,
+            waits.seconds,
+            waits.count,
+        )
+        busy = time.thread_time()
         times = {"ranks": turns.together(together)}
+        work = time.thread_time() - busy - (waits.seconds - waited)
         after = atoll.stats()
-        times["process"], times["numpy"] = turns.alone(alone), turns.alone(by_numpy)
-        rounds.append({**times, **{f"{key} cpu": value for key, value in busy.items()}})
+        times["busy"] = float(turns.comm.allreduce(work, turns._max))
+        busy = time.process_time()
+        times["process"] = turns.alone(process)
+        times["alone"] = time.process_time() - busy
+        times["numpy"] = turns.alone(by_numpy)
+        rounds.append(times)
         going = turns.comm.bcast(time.perf_counter() < end or len(rounds) < min(4, 2 * seconds))
-    found = plain(results["ranks"])
-    wrong = ""
-    if not turns.rank:
-        tolerance = max(program.tolerance, 1e-12)
-        wrong = differences(found, plain(results["numpy"]), tolerance)
+        counts = {
+            "messages": after.messages - before.messages,
+            "joint": traffic.collectives - joint,
+            "plans": after.plans_made
+            + after.plans_reused
+            - before.plans_made
+            - before.plans_reused,
+            "waits": waits.count - count,
+            "kB": (after.bytes_moved - before.bytes_moved) // 1000,
+        }
+    wrong = "" if turns.rank else differences(results["ranks"], results["numpy"], tolerance)
     late = rounds[len(rounds) // 2 :]
 
-    def of(key: str) -> float:
-        return median(times.get(key, 0.0) for times in late)
-
-    def ratio(other: str, kind: str = "") -> float:
-        return median(
-            times.get(other + kind, 0.0) / max(times[f"ranks{kind}"], 1e-9) for times in late
-        )
+    def ratio(over: str, under: str) -> float:
+        return median(each[over] / max(each[under], 1e-9) for each in late)
 
     return {
         "program": name, "size": size, "n": n, "ranks": turns.size, "rounds": len(rounds),
-        "numpy_ms": of("numpy") * 1e3, "process_ms": of("process") * 1e3, "ranks_ms": of("ranks") * 1e3,
-        "threads": ratio("process"), "numpy": ratio("numpy"),
-        "threads_cpu": ratio("process", " cpu"), "numpy_cpu": ratio("numpy", " cpu"),
-        "kB": (after.bytes_moved - before.bytes_moved) / 1e3,
-        "messages": after.messages - before.messages, "wrong": wrong,
+        **{f"{key}_ms": median(each[key] for each in late) * 1e3 for key in ("numpy", "process", "ranks")},
+        "threads": ratio("process", "ranks"), "numpy": ratio("numpy", "ranks"), "work": ratio("busy", "alone"),
+        **counts, "wrong": wrong,
     }  # fmt: skip
 
 
 def started(name: str, size: str, given: argparse.Namespace) -> dict[str, Any]:
-    """What a new group of ranks finds, within the limit."""
-    command = [
-        sys.executable,
-        "-m",
-        "atoll",
-        "run",
-        "-n",
-        str(given.ranks),
-        __file__,
-        name,
-        "--child",
-    ]
-    command += ["--sizes", size, "--seconds", str(given.seconds)]
+    """What a new group of ranks measures, within the limit."""
+    command = [sys.executable, "-m", "atoll", "run", "-n", str(given.ranks), __file__, name]
+    command += ["--child", "--sizes", size, "--seconds", str(given.seconds)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     environment |= {"ATOLL_NUM_THREADS": "1", "ATOLL_WAIT_ABORT": str(given.limit)}
-    row = {"program": name, "size": size, "n": PROGRAMS[name].sizes[size], "ranks": given.ranks}
+    if given.everywhere is not None:
+        environment["ATOLL_EVERYWHERE"] = str(given.everywhere)
+    row: dict[str, Any] = {"program": name, "size": size, "ranks": given.ranks, "wrong": ""}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
@@ -133,21 +193,36 @@ def started(name: str, size: str, given: argparse.Namespace) -> dict[str, Any]:
         return row | {"wrong": f"took longer than {given.limit:g} s"}
     lines = [line for line in out.splitlines() if line.startswith("{")]
     if lines:
-        row = json.loads(lines[-1])
-    else:
-        said = [line for line in err.splitlines() if "Error" in line] or err.splitlines()
-        row["wrong"] = f"ended with {process.returncode}: {said[0] if said else ''}"[:300]
-    return row
+        return row | json.loads(lines[-1])
+    said = [line for line in err.splitlines() if "Error" in line] or err.splitlines() or [""]
+    return row | {"wrong": f"ended with {process.returncode}: {said[0]}"[:300]}
 
 
-def line(row: dict[str, Any]) -> str:
+def line(spec: str, row: dict[str, Any]) -> str:
     """A measurement for people to read."""
-    said = f"{row['program']:18}{row['n']:>9}"
+    said = f"{spec:22}"
     if "rounds" in row:
-        said += f"{row['numpy_ms']:10.2f}{row['process_ms']:9.2f}{row['ranks_ms']:9.2f}"
-        said += f"{row['threads']:9.2f}{row['numpy']:8.2f}{row['threads_cpu']:8.2f}{row['numpy_cpu']:8.2f}"
-        said += f"{row['kB']:9.0f}{row['messages']:9}"
+        said += (
+            f"{row['n']:>9}{row['numpy_ms']:10.2f}{row['process_ms']:11.2f}{row['ranks_ms']:10.2f}"
+        )
+        said += "".join([f"{row[key]:8.2f}" for key in RATIOS])
+        said += "".join([f"{row[key]:9}" for key in COUNTS])
     return said + (f"  WRONG: {row['wrong']}" if row["wrong"] else "")
+
+
+def specs_of(names: list[str], sizes: list[str]) -> list[tuple[str, str, str]]:
+    """What is measured: as it is called, the program, its size."""
+    sized = [name for name in names if ":" in name or name in programs.PROGRAMS]
+    rest = [name for name in names if name not in sized]
+    for name in sized:
+        if name.partition(":")[0] not in {*PROGRAMS, *programs.PROGRAMS}:
+            raise SystemExit(f"users_on_ranks: there is no program {name!r}")
+    found = [(name, name.partition(":")[0], name.partition(":")[2] or sizes[0]) for name in sized]
+    usual = chosen(rest) if rest or not names else []
+    each = [(program.name, program.name, size) for program in usual for size in sizes]
+    if rest and set(rest) <= PROGRAMS.keys() and not set(rest) & set(CLASSES):
+        each.sort(key=lambda spec: rest.index(spec[0]))
+    return each + found
 
 
 def main() -> None:
@@ -155,17 +230,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "names", nargs="*", help="programs or classes of them; all unless some are named"
-    )
+    parser.add_argument("names", nargs="*", help="programs or classes; all unless some are named")
     parser.add_argument("--sizes", default="medium", help=f"any of {','.join(SIZES)}")
-    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ranks", type=int, default=2, help="how many ranks")
     parser.add_argument("--seconds", type=float, default=2.0, help="measuring time per program")
-    parser.add_argument(
-        "--limit", type=float, default=60.0, help="the most that a program may take"
-    )
+    parser.add_argument("--limit", type=float, default=60.0, help="the most a program may take")
+    parser.add_argument("--everywhere", type=int, help="config.everywhere on the ranks")
     parser.add_argument("--smoke", action="store_true", help="tiny, to see it work")
-    parser.add_argument("--json", type=Path, help="write what was found")
+    parser.add_argument("--json", type=Path, help="write what was measured")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -183,18 +255,17 @@ def main() -> None:
     if given.smoke:
         given.seconds = 0.0
     table = []
+    specs = specs_of(given.names, sizes)
     print(HEAD, flush=True)
-    for program in chosen(given.names):
-        for size in sizes:
-            table.append(started(program.name, size, given))
-            print(line(table[-1]), flush=True)
-            if given.json:
-                given.json.write_text(json.dumps(table, indent=1))
+    for spec, name, size in specs:
+        table.append(started(name, size, given))
+        print(line(spec, table[-1]), flush=True)
+        if given.json:
+            given.json.write_text(json.dumps(table, indent=1))
     done = [row for row in table if "rounds" in row]
-    for text, key in (("threads", "threads"), ("NumPy", "numpy")):
-        ratios = [row[key] for row in done]
-        if ratios:
-            print(f"against {text:16}{geometric_mean(ratios):.2f} of {len(ratios)}")
+    if len(done) > 2:
+        for key in RATIOS:
+            print(f"{key:9}{geometric_mean([row[key] for row in done]):.2f} of {len(done)}")
     if bad := [row["program"] for row in table if row["wrong"]]:
         raise SystemExit(f"wrong or failed: {', '.join(dict.fromkeys(bad))}")
 
