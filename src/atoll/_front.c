@@ -443,7 +443,41 @@ static PyObject *compare(PyObject *a, PyObject *b, int relation) {
     return wrapped(result);
 }
 
-/* What NumPy's ufuncs ask for arrays among their operands: `number * array`, where the number is NumPy's. */
+/* `number * array`, where the number is NumPy's: its operators ask ours first, for the way through NumPy's ufuncs and back takes as
+ * long as the operation. Everything else is what it was. */
+#define NUMBER_OPERATOR(TYPE, CALL)                                                        \
+    static binaryfunc TYPE##_##CALL##_was;                                                       \
+    static PyObject *TYPE##_##CALL(PyObject *a, PyObject *b) {                                   \
+        return Py_TYPE(b) == array_type ? CALL(a, b) : TYPE##_##CALL##_was(a, b);                \
+    }
+#define NUMBER(TYPE)                                                                             \
+    NUMBER_OPERATOR(TYPE, add)                                                           \
+    NUMBER_OPERATOR(TYPE, subtract)                                                 \
+    NUMBER_OPERATOR(TYPE, multiply)                                                 \
+    NUMBER_OPERATOR(TYPE, divide)                                                \
+    static void TYPE##_asks(PyNumberMethods *methods) {                                          \
+        TYPE##_add_was = methods->nb_add;                                                        \
+        TYPE##_subtract_was = methods->nb_subtract;                                              \
+        TYPE##_multiply_was = methods->nb_multiply;                                              \
+        TYPE##_divide_was = methods->nb_true_divide;                                             \
+        methods->nb_add = TYPE##_add;                                                            \
+        methods->nb_subtract = TYPE##_subtract;                                                  \
+        methods->nb_multiply = TYPE##_multiply;                                                  \
+        methods->nb_true_divide = TYPE##_divide;                                                 \
+    }
+NUMBER(single)
+NUMBER(real)
+NUMBER(complex_number)
+NUMBER(integer)
+
+static void numbers_ask(void) {
+    single_asks(PyFloatArrType_Type.tp_as_number);
+    real_asks(PyDoubleArrType_Type.tp_as_number);
+    complex_number_asks(PyCDoubleArrType_Type.tp_as_number);
+    integer_asks(PyLongArrType_Type.tp_as_number);
+}
+
+/* What NumPy's ufuncs ask for arrays among their operands. */
 static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *result = NULL, *given[2];
     if (count == 4 && keywords == NULL && Py_TYPE(args[0]) == &PyUFunc_Type &&
@@ -1252,6 +1286,7 @@ static PyTypeObject AttributeType = {
 static PyObject *install(PyObject *module, PyObject *args) {
     PyObject *type;
     if (!PyArg_ParseTuple(args, "O!OOOO", &PyType_Type, &type, &scalars, &passed, &from_numpy, &taken)) return NULL;
+    if (array_type == NULL) numbers_ask();
     array_type = (PyTypeObject *)Py_NewRef(type);
     if (array_type->tp_basicsize == FrontType.tp_basicsize) array_type->tp_dealloc = dealloc_array;
     Py_INCREF(scalars);
