@@ -1,4 +1,4 @@
-"""Builds the native front (``src/atoll/_front.c``) with the recorder and the evaluation (``_record.c``, ``_replay.c``) where there is a C compiler; without it arrays take the way through Python.
+"""Builds the native front (``src/atoll/_front.c`` and its neighbours) where there is a C compiler; without it arrays take the way through Python.
 
     python hatch_build.py        builds it in place
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
-SOURCES = ("_front.c", "_record.c", "_replay.c")
+SOURCES = ("_front.c", "_loops.c", "_record.c", "_replay.c")
 WISH = os.environ.get("ATOLL_BUILD_FRONT", "")
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface

@@ -6,8 +6,7 @@
  * nothing: without it everything takes the way through Python, and gives the same results.
  */
 #define ATOLL_IMPORTS_NUMPY
-#include "_front.h"
-#include <numpy/ufuncobject.h>
+#include "_loops.h"
 
 static PyTypeObject FrontType;
 PyTypeObject *array_type;
@@ -15,7 +14,13 @@ static PyObject *scalars;          /* a frozenset: classes of numbers that opera
 static PyObject *passed;           /* a frozenset: classes of arguments that NumPy gets as they are */
 static PyObject *from_numpy;       /* makes an array over memory that nobody else holds, of any size */
 static PyObject *taken;            /* makes arrays of what a function has returned, wherever its memory lies */
-static Py_ssize_t limit = 0;       /* results with fewer elements stay with NumPy, whatever the settings are */
+Py_ssize_t limit = 0;
+
+enum {
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
+    IADD = BINARY, ISUB, IMUL, IDIV, IFLOORDIV, IMOD, IPOW, IAND, IOR, IXOR, ILSHIFT, IRSHIFT,
+    NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, SLOTS
+};
 
 /* ---- wrapping and unwrapping */
 
@@ -259,11 +264,6 @@ static int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
 
 /* ---- what Python does where this file cannot */
 
-enum {
-    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
-    IADD = BINARY, ISUB, IMUL, IDIV, IFLOORDIV, IMOD, IPOW, IAND, IOR, IXOR, ILSHIFT, IRSHIFT,
-    NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, SLOTS
-};
 static const char *const names[SLOTS] = {
     "__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
     "__or__", "__xor__", "__lshift__", "__rshift__", "__divmod__",
@@ -305,6 +305,30 @@ static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot) {
     return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
 }
 
+static Loops loops[SLOTS];         /* of operators */
+
+/* The ufuncs of operators; a power has shorter ways in NumPy. */
+static const struct {
+    int slot;
+    const char *name;
+} ufuncs[] = {
+    {ADD, "add"}, {SUB, "subtract"}, {MUL, "multiply"}, {DIV, "true_divide"}, {FLOORDIV, "floor_divide"}, {MOD, "remainder"},
+    {AND, "bitwise_and"}, {OR, "bitwise_or"}, {XOR, "bitwise_xor"}, {LSHIFT, "left_shift"}, {RSHIFT, "right_shift"},
+    {NEG, "negative"}, {POS, "positive"}, {ABS, "absolute"}, {INVERT, "invert"}, {LT, "less"}, {LE, "less_equal"}, {EQ, "equal"},
+    {NE, "not_equal"}, {GT, "greater"}, {GE, "greater_equal"}};
+
+static int look_up_operators(void) {
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    for (size_t k = 0; numpy != NULL && k < sizeof ufuncs / sizeof *ufuncs; k++) {
+        PyObject *ufunc = PyObject_GetAttrString(numpy, ufuncs[k].name);
+        if (ufunc == NULL) Py_CLEAR(numpy);
+        else look_up(&loops[ufuncs[k].slot], ufunc);
+        Py_XDECREF(ufunc);
+    }
+    Py_XDECREF(numpy);
+    return numpy == NULL ? -1 : 0;
+}
+
 /* ---- operators
  *
  * Operands are held while NumPy works: another thread may give an array another memory meanwhile, and memory with one reference
@@ -320,8 +344,9 @@ static inline PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
 }
 
 /* The same for references that end here. */
-static inline PyObject *of_two(binaryfunc call, PyObject *x, PyObject *y) {
-    PyObject *result = call(x, y);
+static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
+    PyObject *result = by_loop(&loops[slot], x, y, NULL);
+    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
     Py_DECREF(x);
     Py_DECREF(y);
     return wrapped(result);
@@ -338,7 +363,7 @@ static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlaceP
 #define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
     static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
-        return y == NULL ? without(x, a, b, SLOT) : of_two(CALL, x, y);                          \
+        return y == NULL ? without(x, a, b, SLOT) : of_two(SLOT, CALL, x, y);                    \
     }
 BINARY_OPERATOR(add, ADD, PyNumber_Add)
 BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
@@ -355,7 +380,7 @@ BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
 static PyObject *divided(PyObject *a, PyObject *b) {
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y == NULL) return without(x, a, b, DIVMOD);
-    PyObject *both = of_two(PyNumber_Divmod, x, y);
+    PyObject *both = of_two(DIVMOD, PyNumber_Divmod, x, y);
     if (both == NULL || !PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) return both;
     PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 0)));
     PyObject *second = first == NULL ? NULL : wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 1)));
@@ -370,17 +395,17 @@ static PyObject *divided(PyObject *a, PyObject *b) {
 static PyObject *matrix_multiply(PyObject *a, PyObject *b) {
     PyObject *x = is_front(a) && plain(a) == NULL ? in_memory(a) : operand(a);
     PyObject *y = x == NULL ? NULL : is_front(b) && plain(b) == NULL ? in_memory(b) : operand(b);
-    return y == NULL ? without(x, a, b, MATMUL) : of_two(PyNumber_MatrixMultiply, x, y);
+    return y == NULL ? without(x, a, b, MATMUL) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
 }
 
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? without(x, a, b, POW) : of_two(power_of, x, y);
+    return y == NULL ? without(x, a, b, POW) : of_two(POW, power_of, x, y);
 }
 
 /* `a += b`: NumPy writes into the memory of `a`. */
-static PyObject *written(PyObject *a, PyObject *b, int slot, binaryfunc call) {
+static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
     PyObject *x = at_hand(a), *y = NULL;
     int shown = x != NULL && plain(a) == NULL;
     if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
@@ -389,7 +414,8 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, binaryfunc call) {
         return in_place_in_python(a, b, slot);
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
-    PyObject *result = call(x, y);
+    PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
+    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
     if (shown) end_writing((PyArrayObject *)x, was);
     Py_DECREF(y);
     Py_DECREF(x);
@@ -398,29 +424,30 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, binaryfunc call) {
     return Py_NewRef(a);
 }
 #define IN_PLACE_OPERATOR(NAME, SLOT, CALL) \
-    static PyObject *NAME(PyObject *a, PyObject *b) { return written(a, b, SLOT, CALL); }
-IN_PLACE_OPERATOR(iadd, IADD, PyNumber_InPlaceAdd)
-IN_PLACE_OPERATOR(isub, ISUB, PyNumber_InPlaceSubtract)
-IN_PLACE_OPERATOR(imul, IMUL, PyNumber_InPlaceMultiply)
-IN_PLACE_OPERATOR(idiv, IDIV, PyNumber_InPlaceTrueDivide)
-IN_PLACE_OPERATOR(ifloordiv, IFLOORDIV, PyNumber_InPlaceFloorDivide)
-IN_PLACE_OPERATOR(imod, IMOD, PyNumber_InPlaceRemainder)
-IN_PLACE_OPERATOR(iand, IAND, PyNumber_InPlaceAnd)
-IN_PLACE_OPERATOR(ior, IOR, PyNumber_InPlaceOr)
-IN_PLACE_OPERATOR(ixor, IXOR, PyNumber_InPlaceXor)
-IN_PLACE_OPERATOR(ilshift, ILSHIFT, PyNumber_InPlaceLshift)
-IN_PLACE_OPERATOR(irshift, IRSHIFT, PyNumber_InPlaceRshift)
+    static PyObject *NAME(PyObject *a, PyObject *b) { return written(a, b, I##SLOT, SLOT, CALL); }
+IN_PLACE_OPERATOR(iadd, ADD, PyNumber_InPlaceAdd)
+IN_PLACE_OPERATOR(isub, SUB, PyNumber_InPlaceSubtract)
+IN_PLACE_OPERATOR(imul, MUL, PyNumber_InPlaceMultiply)
+IN_PLACE_OPERATOR(idiv, DIV, PyNumber_InPlaceTrueDivide)
+IN_PLACE_OPERATOR(ifloordiv, FLOORDIV, PyNumber_InPlaceFloorDivide)
+IN_PLACE_OPERATOR(imod, MOD, PyNumber_InPlaceRemainder)
+IN_PLACE_OPERATOR(iand, AND, PyNumber_InPlaceAnd)
+IN_PLACE_OPERATOR(ior, OR, PyNumber_InPlaceOr)
+IN_PLACE_OPERATOR(ixor, XOR, PyNumber_InPlaceXor)
+IN_PLACE_OPERATOR(ilshift, LSHIFT, PyNumber_InPlaceLshift)
+IN_PLACE_OPERATOR(irshift, RSHIFT, PyNumber_InPlaceRshift)
 
 static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    return written(a, b, IPOW, power_into);
+    return written(a, b, IPOW, POW, power_into);
 }
 
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME(PyObject *a) {                                                         \
         PyObject *x = at_hand(a);                                                                \
         if (x == NULL) return alone_in_python(a, SLOT);                                          \
-        PyObject *result = CALL(x);                                                              \
+        PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
+        if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
         Py_DECREF(x);                                                                            \
         return wrapped(result);                                                                  \
     }
@@ -437,7 +464,8 @@ static PyObject *compare(PyObject *a, PyObject *b, int relation) {
         PyObject *args[2] = {a, b}, *recorded = record_call(known[slots[relation]], args, 2);
         return recorded != NULL || PyErr_Occurred() ? recorded : call_two(general[slots[relation]], a, b);
     }
-    PyObject *result = PyObject_RichCompare(x, y, relation);
+    PyObject *result = by_loop(&loops[slots[relation]], x, y, NULL);
+    if (result == NULL && !PyErr_Occurred()) result = PyObject_RichCompare(x, y, relation);
     Py_DECREF(x);
     Py_DECREF(y);
     return wrapped(result);
@@ -951,6 +979,7 @@ typedef struct {
     vectorcallfunc call;
     PyObject *original, *python, *known, *dict, *weak;
     int kind, way;
+    Loops loops;
 } Function;
 
 static PyTypeObject FunctionType;
@@ -1138,7 +1167,9 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         Call call = {args, given, n, function->kind, arrays};
         int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
         if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
-        result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+        result = n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL, NULL) : NULL;
+        if (result == NULL && !PyErr_Occurred())
+            result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
         if (writes) end_writing((PyArrayObject *)given[target], was);
         int again = arrays & SHOWN && !writes &&
                     (result == NULL ? PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
@@ -1171,6 +1202,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *opti
     self->original = Py_NewRef(original);
     self->python = Py_NewRef(python);
     self->kind = kind;
+    look_up(&self->loops, original);
     return (PyObject *)self;
 }
 
@@ -1285,8 +1317,10 @@ static PyTypeObject AttributeType = {
 
 static PyObject *install(PyObject *module, PyObject *args) {
     PyObject *type;
-    if (!PyArg_ParseTuple(args, "O!OOOO", &PyType_Type, &type, &scalars, &passed, &from_numpy, &taken)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!OOOOO", &PyType_Type, &type, &scalars, &passed, &from_numpy, &taken, &settled)) return NULL;
+    Py_INCREF(settled);
     if (array_type == NULL) numbers_ask();
+    if (look_up_operators() < 0) return NULL;
     array_type = (PyTypeObject *)Py_NewRef(type);
     if (array_type->tp_basicsize == FrontType.tp_basicsize) array_type->tp_dealloc = dealloc_array;
     Py_INCREF(scalars);

@@ -4,9 +4,11 @@
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL atoll_numpy
+#define PY_UFUNC_UNIQUE_SYMBOL atoll_ufuncs
 #include <Python.h>
 #ifndef ATOLL_IMPORTS_NUMPY
 #define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
 #endif
 #include <numpy/arrayobject.h>
 #include <structmember.h>

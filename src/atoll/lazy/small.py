@@ -21,6 +21,7 @@ from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
 from ..ops.elementwise import FAST_SCALARS
+from ..ops.table import SETTLED_UFUNCS
 from .making import from_numpy, of_small, present
 from .views import Cell, Handle
 
@@ -218,7 +219,7 @@ def install(array_type: type) -> None:
     """Tell the native front how to wrap what NumPy returns for arrays that are at hand."""
     if native is not None:
         numbers = frozenset(FAST_SCALARS)
-        native.install(array_type, numbers, PASSED, from_numpy, _taken_of)
+        native.install(array_type, numbers, PASSED, from_numpy, _taken_of, SETTLED_UFUNCS)
         slots = [
             vars(kind)[name]
             for kind, names in (

@@ -85,7 +85,7 @@ def check(nodes: Iterable[Node]) -> None:
             )
 
 
-_BITWISE = frozenset(
+SETTLED_UFUNCS = frozenset(
     {
         "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "square", "sqrt",
         "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
@@ -127,7 +127,7 @@ class _Call(Entry):
         if loop.name == "floor_divide" and loop.output.kind in "iu":
             settled = type(node.args[1]) is not Node  # NumPy divides by a number without dividing
         else:
-            settled = loop.name in _BITWISE or (
+            settled = loop.name in SETTLED_UFUNCS or (
                 loop.name in _BITWISE_INTEGERS and loop.output.kind in "biu"
             )
         return (
