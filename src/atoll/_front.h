@@ -39,6 +39,7 @@ PyObject *record_view(PyObject *array, PyObject *key);
 int record_store(PyObject *array, PyObject *key, PyObject *value);
 int record_in_place(PyObject *known, PyObject *array, PyObject *other);
 void remember_view(PyObject *array, PyObject *key, PyObject *view);
+extern PyTypeObject BoxType;
 extern PyMethodDef record_methods[], replay_methods[];
 
 #pragma GCC visibility pop

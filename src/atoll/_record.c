@@ -9,8 +9,9 @@
 
 Py_ssize_t offsets[FIELDS];
 PyObject *objects[OBJECTS];
-int recording = 0;
-static PyObject *zero, *one, *known_name, *limits_name, *held_name, *write_name, *forget_name, *index_name, *unshared;
+int recording = 0, shown = 0;
+static double light, near, most_pending;  /* limits of the policy */
+static PyObject *zero, *one, *held_name, *write_name, *index_name, *unshared;
 
 PyObject *settings_now(void) {
     PyObject *settings = NULL;
@@ -34,20 +35,14 @@ static inline int is_short(PyObject *geometry) {
 /* The pending operations that a number, or a node, consists of. */
 static double weight_of(PyObject *value) { return is_node(value) ? PyFloat_AsDouble(field(value, NODE_WEIGHT)) : 0; }
 
-/* A limit of the policy, as a number. */
-static double limit_of(int which) {
-    PyObject *limits = PyDict_GetItem(objects[POLICY], limits_name);
-    return limits == NULL ? 0 : PyFloat_AsDouble(field(limits, which));
-}
-
 /* ---- nodes and boxes: as they end, their memory serves the next ones */
 
 static Kind nodes = {.first = NODE_OP, .end = NODE_END}, boxes = {.first = BOX_NODE, .end = BOX_END};
 
 PyObject *new_of(Kind *kind, PyObject *type) {
-    if (!kind->count) return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-    PyObject *object = PyObject_Init(kind->spare[--kind->count], (PyTypeObject *)type);
-    PyObject_GC_Track(object);
+    if (kind->count) return PyObject_Init(kind->spare[--kind->count], (PyTypeObject *)type);
+    PyObject *object = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+    if (object != NULL) PyObject_GC_UnTrack(object);  /* what is recorded refers to nothing that could refer to it */
     return object;
 }
 
@@ -66,8 +61,42 @@ static void end_of_node(PyObject *node) {
     Py_TRASHCAN_END
 }
 
+PyTypeObject BoxType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Box", .tp_basicsize = sizeof(Box), .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "What boxes begin with."};
+
+/* All boxes, in the order in which they were made. A thread, which may be a simulated rank, computes its own. */
+static Box *first_box = NULL, *last_box = NULL;
+
+static long this_thread(void) {
+    static long threads = 0;
+    static _Thread_local long number = 0;
+    if (!number) number = ++threads;
+    return number;
+}
+
+static void link_box(Box *box) {
+    box->thread = this_thread();
+    box->former = last_box;
+    box->next = NULL;
+    if (last_box != NULL) last_box->next = box;
+    else first_box = box;
+    last_box = box;
+}
+
+static void unlink_box(Box *box) {
+    if (!box->thread) return;
+    if (box->former != NULL) box->former->next = box->next;
+    else first_box = box->next;
+    if (box->next != NULL) box->next->former = box->former;
+    else last_box = box->former;
+    box->thread = 0;
+}
+
 static void end_of_box(PyObject *box) {
     PyObject_GC_UnTrack(box);
+    unlink_box((Box *)box);
     Py_TRASHCAN_BEGIN(box, end_of_box)
     PyObject_ClearWeakRefs(box);
     end_of(box, &boxes);
@@ -78,9 +107,12 @@ static void end_of_box(PyObject *box) {
 static PyObject *site_here(void) {
     PyFrameObject *frame = PyEval_GetFrame();
     if (frame == NULL) Py_RETURN_NONE;
+    static PyCodeObject *latest = NULL;  /* which is no code of ours */
     PyCodeObject *code = PyFrame_GetCode(frame);
-    PyObject *ours = PyDict_GetItem(objects[IS_OURS], code->co_filename), *site = NULL;
-    if (ours != Py_False) {
+    PyObject *site = NULL;
+    if (code != latest && PyDict_GetItem(objects[IS_OURS], code->co_filename) == Py_False)
+        Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
+    if (code != latest) {
         site = PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);
     } else if ((site = PyTuple_New(2)) != NULL) {
         PyTuple_SET_ITEM(site, 0, Py_NewRef(code));
@@ -119,6 +151,7 @@ static PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
     *slot(node, NODE_WEIGHT) = weight;
     *slot(node, NODE_BORN) = PyIter_Next(objects[NEXT_BORN]);
     if (weight == NULL || field(node, NODE_BORN) == NULL) Py_CLEAR(node);
+    else if (weight_of(node) < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
     return node;
 }
 
@@ -138,17 +171,7 @@ static PyObject *new_box(PyObject *node) {
     put(box, BOX_SITES, Py_None);
     put(box, BOX_WRITEABLE, Py_True);
     put(box, BOX_FIRST, Py_None);
-    PyObject *known = PyObject_GetAttr(objects[OWN_CELLS], known_name);
-    PyObject *reference = known == NULL ? NULL : PyWeakref_NewRef(box, NULL);
-    int failed = reference == NULL || PyList_Append(known, reference) < 0;
-    if (!failed && !(PyList_GET_SIZE(known) & 63)) {
-        PyObject *done = PyObject_CallMethodNoArgs(objects[OWN_CELLS], forget_name);
-        failed = done == NULL;
-        Py_XDECREF(done);
-    }
-    Py_XDECREF(known);
-    Py_XDECREF(reference);
-    if (failed) Py_CLEAR(box);
+    link_box((Box *)box);
     return box;
 }
 
@@ -245,7 +268,7 @@ static long weigh(PyObject *root, long most) {
 
 /* Whether a node, which nobody else has yet, may have to be cut: see lazy.pending. If not, it weighs what is pending now. */
 static int may_be_heavy(PyObject *node) {
-    double limit = limit_of(LIMIT_PENDING);
+    double limit = most_pending;
     if (worlds) return 1;
     PyObject *number = number_of(field(node, NODE_SITE));
     if (number == NULL) return 1;
@@ -282,7 +305,7 @@ static PyObject *array_of(PyObject *node) {
         Py_DECREF(node);
         return made;
     }
-    if (weight_of(node) > limit_of(LIMIT_LIGHT) && may_be_heavy(node)) {
+    if (weight_of(node) > light && may_be_heavy(node)) {
         PyObject *lighter = PyObject_CallOneArg(objects[BOUNDED], node);
         Py_DECREF(node);
         if ((node = lighter) == NULL) return NULL;
@@ -585,6 +608,10 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
         Py_DECREF(node);
         if (done <= 0) return done;
     }
+    if (sites != Py_None && PySet_GET_SIZE(sites) == 1) {
+        int same = PySet_Contains(sites, place);
+        if (same) return same < 0 ? -1 : 1 + known;
+    }
     PyObject *only = PySet_New(NULL);
     if (only == NULL || PySet_Add(only, place) < 0) {
         Py_XDECREF(only);
@@ -612,7 +639,6 @@ static int lighten(PyObject *box) {
 static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *site, PyObject *place) {
     if (!is_free(box)) return 0;
     PyObject *node = field(box, BOX_NODE);
-    double near = limit_of(LIMIT_NEAR);
     if (region != NULL && field(node, NODE_GEOMETRY) != field(region, FORM_BASE)) return 0;
     int noted = note_site(box, region, place), stale = noted == 2 && weight_of(value) > near;
     if (noted <= 0) return noted;
@@ -781,8 +807,7 @@ static PyObject *install(PyObject *module, PyObject *args) {
     struct {
         PyObject **name;
         const char *text;
-    } names[] = {{&known_name, "known"}, {&limits_name, "limits"}, {&held_name, "held"}, {&write_name, "write"},
-                 {&index_name, "index"}, {&forget_name, "forget_the_dead"}};
+    } names[] = {{&held_name, "held"}, {&write_name, "write"}, {&index_name, "index"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return NULL;
     if ((unshared = Py_BuildValue("(s)", "shared")) == NULL) return NULL;
@@ -799,7 +824,39 @@ static PyObject *set_recording(PyObject *module, PyObject *wanted) {
     return before;
 }
 
+/* limits(light, near, pending): those of the policy that hold now. */
+static PyObject *set_limits(PyObject *module, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "ddd", &light, &near, &most_pending)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* There are so many more calls that are explained. */
+static PyObject *show(PyObject *module, PyObject *number) {
+    shown += (int)PyLong_AsLong(number);
+    Py_RETURN_NONE;
+}
+
+/* Link a box that Python has made. */
+static PyObject *link_made(PyObject *module, PyObject *box) {
+    if (!PyObject_TypeCheck(box, &BoxType)) return PyErr_Format(PyExc_TypeError, "a box is wanted");
+    if (!((Box *)box)->thread) link_box((Box *)box);
+    Py_RETURN_NONE;
+}
+
+/* The boxes of this thread, in the order in which they were made. */
+static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
+    PyObject *list = PyList_New(0);
+    long thread = this_thread();
+    for (Box *box = first_box; list != NULL && box != NULL; box = box->next)
+        if (box->thread == thread && field((PyObject *)box, BOX_NODE) != NULL && PyList_Append(list, (PyObject *)box) < 0) Py_CLEAR(list);
+    return list;
+}
+
 PyMethodDef record_methods[] = {
+    {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
+    {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
+    {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},
+    {"boxes", list_boxes, METH_NOARGS, "The boxes of this thread, in the order in which they were made."},
     {"install_recorder", install, METH_VARARGS, "Record by these slots and objects."},
     {"record", set_recording, METH_O, "Record without Python, or not; whether that was so before."},
     {NULL}};

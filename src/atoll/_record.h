@@ -14,19 +14,20 @@ enum {
     FORM_NUMBER = VALUE_END, FORM_IS_BASE, FORM_BASE, FORM_SHAPE, FORM_STRIDES, FORM_DTYPE, FORM_SIZE, FORM_NDIM, FORM_SHORT,
     FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS,
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER,
-    CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, LIMIT_LIGHT, LIMIT_NEAR, LIMIT_PENDING, CONFIG_DEFAULT, SETTINGS_SMALL,
+    CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CONFIG_DEFAULT, SETTINGS_SMALL,
     SETTINGS_FUSION, SETTINGS_BYTES, PATTERN_NATIVE, PROGRAM_RUNNING, STATE_FLAGS, COUNTERS_VALUES, PROFILE_AGAIN, PROFILE_CUT, FIELDS
 };
 extern Py_ssize_t offsets[FIELDS];
 
 /* The objects of Python's, in the order in which lazy.recorder lists them. */
 enum {
-    NODE_TYPE, BOX_TYPE, VALUE_TYPE, NEXT_BORN, OWN_CELLS, EAGER_MARKS, IS_OURS, NUMBERED, CALM, RULES, WARNINGS, POLICY,
-    LOCK, SITE_FROM, BOUNDED, EVALUATED, CONFIG, SETTINGS, SOURCE, BY_ROOTS, PASSED, PROFILES, LOOKS, OPENED, HELD, LEFT,
+    NODE_TYPE, BOX_TYPE, VALUE_TYPE, NEXT_BORN, EAGER_MARKS, IS_OURS, NUMBERED, CALM, RULES, WARNINGS, ACQUIRE, RELEASE_LOCK,
+    SITE_FROM, BOUNDED, EVALUATED, CONFIG, SETTINGS, SOURCE, BY_ROOTS, PASSED, PROFILES, HELD, LEFT,
     CATCH_UP, COUNTERS, STATE_TYPE, REPORTED, RESCUED, ALLOCATED, TOO_HEAVY, CUT, OBJECTS
 };
 extern PyObject *objects[OBJECTS];
 extern int recording;
+extern int shown;                  /* how many calls are explained instead of computed */
 
 static inline PyObject *field(PyObject *object, int which) {
     return *(PyObject **)((char *)object + offsets[which]);
@@ -45,6 +46,13 @@ static inline void replace(PyObject *object, int which, PyObject *value) {
 static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(field(geometry, FORM_SIZE)); }
 
 static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == objects[NODE_TYPE]; }
+
+/* What boxes begin with: they are linked in the order in which they were made. */
+typedef struct Box {
+    PyObject_HEAD
+    struct Box *former, *next;
+    long thread;
+} Box;
 
 /* Objects of one class: as they end, their memory serves the next ones. */
 enum { SPARE = 128 };

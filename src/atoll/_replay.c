@@ -7,12 +7,12 @@
  */
 #include "_record.h"
 
-static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *shown_name, *logs_name, *rules_name,
-    *append_name, *acquire_name, *release_name, *filters_name, *kernels_name, *reused_name, *plans_name,
+static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *rules_name,
+    *append_name, *filters_name, *kernels_name, *reused_name, *plans_name,
     *ran_name, *flagged_name;
 
 int lock(void) {
-    PyObject *done = PyObject_CallMethodNoArgs(objects[LOCK], acquire_name);
+    PyObject *done = PyObject_CallNoArgs(objects[ACQUIRE]);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -20,7 +20,7 @@ int lock(void) {
 void unlock(void) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *done = PyObject_CallMethodNoArgs(objects[LOCK], release_name);
+    PyObject *done = PyObject_CallNoArgs(objects[RELEASE_LOCK]);
     if (done == NULL) PyErr_Clear();
     Py_XDECREF(done);
     PyErr_Restore(type, value, trace);
@@ -361,17 +361,13 @@ static Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
 
 /* Whether nothing but evaluating is to be done: what evaluate.evaluate asks. */
 static int is_plain(void) {
-    if (!is_calm()) return 0;
+    if (shown || !is_calm()) return 0;  /* windows are open on ranks only */
     PyObject *list = filters();
     if (!PyList_Check(list) || !PyList_GET_SIZE(list) || PyList_GET_ITEM(list, 0) != field(objects[CALM], CALM_FIRST)) return 0;
-    PyObject *shown = PyObject_GetAttr(objects[LOOKS], shown_name), *logs = PyObject_GetAttr(objects[OPENED], logs_name),
-             *rules = PyObject_GetAttr(objects[HELD], rules_name);
-    int plain = shown == Py_None && logs != NULL && PyDict_Check(logs) && !PyDict_GET_SIZE(logs) &&
-                (rules == Py_None || rules == field(objects[CALM], CALM_RULES));
-    Py_XDECREF(shown);
-    Py_XDECREF(logs);
+    PyObject *rules = PyObject_GetAttr(objects[HELD], rules_name);
+    int plain = rules == Py_None || rules == field(objects[CALM], CALM_RULES);
     Py_XDECREF(rules);
-    if (PyErr_Occurred()) PyErr_Clear();
+    if (rules == NULL) PyErr_Clear();
     return plain;
 }
 
@@ -665,9 +661,8 @@ int install_replay(void) {
     struct {
         PyObject **name;
         const char *text;
-    } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&shown_name, "shown"},
-                 {&logs_name, "logs"}, {&rules_name, "rules"}, {&append_name, "append"}, {&acquire_name, "acquire"},
-                 {&release_name, "release"}, {&filters_name, "filters"},
+    } names[] = {{&run_name, "run"}, {&step_name, "step"},
+                 {&rules_name, "rules"}, {&append_name, "append"}, {&filters_name, "filters"},
                  {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
                  {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)

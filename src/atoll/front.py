@@ -42,6 +42,11 @@ if TYPE_CHECKING or native is None:
 
         __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
 
+    class Box:
+        """What a box begins with."""
+
+        __slots__ = ()
+
     class Function:
         """What a ufunc consists of: NumPy's function, and the one that is called where NumPy cannot compute it at once."""
 
@@ -55,7 +60,7 @@ if TYPE_CHECKING or native is None:
             return self._python(*args, **options)
 
 else:
-    Front, Function = native.Front, native.Function
+    Box, Front, Function = native.Box, native.Front, native.Function
 
 
 def function(

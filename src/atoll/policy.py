@@ -13,7 +13,7 @@ What decides the order of additions (``backend/llvm/fold.py``) is no limit: sums
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -247,23 +247,35 @@ def most_brought(pieces: int) -> int:
 @contextmanager
 def limited(**changes: int | float) -> Iterator[Limits]:
     """Other limits within this block, for the whole process: for tests. Blocks of several threads may end in any order."""
-    global limits
     replace(limits, **changes)  # type: ignore[arg-type]  # raises TypeError for a name that is none
     with _changing:
         _changes.append(changes)
-        limits = _limits_in_force()
+        _changed()
     try:
         yield limits
     finally:
         with _changing:
             _changes[:] = [each for each in _changes if each is not changes]
-            limits = _limits_in_force()
+            _changed()
 
 
 _changes: list[dict[str, int | float]] = []
 _changing = threading.Lock()
 
 
-def _limits_in_force() -> Limits:
+def _changed() -> None:
+    """Put the limits in force that all blocks together ask for."""
+    global limits
     merged = {name: limit for changes in _changes for name, limit in changes.items()}
-    return replace(_DEFAULTS, **merged) if merged else _DEFAULTS  # type: ignore[arg-type]
+    limits = replace(_DEFAULTS, **merged) if merged else _DEFAULTS  # type: ignore[arg-type]
+    for watcher in _watchers:
+        watcher(limits)
+
+
+_watchers: list[Callable[[Limits], object]] = []
+
+
+def watch(watcher: Callable[[Limits], object]) -> None:
+    """Tell ``watcher`` of the limits in force, now and whenever they change."""
+    _watchers.append(watcher)
+    watcher(limits)

@@ -158,17 +158,21 @@ class _Looks(threading.local):
     """What is told of values that would be computed now; it ends the call by an error."""
 
 
-looks = _Looks()
+_looks = _Looks()
 
 
 @contextmanager
 def shown_to(told: Callable[[list[Node]], None]) -> Iterator[None]:
     """Tell ``told`` of the first values that would be evaluated inside; it ends the call by an error."""
-    looks.shown = told
+    _looks.shown = told
+    if native is not None:
+        native.explain(1)
     try:
         yield
     finally:
-        looks.shown = None
+        _looks.shown = None
+        if native is not None:
+            native.explain(-1)
 
 
 def _asked(roots: Sequence[Node]) -> list[StepLog]:
@@ -203,8 +207,8 @@ def evaluate(roots: Sequence[Node]) -> None:
             pending.append(node)
     if native is not None and len(pending) == 1 and native.evaluate(pending[0]):
         return
-    if looks.shown is not None and pending:
-        shown, looks.shown = looks.shown, None
+    if _looks.shown is not None and pending:
+        shown, _looks.shown = _looks.shown, None
         shown(pending)
     if not pending and not opened.logs:
         return

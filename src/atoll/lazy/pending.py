@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .. import policy
@@ -18,6 +18,7 @@ from ..context import statistics
 from ..context.call_sites import site_number
 from ..context.threads import turn
 from ..errors import MixedArraysError
+from ..front import native
 from ..graph.cut import CutPoint, find_cut, live_at
 from ..graph.node import Node, source, weigh, weighed
 from ..ops.fingerprint import of_text
@@ -27,7 +28,6 @@ from .profiles import Cut, call_sites_of
 if TYPE_CHECKING:
     from .views import Cell
 
-reference = weakref.ref
 _MASK = (1 << 64) - 1
 
 
@@ -200,18 +200,12 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
 
 def pending_cells() -> list[Cell]:
     """The cells of this thread whose values are pending, and not to be awaited."""
-    cells = [known() for known in own_cells.known]
-    return [
-        cell
-        for cell in cells
-        if cell is not None and cell.node.value is None and cell.node.weight >= 0
-    ]
+    return [cell for cell in own_cells() if cell.node.value is None and cell.node.weight >= 0]
 
 
 def cells_of(node: Node) -> list[Cell]:
     """The cells of this thread that have this value now."""
-    cells = [known() for known in own_cells.known]
-    return [cell for cell in cells if cell is not None and cell.node is node]
+    return [cell for cell in own_cells() if cell.node is node]
 
 
 def is_alone(cell: Cell) -> bool:
@@ -253,7 +247,27 @@ class _Cells(threading.local):
             self.living = len(self.known)
 
 
-own_cells = _Cells()
+_cells = _Cells()
+
+
+def _noted(cell: Cell) -> None:
+    """Note a cell that this thread has made."""
+    known = _cells.known
+    known.append(weakref.ref(cell))
+    if not len(known) & 63:
+        _cells.forget_the_dead()
+
+
+def own_cells() -> list[Cell]:
+    """The cells of this thread, in the order in which they were made."""
+    if native is not None:
+        boxes: list[Cell] = native.boxes()
+        return boxes
+    cells = [known() for known in _cells.known]
+    return [cell for cell in cells if cell is not None]
+
+
+noted: Callable[[Cell], None] = _noted if native is None else native.link
 
 
 def captured(node: Node) -> Node:

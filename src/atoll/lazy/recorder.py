@@ -18,7 +18,6 @@ from .. import backend, policy
 from ..config import Config, Settings, config
 from ..context import statistics
 from ..context.call_sites import _numbered, _ours, site_from
-from ..context.divergence import opened
 from ..context.threads import _left, catch_up, process_lock
 from ..execute.parts import State
 from ..execute.program import Program
@@ -29,10 +28,10 @@ from ..graph.op import SOURCE
 from ..graph.pattern import Pattern
 from ..ops.elementwise import Through
 from .elementwise import known_of
-from .evaluate import by_roots, looks, passed
+from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
 from .making import of_node
-from .pending import bounded, cut, own_cells, too_heavy
+from .pending import bounded, cut, too_heavy
 from .profiles import CallSite, alone, eager_marks
 from .reductions import met_folds
 from .replaying import flags_reported, rescued
@@ -48,7 +47,6 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     ),
     (Through, "read update update_number"),
     (type(calm), "state filters first rules"),
-    (policy.Limits, "light near pending"),
     (Config, "_default"),
     (Settings, "small fusion cache_bytes"),
     (Pattern, "native"),
@@ -84,12 +82,13 @@ def install() -> None:
         if missing:
             raise TypeError(f"{kind.__name__} has slots that _record.c does not fill: {missing}")
     objects: tuple[Any, ...] = (
-        Node, Cell, Value, born_numbers, own_cells, eager_marks, _ours, _numbered, calm, _variable, vars(warnings), vars(policy),
-        process_lock, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(), passed(), alone.process, looks,
-        opened, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
+        Node, Cell, Value, born_numbers, eager_marks, _ours, _numbered, calm, _variable, vars(warnings),
+        process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
+        passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut,
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
+    policy.watch(lambda limits: native.limits(limits.light, limits.near, limits.pending))
     atexit.register(native.record, False)
     for name, ufunc in _OPERATORS.items():
         native.know(f"__{name}__", known_of(ufunc))

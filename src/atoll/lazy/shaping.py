@@ -371,9 +371,8 @@ def _shown(array: Array) -> Any:
     for referrer in gc.get_referrers(array):
         if isinstance(referrer, Handle) and referrer._np is array:
             return referrer
-    for reference in own_cells.known:
-        cell = reference()
-        if cell is not None and cell.node.value is not None and cell.node.value.array is array:
+    for cell in own_cells():
+        if cell.node.value is not None and cell.node.value.array is array:
             first = cell.first()
             return of_view(cell, cell.geometry) if first is None else first
     return of_small(array)

@@ -24,12 +24,12 @@ from ..comm.world import current_world
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
 from ..exchange.gathering import gather
-from ..front import Front
+from ..front import Box, Front
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, new, source, view_of, weigh, weighed
 from ..graph.op import SOURCE
 from .evaluate import evaluate
-from .pending import cut, own_cells, reference, too_heavy
+from .pending import cut, noted, too_heavy
 from .recording import read, update
 
 LENT = 1 << 30
@@ -39,7 +39,7 @@ _UNKNOWN = sys.getrefcount(_value.array)
 """The references to an array that one value alone refers to, with those that counting takes in this version of Python."""
 
 
-class Cell:
+class Cell(Box):
     """The mutable box of a base array."""
 
     __slots__ = (
@@ -329,10 +329,7 @@ def boxed(cell: Cell, node: Node) -> Cell:
     cell.sites = None
     cell.writeable = True
     cell._first = None
-    known = own_cells.known
-    known.append(reference(cell))
-    if not len(known) & 63:
-        own_cells.forget_the_dead()
+    noted(cell)
     return cell
 
 
