@@ -57,7 +57,7 @@ NAMES = {
     "bits": "DIVIDE INVALID LENT NEGATIVE_POWER OVERFLOW SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
     "files: format, blocks, days": "FORMAT LARGEST _BLOCK _DAY _DIGEST _TURN _written",
     "LLVM's levels": "_BEST _QUICK",
-    "the order of additions": "QUARTER STEPS STREAMS _DEPTH _SPARE",
+    "the order of additions": "COLUMNS QUARTER STEPS STREAMS _DEPTH _SPARE",
     "bits of numbers": "_BYTES _LIFTED _LIFTED_BITS _MAGIC _MAGIC_BITS",
     "names": "ELEMENT NEST ROW",
     "bytes of a line of the cache": "_ALIGNED _LINE",

@@ -41,12 +41,14 @@ class Limits:
     """No larger array is brought together as a whole, however many pieces of it were (by definition: memory of each rank)."""
     chunk: int = 1 << 15
     """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls."""
-    unrolled: int = 16
+    unrolled: int = 8
     """An inner loop of up to so many elements is unrolled into its outer loop (``chunk``)."""
     unrolled_rows: int = 1024
     """... if that is done at least so many times (``chunk``)."""
     unrolled_operands: int = 64
     """... and its turns read and write at most so many arrays (``streams``)."""
+    repeated: int = 16
+    """Elements that are each written up to so many times in a row are written as vectors (``scattered``)."""
     parallel: int = 1 << 19
     """Elements times instructions from which a second thread gains (``parallel``)."""
     truths: int = 1 << 22

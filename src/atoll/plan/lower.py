@@ -30,7 +30,7 @@ from .launches import Launch, Loop, alias_groups
 from .orders import Order, axis_to_cut, parted
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
-from .unrolling import unrolled
+from .unrolling import stored_first, unrolled
 
 
 def bodies_of(
@@ -300,6 +300,16 @@ def _launches(
     if run > 1:
         loops.pop()
     else:
+        if _is_flat(body, loops):
+            parts = stored_first(body, loops, registers)
+            if parts is not None:
+                storing, folding, stored = parts
+                launches = [
+                    *_launches(storing, node_of, registers, scratch, seen),
+                    *_launches(folding, node_of, registers, scratch, seen),
+                ]
+                launches[0].begins += (stored,)
+                return launches
         body, loops, memories = unrolled(body, loops, memories)
         partial = [r for r in body.reductions if len(r.axes) < ndim]
         folded = _folded(body)
@@ -348,7 +358,7 @@ def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
 
     Then the loop is left out, and a vector of elements is written as several vectors.
     """
-    if len(loops) < 2 or body.reductions or loops[-1].extent > policy.limits.unrolled:
+    if len(loops) < 2 or body.reductions or loops[-1].extent > policy.limits.repeated:
         return 1
     inner, outer = loops[-1], loops[-2]
     if any(i.op == "index" and int(i.args[0].real) in inner.axes for i in body.instructions):

@@ -15,11 +15,16 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from math import prod
+from typing import Any
+
+import numpy as np
 
 from .. import policy
 from ..backend.spec import Instruction, Reduction, arguments, rounds, whole
-from .body import Body, Memory
+from ..ops.table import code_of
+from .body import Body, Memory, Registers
 from .launches import Loop
+from .shapes import dense_shape
 
 
 def unrolled(
@@ -35,6 +40,40 @@ def unrolled(
         body, memories = _Turns(body, loops, memories, place).written()
         loops = [*loops[:place], *loops[place + 1 :]]
     return body, loops, memories
+
+
+def stored_first(
+    body: Body, loops: list[Loop], registers: Registers
+) -> tuple[Body, Body, tuple[int, Any]] | None:
+    """A fold of everything in short rows as two nests: one that stores what is folded, and one that folds that as one row.
+
+    Between them stands the register of the new memory. ``None`` where one nest is better: where its rows are long, or its
+    loop cannot be unrolled.
+    """
+    values = {fold.value for fold in body.reductions}
+    if len(values) > 1 or any(fold.position >= 0 for fold in body.reductions):
+        return None
+    (value,) = values
+    first = copy(body)
+    first.reductions = []
+    if not _fits(first, loops, body.memories, len(loops) - 1):
+        return None
+    dtype = np.dtype(body.instructions[value].dtype)
+    order = [axis for loop in loops for axis in loop.axes]
+    geometry = dense_shape(tuple([body.box[axis][1] - body.box[axis][0] for axis in order]), dtype)
+    strides = [0] * len(body.box)
+    for axis, stride in zip(order, geometry.strides, strict=True):
+        strides[axis] = stride
+    register = registers.extra(geometry)
+    first.memories = [*body.memories, Memory(register, 0, tuple(strides), dtype, "w")]
+    store = Instruction("store", code_of(dtype), (len(body.memories), value))
+    first.instructions = [*body.instructions, store]
+    second = copy(body)
+    second.memories = [Memory(register, 0, tuple(strides), dtype)]
+    second.instructions = [Instruction("load", code_of(dtype), (0,))]
+    second.reductions = [replace(fold, value=0) for fold in body.reductions]
+    second.scalars = []
+    return first, second, (register, None)
 
 
 def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
