@@ -134,8 +134,8 @@ class Limits:
     """A loop of up to so many operations that only folds reads several rows in turns (``folds``)."""
     guarded: int = 24
     """Up to so many operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
-    draft_work: int = 1 << 25
-    """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 50 ms against 160)."""
+    draft_work: int = 1 << 28
+    """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 30 ms, a third of what it takes until then)."""
     draft_call: int = 1 << 15
     """What a call of such a kernel counts for at least (``draft``)."""
     stage: int = 1000

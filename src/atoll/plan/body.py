@@ -402,6 +402,22 @@ class Body:
             known = self._values[key] = self._value(node, outer)
         return known
 
+    def cut_for(self, expressions: list[tuple[Node, AxisMap]], stored: set[int]) -> None:
+        """Raise an error where an expression is another one in one part of the box, before anything is lowered in vain.
+
+        What is ``stored`` stands among the expressions itself.
+        """
+        if self.counts is not None:
+            return
+        stack = expressions[::-1]
+        seen = set()
+        while stack:
+            node, outer = stack.pop()
+            if (id(node), outer) not in seen and self._at_hand(node) is None:
+                seen.add((id(node), outer))
+                below = self._below(node, outer)
+                stack += [each for each in reversed(below) if id(each[0]) not in stored]
+
     def _from_below(self, node: Node, outer: AxisMap) -> None:
         """Compute the operands of a deep expression, deepest first: calls in calls would go too deep."""
         stack = [(node, outer, False)]

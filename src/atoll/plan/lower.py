@@ -21,7 +21,7 @@ from ..exchange.shares import Box, box_of_rank, region_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout.symbolic import function, greatest, least
-from ..ops.maps import identity, through_view
+from ..ops.maps import AxisMap, broadcast_map, identity, through_view
 from ..ops.table import code_of
 from .body import Body, Memory, Needs, Registers, SplitBoxError
 from .coalesce import coalesce_ghosts
@@ -52,11 +52,13 @@ def bodies_of(
     done: list[Body] = []
     if any(low >= high for low, high in whole):
         return done, needs
+    stored = {id(statement.node) for statement in group.statements}
     pending = [whole]
     while pending:
         box = pending.pop()
         body = Body(registers, box, available, needs, rank, place)
         try:
+            body.cut_for([each for s in group.statements for each in _computed(s)], stored)
             _emit(group, body, registers, reusable)
         except SplitBoxError as split:
             low, high = box[split.axis]
@@ -66,6 +68,18 @@ def bodies_of(
         done.append(body)
     coalesce_ghosts(done, needs)
     return done, needs
+
+
+def _computed(statement: Statement) -> list[tuple[Node, AxisMap]]:
+    """The expressions that the loops of a statement compute, and under which maps."""
+    node, own = statement.node, identity(statement.domain)
+    if statement.style == "map":
+        return [(node, own)]
+    if statement.style == "fold":
+        return [(node.args[0], own)]
+    region: Geometry = node.params[0]
+    operands = [arg for arg in node.args[1:] if type(arg) is Node]
+    return [(arg, broadcast_map(arg, region.ndim, region.shape, own)) for arg in operands]
 
 
 def counted_locally(group: Group) -> bool:

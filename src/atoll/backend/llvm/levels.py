@@ -189,6 +189,8 @@ class Analysis:
             return policy.limits.run_vector
         if not {("load", "any"), ("store", "any")} & inner:
             return policy.limits.vector
+        if self._is_quick() and not {("load", "unit"), ("store", "unit")} & inner:
+            return 1  # a column
         return policy.limits.scattered_vector
 
     def _is_quick(self) -> bool:
