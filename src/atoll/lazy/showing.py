@@ -51,8 +51,11 @@ def _read_only(array: Array, handle: Handle) -> Any:
 def buffer(handle: Handle, flags: int) -> memoryview:
     """What ``__buffer__`` answers: only who asks for a writable buffer gets one."""
     array: Any = memory(handle)
-    array = array if flags & _WRITABLE else _read_only(array, handle)
-    return memoryview(array)
+    view = memoryview(array if flags & _WRITABLE else _read_only(array, handle))
+    if array.dtype.kind == "V" and np.asarray(view).dtype != array.dtype:
+        word = f"the format of a buffer has no word for the dtype {array.dtype}"
+        raise BufferError(f"{word}; np.asarray(a) gives the NumPy array")
+    return view
 
 
 class _Bytes:

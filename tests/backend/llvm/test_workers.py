@@ -232,10 +232,10 @@ if {forked}:
 def test_the_interpreter_ends_cleanly(spin, busy, forked):
     script = _AT_EXIT.format(spin=spin, busy=busy, forked=forked)
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", script],
+        [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-X", "faulthandler", "-c", script],
         capture_output=True,
         text=True,
         timeout=60,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

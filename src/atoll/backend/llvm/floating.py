@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import struct
 
+import numpy as np
+
 from ..flags import INVALID, OVERFLOW
 from .arithmetic import (
     copysign,
@@ -144,6 +146,10 @@ def divmod_quotient(code: Code, a: Value, b: Value) -> Value:
 # neighbours, fractions and exponents
 
 
+_HALF_KEEPS_ZERO = not np.signbit(np.nextafter(np.float16(0.0), np.float16(-0.0)))
+"""Whether the neighbour of a zero towards a zero is the first of them, in half precision: so before NumPy 2.5."""
+
+
 def nextafter(code: Code, a: Value, b: Value) -> Value:
     """The next number after ``a`` towards ``b``."""
     kind = SIGNED_BITS[a.dtype]
@@ -154,8 +160,8 @@ def nextafter(code: Code, a: Value, b: Value) -> Value:
     stepped = code.retype(code.op("add", whole, code.select(outward, unit, minus)), a.dtype)
     smallest = copysign(code, code.retype(unit, a.dtype), b)
     result = code.select(code.fcmp("oeq", a, nil), smallest, stepped)
-    # Between two zeros, half precision differs from the others in NumPy.
-    result = code.select(code.fcmp("oeq", a, b), a if a.dtype == "f2" else b, result)
+    first = a.dtype == "f2" and _HALF_KEEPS_ZERO
+    result = code.select(code.fcmp("oeq", a, b), a if first else b, result)
     result = code.select(is_nan(code, b), b, result)
     result = code.select(is_nan(code, a), a, result)
     code.flag(code.op("and", is_finite(code, a), is_inf(code, result)), OVERFLOW)
