@@ -47,6 +47,16 @@ def plan() -> dict[str, float]:
     return {"microseconds": whole, "elements of NumPy": whole / each}
 
 
+def throughput() -> dict[str, float]:
+    """The bytes that NumPy's sum of two arrays goes through in a nanosecond, in the cache and beyond, and a call without work."""
+    few = numpy.ones(2)
+    rates = {"call in ns": 1000 * microseconds(lambda: few + few)}
+    for name, count in (("cached", 40_000), ("memory", 2_000_000)):
+        x, y = numpy.ones(count), numpy.ones(count)
+        rates[name] = 24 * count / 1000 / microseconds(lambda: x + y)  # noqa: B023
+    return rates
+
+
 def template() -> dict[str, float]:
     """Planning what was not met before, against finding a plan."""
     numbers = itertools.count(65)
@@ -359,7 +369,7 @@ def message() -> dict[str, float]:
 
 
 MEASUREMENTS = (
-    plan, template, kernel, streams, parallel, chunk, copy, truths, lists, message, vectors, scattered, tails, across,
+    plan, throughput, template, kernel, streams, parallel, chunk, copy, truths, lists, message, vectors, scattered, tails, across,
     folds, searches, scans, powers, masks, draft, blocks, long_axes, factors, ranks,
 )  # fmt: skip
 

@@ -8,6 +8,9 @@
 #define ATOLL_IMPORTS_NUMPY
 #include "_loops.h"
 
+static inline PyObject *np_of(PyObject *value);
+static int adopt(PyObject *self);
+
 static PyTypeObject FrontType;
 PyTypeObject *array_type;
 static PyObject *scalars;          /* a frozenset: classes of numbers that operators take */
@@ -30,7 +33,7 @@ static inline int is_front(PyObject *value) { return PyObject_TypeCheck(value, &
 static inline PyObject *plain(PyObject *value) {
     if (Py_TYPE(value) != array_type) return NULL;
     PyObject *np = ((Front *)value)->np;
-    return np == Py_None ? NULL : np;
+    return np == Py_None || ((Front *)value)->large ? NULL : np;
 }
 
 static inline int is_of(PyObject *classes, PyObject *value) {
@@ -169,7 +172,7 @@ static PyObject *in_memory(PyObject *self) {
 static inline PyObject *at_hand(PyObject *self) {
     if (Py_TYPE(self) != array_type) return NULL;
     Front *front = (Front *)self;
-    if (front->np != Py_None) return Py_XNewRef(front->np);
+    if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
     if (front->value == NULL && (front->geometry == NULL || !is_few(PyLong_AsSsize_t(field(front->geometry, SIZE))))) return NULL;
     return in_memory(self);
 }
@@ -231,6 +234,7 @@ static PyObject *view_in(PyObject *self, PyArrayObject *shown) {
 
 static PyObject *geometry_get(PyObject *self, void *unused) {
     Front *front = (Front *)self;
+    if (front->large && adopt(self) < 0) return NULL;
     if (front->geometry == NULL && front->shown != NULL) {
         PyArrayObject *shown = (PyArrayObject *)front->shown;
         Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES((PyArrayObject *)field(front->value, ARRAY));
@@ -256,6 +260,7 @@ int has_geometry(PyObject *self) {
 
 static int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
     Front *front = (Front *)self;
+    if (front->large && adopt(self) < 0) return -1;
     Py_XSETREF(front->geometry, Py_XNewRef(geometry));
     Py_CLEAR(front->shown);
     Py_CLEAR(front->value);
@@ -277,6 +282,22 @@ static const char *const reflected_names[BINARY] = {
 static PyObject *general[SLOTS], *reflected[BINARY];
 static PyObject *known[SLOTS];     /* what the recorder knows of an operator's operands */
 
+static PyObject *eager_one(PyObject *a, int slot, unaryfunc call);
+static PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call);
+static PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call);
+static PyObject *eager_compare(PyObject *a, PyObject *b, int slot, int relation);
+static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t count);
+static PyObject *item_at_hand(PyObject *self, PyObject *key);
+static int put_at_hand(PyObject *self, PyObject *key, PyObject *value);
+static PyObject *kept(PyObject *result, PyObject *base);
+
+/* An array that is large and at hand becomes one that is recorded; whether that went well. */
+static inline int adopted_all(PyObject *const *args, Py_ssize_t n) {
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (Py_TYPE(args[k]) == array_type && ((Front *)args[k])->large && adopt(args[k]) < 0) return 0;
+    return 1;
+}
+
 static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
     if (function == NULL) Py_RETURN_NOTIMPLEMENTED;
     PyObject *args[3] = {NULL, a, b};
@@ -284,8 +305,10 @@ static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
 }
 
 /* An operator of two or one operands, recorded, or by Python. */
-static PyObject *in_python(PyObject *a, PyObject *b, int slot) {
-    PyObject *args[2] = {a, b}, *recorded = record_call(known[slot], args, 2);
+static PyObject *in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    PyObject *args[2] = {a, b}, *recorded = eager_two(a, b, slot, call);
+    if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
+    recorded = record_call(known[slot], args, 2);
     if (recorded != NULL || PyErr_Occurred()) return recorded;
     if (is_front(a)) {
         PyObject *result = call_two(general[slot], a, b);
@@ -295,12 +318,16 @@ static PyObject *in_python(PyObject *a, PyObject *b, int slot) {
     return call_two(reflected[slot], b, a);
 }
 
-static PyObject *alone_in_python(PyObject *a, int slot) {
-    PyObject *recorded = record_call(known[slot], &a, 1);
+static PyObject *alone_in_python(PyObject *a, int slot, unaryfunc call) {
+    PyObject *recorded = eager_one(a, slot, call);
+    if (recorded != NULL || PyErr_Occurred() || !adopted_all(&a, 1)) return recorded;
+    recorded = record_call(known[slot], &a, 1);
     return recorded != NULL || PyErr_Occurred() ? recorded : PyObject_CallOneArg(general[slot], a);
 }
 
-static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot) {
+static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    PyObject *args[2] = {a, b}, *eager = eager_into(a, b, slot, call);
+    if (eager != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return eager;
     int done = record_in_place(known[slot], a, b);
     return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
 }
@@ -352,9 +379,9 @@ static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject 
     return wrapped(result);
 }
 
-static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot) {
+static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot, binaryfunc call) {
     Py_XDECREF(x);
-    return in_python(a, b, slot);
+    return in_python(a, b, slot, call);
 }
 
 static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
@@ -363,7 +390,7 @@ static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlaceP
 #define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
     static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
-        return y == NULL ? without(x, a, b, SLOT) : of_two(SLOT, CALL, x, y);                    \
+        return y == NULL ? without(x, a, b, SLOT, CALL) : of_two(SLOT, CALL, x, y);              \
     }
 BINARY_OPERATOR(add, ADD, PyNumber_Add)
 BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
@@ -379,7 +406,7 @@ BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
 
 static PyObject *divided(PyObject *a, PyObject *b) {
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    if (y == NULL) return without(x, a, b, DIVMOD);
+    if (y == NULL) return without(x, a, b, DIVMOD, PyNumber_Divmod);
     PyObject *both = of_two(DIVMOD, PyNumber_Divmod, x, y);
     if (both == NULL || !PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) return both;
     PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 0)));
@@ -395,13 +422,13 @@ static PyObject *divided(PyObject *a, PyObject *b) {
 static PyObject *matrix_multiply(PyObject *a, PyObject *b) {
     PyObject *x = is_front(a) && plain(a) == NULL ? in_memory(a) : operand(a);
     PyObject *y = x == NULL ? NULL : is_front(b) && plain(b) == NULL ? in_memory(b) : operand(b);
-    return y == NULL ? without(x, a, b, MATMUL) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
+    return y == NULL ? without(x, a, b, MATMUL, PyNumber_MatrixMultiply) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
 }
 
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? without(x, a, b, POW) : of_two(POW, power_of, x, y);
+    return y == NULL ? without(x, a, b, POW, power_of) : of_two(POW, power_of, x, y);
 }
 
 /* `a += b`: NumPy writes into the memory of `a`. */
@@ -411,7 +438,7 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, bin
     if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
     if (y == NULL) {
         Py_XDECREF(x);
-        return in_place_in_python(a, b, slot);
+        return in_place_in_python(a, b, slot, call);
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
@@ -445,7 +472,7 @@ static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME(PyObject *a) {                                                         \
         PyObject *x = at_hand(a);                                                                \
-        if (x == NULL) return alone_in_python(a, SLOT);                                          \
+        if (x == NULL) return alone_in_python(a, SLOT, CALL);                                    \
         PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
         if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
         Py_DECREF(x);                                                                            \
@@ -461,7 +488,9 @@ static PyObject *compare(PyObject *a, PyObject *b, int relation) {
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y == NULL) {
         Py_XDECREF(x);
-        PyObject *args[2] = {a, b}, *recorded = record_call(known[slots[relation]], args, 2);
+        PyObject *args[2] = {a, b}, *recorded = eager_compare(a, b, slots[relation], relation);
+        if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
+        recorded = record_call(known[slots[relation]], args, 2);
         return recorded != NULL || PyErr_Occurred() ? recorded : call_two(general[slots[relation]], a, b);
     }
     PyObject *result = by_loop(&loops[slots[relation]], x, y, NULL);
@@ -517,6 +546,8 @@ static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t c
         Py_XDECREF(given[0]);
         Py_XDECREF(given[1]);
         if (fits) return result;
+        result = eager_ufunc(args[0], args + 2, 2);
+        if (result != NULL || PyErr_Occurred()) return result;
     }
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
     PyObject **all = PyMem_Malloc((n + 1) * sizeof(PyObject *));
@@ -774,7 +805,8 @@ static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
 static PyObject *get_item(PyObject *self, PyObject *key) {
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
-        PyObject *result = get_in_memory(self, key);
+        PyObject *result = item_at_hand(self, key);
+        if (result == NULL && !PyErr_Occurred() && adopted_all(&self, 1)) result = get_in_memory(self, key);
         if (result == NULL && !PyErr_Occurred()) result = record_view(self, key);
         if (result != NULL || PyErr_Occurred()) return result;
         result = call_two(general[GETITEM], self, key);
@@ -811,7 +843,9 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
         return status;
     }
     Py_XDECREF(given);
-    int set = array == NULL && !PyErr_Occurred() ? set_in_memory(self, key, value) : 0;
+    int set = array == NULL && !PyErr_Occurred() ? put_at_hand(self, key, value) : 0;
+    PyObject *large[2] = {self, value};
+    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 2)) set = set_in_memory(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred()) set = record_store(self, key, value);
     if (set > 0) return 0;
     if (PyErr_Occurred()) return -1;
@@ -822,7 +856,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
 }
 
 static Py_ssize_t length(PyObject *self) {
-    PyObject *array = plain(self);
+    PyObject *array = np_of(self);
     if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
     if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
     PyObject *number = PyObject_CallOneArg(general[LEN], self);
@@ -843,7 +877,7 @@ static PyTypeObject IteratorType;
 static PyObject *iterator_of(PyObject *self) {
     PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
     if (shape == NULL && !PyErr_Occurred()) {
-        PyObject *array = plain(self);
+        PyObject *array = np_of(self);
         if (array == NULL) array = ((Front *)self)->shown;
         shape = array != NULL ? PyTuple_New(PyArray_NDIM((PyArrayObject *)array)) : PyObject_GetAttrString(self, "shape");
     }
@@ -921,6 +955,7 @@ static void clear(PyObject *self) {
     Py_CLEAR(front->geometry);
     Py_CLEAR(front->shown);
     Py_CLEAR(front->value);
+    front->large = 0;
 }
 
 static void dealloc(PyObject *self) {
@@ -938,14 +973,27 @@ static void dealloc_array(PyObject *self) {
     Py_DECREF(type);
 }
 
-static PyMemberDef members[] = {
-    {"_np", T_OBJECT_EX, offsetof(Front, np), 0, "the NumPy array, where the elements are at hand; else None"},
-    {"_cell", T_OBJECT_EX, offsetof(Front, cell), 0, "the box of the base"},
-    {NULL}};
+/* Python sees an array that is large and at hand as one that is recorded. */
+static PyObject *get_part(PyObject *self, void *offset) {
+    if (((Front *)self)->large && adopt(self) < 0) return NULL;
+    PyObject *part = *(PyObject **)((char *)self + (size_t)offset);
+    if (part == NULL) PyErr_SetString(PyExc_AttributeError, "an array that atoll has not made");
+    return Py_XNewRef(part);
+}
+
+static int set_part(PyObject *self, PyObject *value, void *offset) {
+    if (((Front *)self)->large && adopt(self) < 0) return -1;
+    PyObject **part = (PyObject **)((char *)self + (size_t)offset);
+    Py_XSETREF(*part, Py_XNewRef(value));
+    return 0;
+}
+
 static PyMethodDef front_methods[] = {
     {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_FASTCALL | METH_KEYWORDS, "What NumPy's ufuncs ask for."},
     {NULL}};
 static PyGetSetDef front_getset[] = {
+    {"_np", get_part, set_part, "the NumPy array of a small array; else None", (void *)offsetof(Front, np)},
+    {"_cell", get_part, set_part, "the box of the base", (void *)offsetof(Front, cell)},
     {"_geometry", geometry_get, geometry_set, "the shape, strides and offset of the view", NULL}, {NULL}};
 static PyNumberMethods number = {
     .nb_add = add, .nb_subtract = subtract, .nb_multiply = multiply, .nb_true_divide = divide,
@@ -962,9 +1010,11 @@ static PyTypeObject FrontType = {
     .tp_name = "atoll._front.Front", .tp_basicsize = sizeof(Front), .tp_dealloc = dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_traverse = traverse,
     .tp_weaklistoffset = offsetof(Front, weak),
-    .tp_as_number = &number, .tp_as_mapping = &mapping, .tp_iter = iterator_of, .tp_richcompare = compare, .tp_members = members,
+    .tp_as_number = &number, .tp_as_mapping = &mapping, .tp_iter = iterator_of, .tp_richcompare = compare,
     .tp_methods = front_methods, .tp_getset = front_getset,
     .tp_doc = "What arrays are to the native front."};
+
+#include "_call_sites.h"
 
 /* ---- functions and methods */
 
@@ -998,6 +1048,19 @@ static Py_ssize_t elements(PyObject *shape) {
         if ((size *= extent) >= limit) return limit;
     }
     return size;
+}
+
+/* The product of a shape, however large; 0 where there is none. */
+static Py_ssize_t extent_of(PyObject *shape) {
+    double size = 1;
+    Py_ssize_t n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape;
+        if (!PyLong_CheckExact(item)) return 0;
+        size *= PyLong_AsDouble(item);
+    }
+    PyErr_Clear();
+    return size > 0 && size < 1e15 ? (Py_ssize_t)size : 0;
 }
 
 /* The number of elements of what a function of this kind makes, `limit` where that is not known. */
@@ -1141,7 +1204,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         given[k] = NULL;
         if (Py_TYPE(value) == array_type) {
             int is_plain = plain(value) != NULL;
-            given[k] = function->kind & LARGE && !is_plain ? in_memory(value) : at_hand(value);
+            int in_place = ((Front *)value)->large && k != target;
+            given[k] = !(function->kind & LARGE) || is_plain ? at_hand(value) : in_place ? Py_NewRef(np_of(value)) : in_memory(value);
             arrays |= is_plain ? PLAIN : SHOWN;
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
         } else if (is_of(passed, value)) {
@@ -1161,7 +1225,10 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     PyObject *result;
     if (!fits || !(arrays || function->kind & ~(LARGE | VIEWS | WRITES))) {
         while (owned) Py_DECREF(given[--owned]);
-        result = PyErr_Occurred() ? NULL : record_function(self, function->way, function->known, function->python, args, count, keywords);
+        result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
+                                                      function->kind & SHAPED && count ? extent_of(args[0]) : 0);
+        if (result == NULL && !PyErr_Occurred() && adopted_all(args, n))
+            result = record_function(self, function->way, function->known, function->python, args, count, keywords);
         if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {
         Call call = {args, given, n, function->kind, arrays};
@@ -1266,8 +1333,11 @@ typedef struct {
 static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type) {
     Attribute *attribute = (Attribute *)self;
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
-    PyObject *array = plain(object);
-    if (array != NULL) return wrapped(PyObject_GetAttr(array, attribute->name));
+    PyObject *array = np_of(object);
+    if (array != NULL) {
+        PyObject *result = PyObject_GetAttr(array, attribute->name);
+        return ((Front *)object)->large ? kept(result, object) : wrapped(result);
+    }
     array = Py_TYPE(object) == array_type ? ((Front *)object)->shown : NULL;
     if (array != NULL) {  /* which always has the form of the view, whatever value that has now */
         PyObject *result = PyObject_GetAttr(array, attribute->name);
@@ -1393,6 +1463,10 @@ static PyMethodDef methods[] = {
     {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
     {"share", share, METH_O, "There are so many more worlds of several ranks."},
     {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
+    {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
+    {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
+    {"enter_site", enter_site, METH_VARARGS, "Let NumPy compute at this call site."},
+    {"leave_sites", leave_sites, METH_NOARGS, "Let NumPy compute at no call site."},
     {"enter", enter, METH_VARARGS, "Call this Python function where an operator cannot do with NumPy."},
     {NULL}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_front", "Arrays at hand, without entering Python.", -1, methods};
@@ -1412,6 +1486,7 @@ PyMODINIT_FUNC PyInit__front(void) {
     BoxType.tp_new = PyBaseObject_Type.tp_new;
     if (PyType_Ready(&BoxType) < 0 || PyModule_AddObjectRef(module, "Box", (PyObject *)&BoxType) < 0) return NULL;
     if (PyType_Ready(&FrontType) < 0 || PyType_Ready(&FunctionType) < 0 || PyType_Ready(&AttributeType) < 0 || PyType_Ready(&IteratorType) < 0 ||
+        PyType_Ready(&TimesType) < 0 || PyModule_AddObjectRef(module, "Times", (PyObject *)&TimesType) < 0 ||
         PyModule_AddObjectRef(module, "Front", (PyObject *)&FrontType) < 0 ||
         PyModule_AddObjectRef(module, "Function", (PyObject *)&FunctionType) < 0 ||
         PyModule_AddObjectRef(module, "Attribute", (PyObject *)&AttributeType) < 0 ||

@@ -19,6 +19,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *np, *cell, *geometry, *weak;
     PyObject *shown, *value;       /* of a short view: NumPy's view of the memory of this value, read-only */
+    int large;                     /* whether `np` is large: see _call_sites.h */
 } Front;
 
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */

@@ -314,12 +314,6 @@ static PyObject *array_of(PyObject *node) {
     return handle_on(new_box(node), geometry);
 }
 
-/* Whether NumPy computes operations of this form at some call site. */
-static inline int is_eager(PyObject *form) {
-    PyObject *marks = objects[EAGER_MARKS];
-    return PyDict_GET_SIZE(marks) && PyDict_Contains(marks, PyTuple_GET_ITEM(form, 5));
-}
-
 /* ---- operations of one or two operands */
 
 /* `known` has the forms of nodes by the numbers of geometries and the classes of numbers: see lazy.elementwise.binary. */
@@ -342,7 +336,7 @@ PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) 
     Py_DECREF(key);
     if (met == NULL) return NULL;
     PyObject *form = PyTuple_GET_ITEM(met, 0), *operands = NULL, *result = NULL;
-    int recorded = is_calm() && !is_eager(form);
+    int recorded = is_calm();
     for (Py_ssize_t k = 0; recorded && k < count; k++)
         recorded = Py_TYPE(args[k]) != array_type || is_free(((Front *)args[k])->cell);
     if (recorded) operands = PyTuple_New(count);

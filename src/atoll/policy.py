@@ -1,7 +1,7 @@
 """The limits: the numbers that decide when to record, evaluate, store, share and forget.
 
 A limit decides how a value is computed, never which value: a program gives the same answers under any limits. All of
-them stand here, in one frozen value, in four units of cost: elements, bytes, operations and calls. The settings
+them stand here, in one frozen value, in five units of cost: elements, bytes, nanoseconds, operations and calls. The settings
 of users are in ``config``; sizes that a format, a message or a machine dictates stay where they are used.
 
 ``benchmarks/limits.py`` measures the costs that the limits follow from, and prints each limit beside its measurement.
@@ -101,10 +101,20 @@ class Limits:
     """Messages of up to so many bytes to one neighbour keep their memory from step to step (``copy``)."""
     joined: int = 1 << 22
     """Pieces of up to so many bytes are copied together to be one message (``copy``)."""
-    light_bytes: int = 64
-    """NumPy may compute a result at its call up to so many bytes for each element of ``config.small`` (``plan``)."""
-    spared_bytes: int = 25
-    """A loop that spares fewer bytes of memory for each element of ``config.small`` is no gain (``plan``)."""
+    cached: int = 1 << 21
+    """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
+    cached_bytes: int = 100
+    """The bytes that NumPy then goes through in a nanosecond (``throughput``)."""
+    memory_bytes: int = 30
+    """The same of larger ones (``throughput``)."""
+
+    # nanoseconds: what is expected of calls and evaluations before they are timed
+    numpy_call: int = 500
+    """A call of NumPy (``throughput``)."""
+    recorded_time: tuple[int, int] = (1000, 4000)
+    """Recording an operation: at least, and at most of the time since the evaluation before (``plan``)."""
+    evaluated_time: int = 10_000
+    """An evaluation of one operation (``plan``)."""
 
     # operations: what compiling costs, and what computing again would
     kernel_operations: int = 2000
@@ -152,7 +162,9 @@ class Limits:
     """Lists of up to so many numbers are written out in the log of ranks, longer ones as a digest (by definition: what people read)."""
     numbers: int = 32
     """Lists of up to so many numbers are compared one by one (``lists``)."""
-    ignored: tuple[int, int] = (64, 1024)
+    judged: int = 4
+    """So many evaluations are timed before they are compared with NumPy (by definition: all but the longest count)."""
+    ignored: tuple[int, int] = (32, 4096)
     """How often a line is left to NumPy before it is recorded again: at first, and at most (``plan``)."""
     compiled_pattern: int = 128
     """A pattern that was met so often is compiled (``template``)."""
@@ -221,17 +233,10 @@ limits = _DEFAULTS = Limits()
 """The limits in force. Read them as ``policy.limits.name``, so that tests can replace all of them at once."""
 
 
-def recording_gains(calls: int, nbytes: int, spared: int, small: int) -> bool:
-    """Whether one evaluation of so many operations takes less time than as many calls of NumPy.
-
-    It costs a plan. It gains where calls are many, where loops of threads are worth it (``nbytes``: the largest
-    result), and where intermediate results need no memory (``spared``: their bytes, written and read).
-    """
-    return (
-        calls > limits.pieces
-        or nbytes > limits.light_bytes * small
-        or spared > limits.spared_bytes * small
-    )
+def numpy_time(nbytes: int) -> float:
+    """The nanoseconds that a call of NumPy takes which goes through so many bytes."""
+    rate = limits.cached_bytes if nbytes <= limits.cached else limits.memory_bytes
+    return limits.numpy_call + nbytes / rate
 
 
 def brought_next(before: int, asked: int, goes_on: bool) -> int:

@@ -30,7 +30,7 @@ STAGES = [
     "plan.build.plan_exchange",
     "exchange.gathering.moves",
     "plan.numpy_steps.function_of",
-    "lazy.evaluate.without_gain",
+    "lazy.evaluate.judgement_of",
     "plan.templates.Family.bound",
     "plan.templates.Family.extended",
     "backend.llvm.compile.build",

@@ -5,7 +5,8 @@ import pytest
 
 import atoll as np
 from atoll import policy
-from atoll.lazy.profiles import CallSite, CallSites, alone
+from atoll.front import native
+from atoll.lazy.profiles import Call, CallSite, CallSites, alone
 
 
 def heavy(np, n):
@@ -50,18 +51,20 @@ def test_ranks_learn_the_same(rank, size, most):
             assert every == [learnt] * size
 
 
+@pytest.mark.skipif(native is None, reason="NumPy is called by the native front")
 def test_what_gains_nothing_is_left_to_numpy_longer_each_time():
-    site = CallSite()
-    first = policy.limits.ignored[0]
-    site.was_no_gain()
-    site.recorded()
-    for turns in (first, 2 * first, 4 * first):
-        site.was_no_gain()
-        assert all(site.is_eager() for _ in range(turns))
-        assert not site.is_eager()
-    for _ in range(policy.limits.pieces + 1):
-        site.recorded()
-    assert (site.gainless, site.turns) == (0, first)
+    profile = CallSite()
+    site = test_the_oldest_goes.__code__, 0
+    call = Call(0, numpy.add, (12, 12), 40_000, 1.0)
+    first, most = policy.limits.ignored
+    for turns in (first, 4 * first, 16 * first):
+        assert profile.brought(-1.0)
+        profile.leave(call, site)
+        assert profile.times.left == min(turns, most)
+        profile.times.left = 0
+    assert profile.brought(-5.0)
+    assert not profile.brought(3.0), "what was lost before counts half"
+    assert profile.turns == first
 
 
 def test_the_oldest_goes():

@@ -72,6 +72,16 @@ def site_number(site: Site | None) -> int:
     return known[1] + instruction + (4 if instruction in known[2] else 0)
 
 
+def instructions(site: Site) -> tuple[int, ...]:
+    """The instructions that a frame may stand at when it calls from a call site."""
+    site_number(site)
+    code, instruction = site
+    first = _numbered[id(code)][2]
+    if instruction in first:
+        return instruction, instruction + 4
+    return (instruction, instruction - 4) if instruction - 4 in first else (instruction,)
+
+
 def line_of(code: Any, instruction: int) -> int:
     """The line of an instruction in a code object."""
     for start, stop, line in code.co_lines():

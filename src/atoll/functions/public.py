@@ -190,7 +190,10 @@ def numpy_function(
     look_like(original, function, name)
     if warns or name in EXPANDING:
         return function
-    return front.function(original, function, KINDS.get(name, Kind.ARRAYS) | bare)
+    kind = KINDS.get(name, Kind.ARRAYS) | bare
+    if not (writes or alone):
+        kind |= Kind.LARGE
+    return front.function(original, function, kind)
 
 
 def collective(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from math import ceil, isfinite
 from operator import index
@@ -20,7 +19,6 @@ from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..ops.table import FILL, INDEX
 from . import shaping
-from .eager import converted_at_call, remember_conversion
 from .fallback import by_numpy
 from .float_errors import free
 from .making import (
@@ -303,10 +301,6 @@ def astype(
         return from_numpy(result) if not is_native(small.dtype) else of_small(result)
     if isinstance(dtype, type(np.dtype)):  # a class of dtypes, such as np.dtypes.StrDType
         dtype = np.empty(0, handle.dtype).astype(dtype).dtype
-    if order == "K" and casting == "unsafe":
-        result = converted_at_call(handle, dtype, sys._getframe(1))
-        if result is not None:
-            return result
     target = np.dtype(dtype)
     own: Geometry = handle._geometry
     if target == own.dtype and not copy and _laid_out(handle, None if order == "K" else order):
@@ -323,9 +317,7 @@ def astype(
     )
     if not native or handle._cell.held() or not free():
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
-    node = cast(handle._node(), target, user_site())
-    remember_conversion(handle, dtype, node)
-    result = recorded(node)
+    result = recorded(cast(handle._node(), target, user_site()))
     if order != "K" and not _laid_out(result, order):
         return shaping.copied(result, order)
     return result

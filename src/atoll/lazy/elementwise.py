@@ -22,13 +22,11 @@ from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
-from .eager import at_call
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import calm, free, state
 from .making import is_small, of_node, of_protocol, of_small, plain, present
 from .pending import bounded, captured, cut, too_heavy
-from .profiles import eager_marks
 from .recording import call, cast, read, record
 from .views import Cell, Handle
 from .windows import entered
@@ -336,10 +334,6 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             if met is not None and (
                 (state() is calm.state and warnings.filters is calm.filters) or free()
             ):
-                if met.form[5] in eager_marks:
-                    result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), self, other)
-                    if result is not None:
-                        return result
                 cell = self._cell
                 node = cell.node if mine.is_base else read(cell.node, mine)
                 if other is self:
@@ -365,10 +359,6 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = met.convert(other)
                 except OverflowError:
                     return general(ufunc, self, other)
-                if met.form[5] in eager_marks:
-                    result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), self, number)
-                    if result is not None:
-                        return result
                 return _recorded(met, (self._node(), number), self._cell.pins and self._cell.held())
         return general(ufunc, self, other)
 
@@ -389,10 +379,6 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = met.convert(other)
                 except OverflowError:
                     return general(ufunc, other, self)
-                if met.form[5] in eager_marks:
-                    result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), number, self)
-                    if result is not None:
-                        return result
                 return _recorded(met, (number, self._node()), self._cell.pins and self._cell.held())
         return general(ufunc, other, self)
 
@@ -431,10 +417,6 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
             (state() is calm.state and warnings.filters is calm.filters) or free()
         ):
             return general(ufunc, self)
-        if met.form[5] in eager_marks:
-            result = at_call(ufunc, met.geometry, site_from(sys._getframe(1)), self)
-            if result is not None:
-                return result
         cell = self._cell
         args = (cell.node if geometry.is_base else read(cell.node, geometry),)
         return _recorded(met, args, cell.pins and cell.held())

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import getrefcount
+from time import perf_counter_ns
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,16 +39,15 @@ from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern, Patterns
-from ..ops.fingerprint import of_trace, outlined
+from ..ops.fingerprint import of_trace
 from ..ops.placement import placed_view
-from ..ops.table import check
 from . import float_errors, unplanned
-from .profiles import alone, no_gain, without_gain
+from .planning import make_program
+from .profiles import Judgement, alone, evaluated, judgement_of
 from .replaying import flags_reported, rescued, teach
 from .walk import Walk
 
 if TYPE_CHECKING:
-    from ..plan.build import LaunchMaker
     from ..plan.template_traces import Sample, Twins
     from ..plan.templates import Family
 
@@ -231,12 +231,13 @@ def evaluate(roots: Sequence[Node]) -> None:
 class _Fit(NamedTuple):
     """A program for traces of one pattern, and which of their nodes its outputs belong to."""
 
-    program: Program
+    program: Program | None
+    """``None`` where it is another program that stores some of these nodes, too."""
     kept: list[int]
     passing: list[int]
     """Those that it computes for others and does not store, though the program refers to them."""
-    gainless: list[int]
-    """Those that NumPy would have computed at their calls in no more time."""
+    judged: Judgement | None
+    """What its evaluations have brought."""
     taught: list[Settings]
     """Under which settings the native evaluation has learnt it."""
 
@@ -308,14 +309,16 @@ def _is_stored(node: Node) -> bool:
 def compute(pending: list[Node]) -> None:
     """Give nodes their values by one program, or operation by operation where there is none."""
     try:
-        run = _prepared(pending)
+        prepared = _prepared(pending)
     except Exception as error:
         statistics.failed(error)
-        run = None
-    if run is None:
+        prepared = None
+    if prepared is None:
         unplanned.compute(pending)
         return
+    run, judged = prepared
     program = run[0]
+    del prepared
     if program.communicator is not None:
         program.announce(pending[-1].site, run[1].scalars)
         if not all_have_plans(program.communicator, program.structure, "a new plan", True):
@@ -323,13 +326,19 @@ def compute(pending: list[Node]) -> None:
             del run
             unplanned.compute(pending, agreed=True)
             return
+    begun = perf_counter_ns()
     _run(*run)
+    if judged is not None:
+        judged.ran(begun, run[2], run[4])
+    else:
+        evaluated()
 
 
 _Prepared = tuple[
-    Program, State, list[Node], Sequence[int], Sequence[int], Sequence[int], "Site | None"
+    tuple[Program, State, list[Node], Sequence[int], Sequence[int], Sequence[int], "Site | None"],
+    "Judgement | None",
 ]
-"""What :func:`_run` takes."""
+"""What :func:`_run` takes, and what the evaluation is judged by."""
 
 
 def _prepared(pending: list[Node]) -> _Prepared:
@@ -348,7 +357,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
         # what is alive beside the trace itself shows in the counts of references
         form = tuple(map(getrefcount, nodes)), pinned, settings.fusion, settings.small
         fit: _Fit | None = pattern.known.get(form)
-        if fit is not None and not fit.program.running:
+        if fit is not None and not (fit.program is not None and fit.program.running):
             if fit.passing:
                 known = [node for node in map(nodes.__getitem__, fit.passing) if _is_stored(node)]
                 if known:
@@ -357,18 +366,26 @@ def _prepared(pending: list[Node]) -> _Prepared:
                 passed = _programs.passed
                 for place in fit.passing:
                     passed.append(nodes[place].born)
-            if fit.gainless:
-                no_gain([nodes[place] for place in fit.gainless])
-            elif native is not None and not fit.taught and fit.program.quick is not None:
-                fit.taught.append(settings)
-                attempted(lambda: teach(pattern, form[0], settings, fit, _OURS))
-            state = State(values, scalars, 1)
-            asked = pending[-1].site
-            return fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked
+            if fit.program is not None:
+                learns = native is not None and not fit.taught and fit.program.quick is not None
+                if learns and (fit.judged is None or fit.judged.settled):
+                    fit.taught.append(settings)
+                    attempted(lambda: teach(pattern, form[0], settings, fit, _OURS))
+                state = State(values, scalars, 1)
+                asked = pending[-1].site
+                run = fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked
+                return run, fit.judged
         del nodes, values, scalars  # which would count as alive what is not
     lookup = look_up(pending)
     more = attempted(lambda: _computed_again(lookup, pending))
     if more:
+        if pattern is None:
+            attempted(lambda: _programs.patterns.add(pending, lookup.leaves, lookup.order))
+        elif form is not None and _counted_alike(form[0], pattern, lookup):
+            again = {id(node) for node in more}
+            both = zip(pattern.order, lookup.order, strict=True)
+            stored = [place for place, node in both if id(node) in again]
+            pattern.known[form] = _Fit(None, [], stored, None, [])
         del lookup
         return _prepared([*pending, *more])
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
@@ -379,23 +396,40 @@ def _prepared(pending: list[Node]) -> _Prepared:
         program = _new_program(lookup, pending)
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
+    judged = attempted(lambda: _judgement(lookup, program))
     passing = _passing(lookup, pending, program)
     _programs.passed.extend([order[place].born for place in passing])
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, lookup):
-        ours = attempted(lambda: without_gain(order, program.kept)) or []
         places = pattern.order
         pattern.known[form] = _Fit(
             program,
             [places[place] for place in program.kept],
             [places[place] for place in passing],
-            [places[place] for place in ours],
+            judged,
             [],
         )
     first = len(leaves)
     nodes = [*leaves, *order]
     kept = [first + place for place in program.kept]
     asked = pending[-1].site
-    return program, state, nodes, range(first), range(first, len(nodes)), kept, asked
+    pending_nodes = range(first, len(nodes))
+    return (program, state, nodes, range(first), pending_nodes, kept, asked), judged
+
+
+def _judgement(lookup: Lookup, program: Program) -> Judgement | None:
+    """What the evaluations of a trace are judged by; ``None`` the first time, when it is planned and compiled."""
+    holder: Program | Family | None = program
+    if lookup.program is None:
+        family = _programs.families.get(lookup.key[: lookup.structure])
+        holder = family if lookup.key in _programs.moved else None
+    if holder is None or holder.judged is False:
+        return None
+    if holder.judged is None:
+        holder.judged = judgement_of(lookup.order) or False
+    elif holder is not program:
+        holder.judged.of(lookup.order)
+    judged: Judgement | None = holder.judged or None
+    return judged
 
 
 def by_roots() -> dict[Any, Any]:
@@ -546,57 +580,6 @@ def _extended(family: Family, lookup: Lookup, roots: list[Node], sample: Sample)
     if program is not None:
         statistics.add("plans_made")
     return program
-
-
-def make_program(
-    lookup: Lookup,
-    roots: list[Node],
-    make: LaunchMaker,
-    settings: Settings | None = None,
-    describe: bool = True,
-    regions: dict[Node, Any] | None = None,
-) -> Program:
-    """The program of a trace; ``make`` turns its launches into steps. One that is not to be described is a template."""
-    # The planner is imported with the first large array, so that small programs start quickly.
-    from ..plan.build import Planner
-    from ..plan.flattened import whole_folds
-    from ..plan.statements import Trace
-
-    order, leaves = lookup.order, lookup.leaves
-    if config.debug and describe:  # the extents of a template are symbolic
-        check(order)
-    scalar_of: dict[tuple[int, int], int] = {}
-    for node in order:
-        for place, arg in enumerate(node.args):
-            if type(arg) is not Node:
-                scalar_of[id(node), place] = len(scalar_of)
-    planned = whole_folds(order, scalar_of)
-    instead = dict(zip(order, planned, strict=True))
-    wanted = [instead[root] for root in roots]
-    alive = {id(n) for n, a in zip(leaves, lookup.alive_leaves, strict=True) if a}
-    alive |= {id(n) for n, a in zip(planned, lookup.alive_nodes, strict=True) if a}
-    alive |= {id(n) for n in wanted}
-    settings = settings or config.settings()
-    below = min(256, settings.small)
-    at = {id(instead[node]): place for node, place in (regions or {}).items()}
-    trace = Trace(planned, wanted, frozenset(alive), _kernels_can, below, scalar_of, at)
-    planner = Planner(trace, leaves, make)
-    sites = tuple([node.site for node in order])
-    trace.together = planner.world is not None and planner.world.size > 1
-    outline = outlined(order, roots) if describe and trace.together else None
-    program = planner.plan(settings.fusion, describe)
-    program.sites = sites
-    if planner.world is not None and trace.together:
-        program.communicator = planner.world.communicator
-        if outline is not None:
-            program.shared(planner.world.communicator, outline, order)
-    return program
-
-
-def _kernels_can(node: Node) -> bool:
-    from ..plan.statements import native_node
-
-    return native_node(node) and backend.current().supports(node)
 
 
 def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:

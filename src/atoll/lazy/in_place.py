@@ -20,12 +20,10 @@ from ..graph.node import Node, node_of, view_of
 from ..ops.elementwise import FAST_SCALARS
 from . import pieces
 from .deferred import recorded
-from .eager import at_call_in_place
 from .elementwise import apply, assign, binary, known_of, operand_of
 from .float_errors import free
 from .making import is_at_hand, of_node, plain, present
 from .pending import bounded
-from .profiles import eager_marks
 from .views import Handle, any_deferred
 from .windows import entered
 
@@ -108,8 +106,6 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     except OverflowError:
         return False
     site = site_from(sys._getframe(2))
-    if met.form[5] in eager_marks and at_call_in_place(ufunc, target, other, site):
-        return True
     node = node_of(met.form, (cell.node, value), site, entered)
     del value
     if node.weight > policy.limits.light:

@@ -98,8 +98,11 @@ class Operators(Handle):
                 type(number) in FAST_SCALARS and type(array) is Handle.array_type
             ):  # of NumPy's: p * a
                 small = array._np
-                if small is not None and ufunc.nout == 1:
-                    return of_small(ufunc(number, small))
+                if small is not None:
+                    if ufunc.nout == 1:
+                        return of_small(ufunc(number, small))
+                elif ufunc in _REFLECTED:
+                    return _REFLECTED[ufunc](array, number)
         return ufunc_called(ufunc, method, inputs, options)
 
     # -- operators that have no shorter way
@@ -149,6 +152,10 @@ _POWERS = {
 _power, _power_reflected = binary(np.power)
 
 
+_REFLECTED: dict[np.ufunc, Any] = {}
+"""The operators of numbers that stand on the left."""
+
+
 def _alone(ufunc: np.ufunc) -> Any:
     """The method of an operator with one operand."""
     recorded = unary(ufunc)
@@ -173,6 +180,7 @@ def _add_operators() -> None:
         forward, backward = binary(ufunc)
         setattr(Operators, f"__{name}__", forward)
         setattr(Operators, f"__r{name}__", backward)
+        _REFLECTED[ufunc] = backward
     for name, relation in (
         ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
         ("eq", np.equal), ("ne", np.not_equal),

@@ -32,7 +32,7 @@ from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
 from .making import of_node
 from .pending import bounded, cut, too_heavy
-from .profiles import CallSite, alone, eager_marks
+from .profiles import CallSite, alone
 from .reductions import met_folds
 from .replaying import flags_reported, rescued
 from .views import Cell
@@ -82,7 +82,7 @@ def install() -> None:
         if missing:
             raise TypeError(f"{kind.__name__} has slots that _record.c does not fill: {missing}")
     objects: tuple[Any, ...] = (
-        Node, Cell, Value, born_numbers, eager_marks, _ours, _numbered, calm, _variable, vars(warnings),
+        Node, Cell, Value, born_numbers, _ours, _numbered, calm, _variable, vars(warnings),
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut,

@@ -22,7 +22,8 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.table import SETTLED_UFUNCS
-from .making import from_numpy, of_small, present
+from .making import adopted, from_numpy, of_small, present, settled
+from .profiles import OPERATIONS, SLOTS
 from .views import Cell, Handle
 
 GENERAL = object()
@@ -231,6 +232,7 @@ def install(array_type: type) -> None:
             for name in names
         ]
         native.show(tuple(slots), Geometry.located, policy.limits.short)
+        native.operations(OPERATIONS, SLOTS, settled, adopted)
 
 
 def _taken_of(result: Any, args: tuple[Any, ...]) -> Any:

@@ -122,7 +122,7 @@ class _Call(Entry):
     def words(self, node: Node) -> str:
         return repr(node.params[0])
 
-    def is_bitwise(self, node: Node) -> bool:
+    def left_to(self, node: Node) -> Any:
         loop = node.params[0]
         if loop.name == "floor_divide" and loop.output.kind in "iu":
             settled = type(node.args[1]) is not Node  # NumPy divides by a number without dividing
@@ -130,7 +130,7 @@ class _Call(Entry):
             settled = loop.name in SETTLED_UFUNCS or (
                 loop.name in _BITWISE_INTEGERS and loop.output.kind in "biu"
             )
-        return (
+        alike = (
             settled
             and loop.output.char != "e"
             and all(d.char != "e" for d in loop.inputs)
@@ -140,6 +140,7 @@ class _Call(Entry):
                 for arg, dtype in zip(node.args, loop.inputs, strict=True)
             )
         )
+        return loop.ufunc if alike else None
 
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         loop = node.params[0]
@@ -185,8 +186,9 @@ class _Cast(Entry):
     def label(self, node: Node) -> str:
         return f"astype {node.geometry.dtype}"
 
-    def is_bitwise(self, node: Node) -> bool:
-        return node.geometry.dtype.char in _CASTS.get(node.args[0].geometry.dtype.kind, "")
+    def left_to(self, node: Node) -> Any:
+        settled = node.geometry.dtype.char in _CASTS.get(node.args[0].geometry.dtype.kind, "")
+        return "cast" if settled else None
 
     def is_trivial(self, node: Node) -> bool:
         op = node.args[0].op
@@ -203,6 +205,9 @@ class _Cast(Entry):
 class _Where(Entry):
     __slots__ = ()
     elementwise = True
+
+    def left_to(self, node: Node) -> Any:
+        return "where"
 
     def check(self, node: Node) -> bool:
         return len(node.args) == 3 and _broadcast(node)
@@ -221,6 +226,9 @@ class _Where(Entry):
 class _Fill(Entry):
     __slots__ = ()
     is_number = True
+
+    def left_to(self, node: Node) -> Any:
+        return None if node.name else "fill"  # a name is that of a join
 
     def check(self, node: Node) -> bool:
         return len(node.args) == 1 and type(node.args[0]) is not Node
