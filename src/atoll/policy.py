@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 _PIECES = (
     "short", "chunk", "block", "vector", "scattered_vector", "run_vector", "tail", "visit", "batch", "tile", "strip",
-    "stretch", "bites", "panel", "lookups", "receives", "growth", "slab_work", "memo", "plans", "call_sites",
+    "stretch", "bites", "panel", "lookups", "receives", "growth", "slab_work", "shared_call", "memo", "plans", "call_sites",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -51,6 +51,8 @@ class Limits:
     """Elements that are each written up to so many times in a row are written as vectors (``scattered``)."""
     parallel: int = 1 << 19
     """Elements times instructions from which a second thread gains (``parallel``)."""
+    shared_call: int = 1 << 15
+    """A thread gets at least so many elements where several call a function of NumPy's (``parallel``)."""
     truths: int = 1 << 22
     """NumPy looks at truth values in memory at once up to so many: it stops at the first (``truths``)."""
     known_order: int = 1 << 20

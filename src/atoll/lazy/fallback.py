@@ -24,6 +24,7 @@ from ..context.warn import come_first
 from ..errors import FallbackWarning
 from .classed import class_giver, in_class_of, is_subclass, twin_of
 from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
+from .shared_calls import shared
 from .small import GENERAL, PASSED, at_once
 from .spread import in_step, world_of
 from .views import Handle, any_deferred
@@ -217,8 +218,8 @@ def by_numpy(
         place = _place_of_out(function)
         if 0 < place < len(args):
             writes = (*writes, place)
-    if not (options or writes or name or (alone and jointly is not None)):
-        result = _of_values(function, args)
+    if not (writes or name or (alone and jointly is not None)):
+        result = _of_values(function, args, options)
         if result is not GENERAL:
             return result
     if any_deferred(args, options):
@@ -249,13 +250,19 @@ def by_numpy(
         }
         if name and given.large:
             warn(name)
-        result = function(*plain_args, **plain_options)
+        if given.written:
+            result = function(*plain_args, **plain_options)
+        else:
+            result = shared(function, plain_args, plain_options)
         given.done()
     return given.take(result)
 
 
-def _of_values(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """``function(*args)`` by NumPy, where the arrays among the arguments have their values in this process; else ``GENERAL``."""
+def _of_values(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """``function(*args, **options)`` by NumPy, where the arrays among the arguments have their values in this process; else
+    ``GENERAL``."""
+    if options and not all(type(value) in PASSED for value in options.values()):
+        return GENERAL
     own = Handle.array_type
     plain: list[Any] = []
     for value in args:
@@ -270,7 +277,7 @@ def _of_values(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             return GENERAL
         plain.append(value)
     come_first()
-    result = function(*plain)
+    result = shared(function, plain, options)
     if type(result) in PASSED:
         return result
     given = Given(classes=True)
