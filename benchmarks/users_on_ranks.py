@@ -90,7 +90,7 @@ def run_of(name: str, size: str) -> tuple[Run, int, float]:
             given = copied(data)
             if module is not numpy:
                 given = [module.array(v) if hasattr(v, "shape") else v for v in given]
-            return plain(program.run(module, *given))
+            return program.run(module, *given)
 
         return run, n, max(program.tolerance, 1e-12)
     suite = programs.PROGRAMS[name]
@@ -101,7 +101,7 @@ def run_of(name: str, size: str) -> tuple[Run, int, float]:
         running = suite.run(module, n)
         for _ in range(STEPS):
             next(running)
-        return plain(next(running))
+        return next(running)
 
     return steps, n, max(suite.tolerance, 1e-9)
 
@@ -121,10 +121,12 @@ def measured(name: str, size: str, seconds: float) -> dict[str, Any]:
 
     def together() -> None:
         results["ranks"] = run(atoll)
+        atoll.sync()
 
     def process() -> None:
         with mine, config(threads=turns.size):
             results["process"] = run(atoll)
+            atoll.sync()
 
     def by_numpy() -> None:
         results["numpy"] = run(numpy)
@@ -159,7 +161,9 @@ def measured(name: str, size: str, seconds: float) -> dict[str, Any]:
             "waits": waits.count - count,
             "kB": (after.bytes_moved - before.bytes_moved) // 1000,
         }
-    wrong = "" if turns.rank else differences(results["ranks"], results["numpy"], tolerance)
+    found, wrong = plain(results["ranks"]), ""
+    if not turns.rank:
+        wrong = differences(found, plain(results["numpy"]), tolerance)
     late = rounds[len(rounds) // 2 :]
 
     def ratio(over: str, under: str) -> float:
