@@ -7,7 +7,7 @@ import atoll
 from atoll.context.divergence import MESSAGE_BITS, StepLog
 from atoll.errors import CommunicationError, DivergenceError
 from atoll.lazy.evaluate import look_up
-from atoll.ops.fingerprint import of_trace
+from atoll.ops.fingerprint import look_alike, of_trace
 
 
 def grid():
@@ -66,6 +66,32 @@ def test_fingerprints_are_equal_on_all_ranks(rank):
     every = atoll.world.communicator.allgather_object(mark)
     assert every == [mark] * 2
     assert len(garbage) == rank
+
+
+@pytest.mark.simulated(2)
+def test_values_that_look_alike_are_told_from_others():
+    with atoll.config(small=0, everywhere=0):
+        a, b = grid(), grid()
+
+        def nodes(*arrays):
+            return [array._node() for array in arrays]
+
+        shared = a * b
+        for apart in (
+            nodes(a + b, a - b, a * 2),
+            nodes(a[1:] + b[1:], a[:-1] + b[:-1]),
+            nodes(shared + a, (shared + a) * 2),
+            nodes(a + b, a[1:] + b[1:]),
+        ):
+            assert not look_alike(apart)
+        for alike in (
+            nodes(a + b, a * 2, b + a),
+            nodes(shared + a, (b * a) + b),
+            nodes(a[1:] + b[1:], b[1:] + a[1:]),
+        ):
+            assert look_alike(alike)
+            marks = {of_trace(look_up([node]).order, [node]) for node in alike}
+            assert len(marks) < len(alike)
 
 
 def test_tags_stay_below_the_limit():

@@ -21,7 +21,7 @@ from ..errors import MixedArraysError
 from ..front import native
 from ..graph.cut import CutPoint, find_cut, live_at
 from ..graph.node import Node, source, weigh, weighed
-from ..ops.fingerprint import of_text
+from ..ops.fingerprint import look_alike, of_text
 from .evaluate import evaluate, fingerprint_of
 from .profiles import Cut, call_sites_of
 
@@ -184,7 +184,7 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
 
     def fingerprint() -> int:
         number = fingerprint_of(together)
-        if len({fingerprint_of([node]) for node in together}) < len(together):
+        if look_alike(together):
             number = hash((number, *[node.born for node in together])) & _MASK
         return number
 

@@ -146,6 +146,34 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
     return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
 
 
+def look_alike(roots: Sequence[Node]) -> bool:
+    """Whether some of these values may have equal fingerprints: all that have are found, with some that have not.
+
+    One number for each node says how it is computed from values of the same form, so every node is visited once.
+    """
+    numbers: dict[int, int] = {}
+    stack = list(roots)
+    while stack:
+        node = stack[-1]
+        if id(node) not in numbers:
+            given = [arg for arg in node.args if type(arg) is Node]
+            if node.value is not None or node.place is None:
+                given, of_data = [], True
+            else:
+                of_data = False
+            behind = [arg for arg in given if id(arg) not in numbers]
+            if behind:
+                stack += behind
+                continue
+            views = [of_view(part) for part in node.params if type(part) is Geometry]
+            operands = [numbers[id(arg)] if type(arg) is Node else 0 for arg in node.args if given]
+            how = () if of_data else (node.op, node.name, *views, *operands)
+            geometry = node.geometry
+            numbers[id(node)] = hash((geometry.dtype, geometry.shape, node.place is None, how))
+        stack.pop()
+    return len({numbers[id(root)] for root in roots}) < len(roots)
+
+
 def _form_words(node: Node) -> str:
     """What a value is, whatever its extents are: its dtype, the number of its axes, and whether every rank has it."""
     geometry = node.geometry
