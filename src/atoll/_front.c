@@ -1018,10 +1018,11 @@ static PyTypeObject FrontType = {
 
 /* ---- functions and methods */
 
-enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256 };
+enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512 };
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
- * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. */
+ * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
+ * RECORDED is never NumPy's at once. */
 enum { MOST = 16 };                /* arguments of a call that is looked at */
 
 typedef struct {
@@ -1197,7 +1198,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
     Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
     PyObject *space[MOST + 1], **given = space + 1;
-    int arrays = 0, fits = n <= MOST, was = 0;
+    int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED), was = 0;
     Py_ssize_t owned = 0;
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];

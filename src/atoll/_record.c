@@ -244,26 +244,36 @@ PyObject *number_of(PyObject *site) {
     return number;
 }
 
-/* How many operations are pending in a node and behind it, each counted once, up to `most` of them; -1 where they are too many. */
+/* How many operations are pending in a node and behind it, each counted once; -1 where they are more than `most`, or some lie on
+ * ranks. */
 static long weigh(PyObject *root, long most) {
     enum { SEEN = 512 };
-    PyObject *seen[SEEN] = {root}, *table[4 * SEEN];
+    PyObject *near[SEEN], *small[4 * SEEN], **seen = near, **table = small;
+    size_t size = 4 * SEEN;
     long count = 1;
-    if (most >= SEEN) most = SEEN - 1;
-    memset(table, 0, sizeof table);
-    for (long next = 0; next < count; next++) {
+    if (most >= SEEN) {
+        for (; size < 4 * ((size_t)most + 1); size *= 2)
+            ;
+        seen = PyMem_Malloc((size + most + 2) * sizeof *seen);
+        if (seen == NULL) return -1;
+        table = seen + most + 2;
+    }
+    memset(table, 0, size * sizeof *table);
+    seen[0] = root;
+    for (long next = 0; next < count && count <= most; next++) {
         PyObject *args = field(seen[next], NODE_ARGS);
-        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args) && count <= most; k++) {
             PyObject *arg = PyTuple_GET_ITEM(args, k);
-            if (!is_node(arg) || field(arg, NODE_VALUE) != Py_None) continue;
-            size_t place = ((size_t)arg >> 4) * 0x9E3779B97F4A7C15u >> 40;
-            while (table[place % (4 * SEEN)] != NULL && table[place % (4 * SEEN)] != arg) place++;
-            if (table[place % (4 * SEEN)] == arg) continue;
-            if (count > most) return -1;
-            table[place % (4 * SEEN)] = seen[count++] = arg;
+            if (!is_node(arg)) continue;
+            if (field(arg, NODE_PLACE) != Py_None) most = 0;
+            if (field(arg, NODE_VALUE) != Py_None) continue;
+            size_t place = ((size_t)arg >> 4) * 0x9E3779B97F4A7C15u >> 32;
+            while (table[place & (size - 1)] != NULL && table[place & (size - 1)] != arg) place++;
+            if (table[place & (size - 1)] == NULL) table[place & (size - 1)] = seen[count++] = arg;
         }
     }
-    return count;
+    if (seen != near) PyMem_Free(seen);
+    return count > most ? -1 : count;
 }
 
 /* Whether a node, which nobody else has yet, may have to be cut: see lazy.pending. If not, it weighs what is pending now. */
@@ -318,7 +328,7 @@ static PyObject *array_of(PyObject *node) {
 
 /* `known` has the forms of nodes by the numbers of geometries and the classes of numbers: see lazy.elementwise.binary. */
 PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
-    if (!recording || known == NULL || count < 1 || count > 2) return NULL;
+    if (!recording || known == NULL || count < 1 || count > 3) return NULL;
     int arrays = 0;
     for (Py_ssize_t k = 0; k < count; k++) {
         if (Py_TYPE(args[k]) != array_type) continue;
@@ -564,13 +574,42 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     return made;
 }
 
-enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT };
+/* Parts of an array in other places of a new one; `known` has the forms of the nodes by geometry, shift and axis. */
+static PyObject *rolled(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    if (count + named < 2 || count + named > 3 || count < 2 || !PyDict_Check(known) || !PyLong_CheckExact(args[1])) return NULL;
+    if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
+    PyObject *geometry = ((Front *)args[0])->geometry, *axis = count + named == 3 ? args[2] : Py_None;
+    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_short(geometry) || !is_free(((Front *)args[0])->cell)) return NULL;
+    PyObject *key = PyTuple_Pack(3, field(geometry, FORM_NUMBER), args[1], axis);
+    PyObject *forms = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(known, key)), *node = NULL, *site = NULL;
+    Py_XDECREF(key);
+    if (forms == NULL) return NULL;
+    PyObject *whole = Py_NewRef(field(((Front *)args[0])->cell, BOX_NODE));
+    if (field(whole, NODE_WEIGHT) != NULL && weight_of(whole) >= 0 && (site = site_here()) != NULL)
+        node = new_node(PyTuple_GET_ITEM(forms, 0), PyTuple_Pack(1, PyTuple_GET_ITEM(forms, 1)), Py_NewRef(site));
+    for (Py_ssize_t k = 2; node != NULL && k < PyTuple_GET_SIZE(forms); k += 2) {
+        PyObject *part = new_node(PyTuple_GET_ITEM(forms, k), PyTuple_Pack(1, whole), Py_NewRef(Py_None));
+        PyObject *both = part == NULL ? NULL : PyTuple_Pack(2, node, part);
+        Py_XDECREF(part);
+        Py_SETREF(node, both == NULL ? NULL : new_node(PyTuple_GET_ITEM(forms, k + 1), both, Py_NewRef(site)));
+    }
+    Py_DECREF(whole);
+    Py_DECREF(forms);
+    Py_XDECREF(site);
+    if (node == NULL) return NULL;
+    geometry = field(node, NODE_GEOMETRY);
+    return handle_on(new_box(node), geometry);
+}
+
+enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, ROLL };
 
 PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
                           Py_ssize_t count, PyObject *keywords) {
     if (way == ELEMENTWISE) return keywords == NULL ? record_call(known, args, count) : NULL;
     if (!recording || !count || !is_large(args[0])) return NULL;
     if (way == FOLD) return known == NULL ? NULL : reduced(known, args, count, keywords);
+    if (way == ROLL) return known == NULL ? NULL : rolled(known, args, count, keywords);
     if (way == DOT) return known == NULL ? NULL : product_of(known, args, count, keywords);
     if (keywords != NULL) return NULL;
     return way == VIEW ? viewed(function, python, args, count) : count == 1 ? copied(args[0]) : NULL;
@@ -824,6 +863,16 @@ static PyObject *set_limits(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* weigh(node, most): the pending operations of a node; None where there are more, or some lie on ranks. */
+static PyObject *weigh_node(PyObject *module, PyObject *args) {
+    PyObject *node;
+    long most, count;
+    if (!PyArg_ParseTuple(args, "Ol", &node, &most)) return NULL;
+    count = recording && is_node(node) && field(node, NODE_PLACE) == Py_None ? weigh(node, most) : -1;
+    if (count < 0) Py_RETURN_NONE;
+    return PyLong_FromLong(count);
+}
+
 /* There are so many more calls that are explained. */
 static PyObject *show(PyObject *module, PyObject *number) {
     shown += (int)PyLong_AsLong(number);
@@ -848,6 +897,7 @@ static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
 
 PyMethodDef record_methods[] = {
     {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
+    {"weigh", weigh_node, METH_VARARGS, "How many operations are pending in a node and behind it."},
     {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
     {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},
     {"boxes", list_boxes, METH_NOARGS, "The boxes of this thread, in the order in which they were made."},

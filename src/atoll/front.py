@@ -33,6 +33,7 @@ class Kind(IntFlag):
     LARGE = 64
     VIEWS = 128
     WRITES = 256
+    RECORDED = 512
 
 
 if TYPE_CHECKING or native is None:

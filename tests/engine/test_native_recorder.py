@@ -121,6 +121,11 @@ OPERATIONS = {
     "methods": lambda a, b: a.T + b.reshape(12, 12).transpose(1, 0).ravel().reshape((12, 12)),
     "copies": lambda a, b: a.copy() + b[1:2].copy(),
     "rows": lambda a, b: a[3] + b[:, 4] - a[None, -2],
+    "choices": lambda a, b: np.where(a > b, a, 0.0) + np.where(b[:1] < 0.5, a[::2][:1], b),
+    "rolls": lambda a, b: (
+        np.roll(a, 1, 0) + np.roll(b, -2, axis=1) + np.roll(a[1:, 1:], 3, 0)[0, 0]
+    ),
+    "functions of folds": lambda a, b: np.sum(a, axis=0) - np.max(b, 0),
     "folds": lambda a, b: a.sum(0) + a.sum(axis=1) - b.max(0),
 }
 

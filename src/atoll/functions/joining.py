@@ -24,10 +24,11 @@ from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.float_errors import free
 from ..lazy.making import default_place, distributed, from_numpy, plain, present
+from ..lazy.recorder import remember_roll
 from ..lazy.recording import cast, read, update
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from ..ops.elementwise import is_native, join_of
+from ..ops.elementwise import is_native, join_of, through
 from ..ops.table import FILL
 from .blocks import arrays_of, into, world_among
 from .public import array_of, collective, declare, is_large, names, native, publish
@@ -233,7 +234,7 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
     return turn
 
 
-def _rolled_here(a: Any, shift: int, along: int) -> Any:
+def _rolled_here(a: Any, shift: int, along: int, axis: Any) -> Any:
     """An array in blocks, or on one process, rolled along one axis; ``None`` where there is more to it.
 
     Programs with periodic borders consist of this, so few questions are asked.
@@ -270,9 +271,14 @@ def _rolled_here(a: Any, shift: int, along: int) -> Any:
     if home is not None:
         place = distributed(default_place(geometry.shape, among=True))
     zero = geometry.dtype.type(0)
-    node = Node(FILL, (zero,), turn.shape, (), join_of(2), site, place=place)
-    node = update(node, turn.first, read(cell.node, turn.late), None, site)
+    fill = Node(FILL, (zero,), turn.shape, (), join_of(2), site, place=place)
+    node = update(fill, turn.first, read(cell.node, turn.late), None, site)
     node = update(node, turn.second, read(cell.node, turn.early), None, site)
+    if home is None:
+        form = FILL, turn.shape, (), fill.name, fill.identify(), fill.marked()
+        late, early = through(turn.late).read, through(turn.early).read
+        first, second = through(turn.first).update, through(turn.second).update
+        remember_roll((geometry.number, shift, axis), (form, zero, late, first, early, second))
     return creation.recorded(node)
 
 
@@ -280,7 +286,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = array_of(a)
     if type(shift) is int and type(a) is ndarray:
         along = axis if axis is not None or a.ndim != 1 else 0
-        result = _rolled_here(a, shift, along) if type(along) is int else None
+        result = _rolled_here(a, shift, along, axis) if type(along) is int else None
         if result is not None:
             return result
     if not is_large(a):

@@ -149,7 +149,7 @@ def declare(
     look_like(original, call, name)
     kind = KINDS.get(name, Kind.ARRAYS)
     kind |= bare and not kind & _SIZED
-    public = front.function(original, call, kind) if short or kind & _SIZED else call
+    public = front.function(original, call, kind if short or kind & _SIZED else Kind.RECORDED)
     publish(name, public, "native", original)
     return public
 

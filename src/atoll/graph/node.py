@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..context.caches import Memo
+from ..front import native
 from .geometry import Geometry, strided
 from .interned import Identity, identity_of
 from .op import SOURCE, Op
@@ -302,12 +303,19 @@ def _lay(node: Node) -> None:
         node.code = node.mark = None
 
 
+_MOST_COUNTED = 1 << 14
+
+
 def weigh(root: Node, most: float = inf) -> float:
     """The weight of a pending node now: how many operations are pending in it and behind it, each counted once.
 
     What is made of values on ranks counts those and nothing else, as where it is recorded: all ranks have computed
     the same of them. The count ends above ``most``.
     """
+    if native is not None:
+        weight: int | None = native.weigh(root, int(min(most, _MOST_COUNTED)))
+        if weight is not None:
+            return weight
     seen = {root}
     stack = [root]
     while stack and len(seen) <= most:

@@ -385,7 +385,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
     return forward, backward
 
 
-class _Met(NamedTuple):
+class Met(NamedTuple):
     """What is known of operands that were met before."""
 
     form: Form
@@ -394,10 +394,10 @@ class _Met(NamedTuple):
     """Brings a number to the dtype of the loop."""
 
 
-_known: dict[np.ufunc, Memo[Any, _Met]] = {}
+_known: dict[np.ufunc, Memo[Any, Met]] = {}
 
 
-def known_of(ufunc: np.ufunc) -> dict[Any, _Met]:
+def known_of(ufunc: np.ufunc) -> dict[Any, Met]:
     """What is known of the operands of an operator, by the numbers of geometries and the types of numbers."""
     return _known[ufunc]
 
@@ -445,10 +445,10 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     nodes = tuple([operand.geometry is not None for operand in operands])
     mark = mark_of(code, node.geometry, node.params, nodes)
     form = CALL, node.geometry, (loop,), loop.name, code, mark
-    known[tuple(key)] = _Met(form, node.geometry, convert)
+    known[tuple(key)] = Met(form, node.geometry, convert)
 
 
-def _recorded(met: _Met, args: tuple[Any, ...], now: int) -> Any:
+def _recorded(met: Met, args: tuple[Any, ...], now: int) -> Any:
     node = node_of(met[0], args, site_from(sys._getframe(2)), entered)
     if now or node.weight > policy.limits.light:
         del args

@@ -152,7 +152,10 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
     home = first.place
     heavy = weight > policy.limits.pending
     if home is None or home.world.size == 1:
-        others = [cell for cell in pending_cells() if cell.node not in nodes and is_alone(cell)]
+        others = [cell for cell in pending_cells() if cell.node not in nodes]
+        seen: set[int] = set()
+        if any(world_of(cell.node, seen) is not None for cell in others):
+            others = [cell for cell in others if is_alone(cell)]
         together = [*nodes, *[cell.node for cell in others]]
         if heavy:
             _cut_here_again(first, statistics.attempted(lambda: find_cut(together)))
@@ -214,9 +217,13 @@ def is_alone(cell: Cell) -> bool:
     return world is None or world.size == 1
 
 
-def world_of(node: Node) -> World | None:
-    """The ranks that compute a pending value together; ``None`` where each does for itself."""
-    stack, seen = [node], {id(node)}
+def world_of(node: Node, seen: set[int] | None = None) -> World | None:
+    """The ranks that compute a pending value together; ``None`` where each does for itself, as all do that were ``seen``."""
+    seen = set() if seen is None else seen
+    if id(node) in seen:
+        return None
+    seen.add(id(node))
+    stack = [node]
     while stack:
         behind = stack.pop()
         if behind.place is not None:

@@ -17,6 +17,7 @@ import numpy as np
 from .. import backend, policy
 from ..config import Config, Settings, config
 from ..context import statistics
+from ..context.caches import Memo
 from ..context.call_sites import _numbered, _ours, site_from
 from ..context.threads import _left, catch_up, process_lock
 from ..execute.parts import State
@@ -35,6 +36,7 @@ from .pending import bounded, cut, too_heavy
 from .profiles import CallSite, alone
 from .reductions import met_folds
 from .replaying import flags_reported, rescued
+from .selecting import met_choices
 from .views import Cell
 
 _SLOTS: tuple[tuple[type, str], ...] = (
@@ -104,6 +106,15 @@ class Way(IntEnum):
     COPY = 2
     FOLD = 3
     DOT = 4
+    ROLL = 5
+
+
+_rolls: Memo[Any, Any] = Memo()
+
+
+def remember_roll(key: tuple[Any, ...], forms: tuple[Any, ...]) -> None:
+    """Note the nodes that a roll consists of, by the number of the geometry, the shift and the axis."""
+    _rolls[key] = forms
 
 
 _FOLDS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -122,5 +133,9 @@ def enter(functions: Mapping[str, Any]) -> None:
             function._way = Way.COPY
         elif name in _FOLDS:
             function._way, function._known = Way.FOLD, (met_folds, _FOLDS[name])
+        elif name == "where":
+            function._known = met_choices
+        elif name == "roll":
+            function._way, function._known = Way.ROLL, _rolls
         elif name == "dot":
             function._way, function._known = Way.DOT, (met_folds, np.add, known_of(np.multiply))

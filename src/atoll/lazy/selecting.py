@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..context.caches import Memo
 from ..context.call_sites import user_site
-from ..ops.elementwise import is_native, result_geometry
+from ..graph.node import Node
+from ..ops.elementwise import FAST_SCALARS, is_native, result_geometry
 from ..ops.table import WHERE
 from . import creation, reductions, shaping
 from .calling import call, into
-from .elementwise import general, operand_of, register_together
+from .elementwise import Met, Operand, general, operand_of, register_together
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
@@ -61,6 +64,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
         return NotImplemented
     chosen_by(condition, x, y)
     node = record(WHERE, tuple(args), geometry, (), "where", user_site())
+    if node.place is None:
+        _remember((condition, x, y), operands, node)
     if any(operand.now for operand in operands):
         del args
         if node.weight < 0:
@@ -68,6 +73,24 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
         else:
             evaluate((node,))
     return creation.recorded(node)
+
+
+met_choices: Memo[Any, Met] = Memo()
+"""What is known of the operands of ``where``, by the numbers of geometries and the types of numbers."""
+
+
+def _remember(given: Sequence[Any], operands: Sequence[Operand], node: Node) -> None:
+    key: list[Any] = []
+    for value, operand in zip(given, operands, strict=True):
+        if operand.geometry is None and type(value) in FAST_SCALARS:
+            key.append(type(value))
+        elif operand.geometry is not None and isinstance(value, Handle):
+            key.append(operand.geometry.number)
+        else:
+            return
+    if operands[0].kind == _BOOL and operands[0].geometry is not None:
+        form = WHERE, node.geometry, (), node.name, node.identify(), node.marked()
+        met_choices[tuple(key)] = Met(form, node.geometry, node.geometry.dtype.type)
 
 
 def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Any:
