@@ -84,12 +84,17 @@ static PyObject *wrapped(PyObject *result) {
  */
 enum {
     NODE, BOX_WRITEABLE, BOX_GEOMETRY, FIRST, VALUE, PLACE, ARRAY, COUNT, TILES, PROGRAM, IS_BASE, WRITEABLE, SIZE, OFFSET,
-    SHAPE, STRIDES, DTYPE, FIELDS
+    SHAPE, STRIDES, DTYPE, SHADOW, OP, FIELDS
 };
 static Py_ssize_t offsets[FIELDS];
+static PyObject *filled;           /* the operation that fills an array with a number */
 static PyObject *located;          /* the geometry of a view that lies so many bytes into memory */
 static Py_ssize_t shortest = 0;    /* elements up to which a view is short */
+static Py_ssize_t most_filled = 0; /* elements up to which a new array is filled when a few are read or written */
+enum { PART = 8 };                 /* a small part of an array is this part of it at most */
 int worlds = 0;
+static PyObject *current_world;    /* the context variable, in which no world stands for that of the process */
+static int ranks = 1;              /* of the process */
 
 static inline PyObject *field(PyObject *object, int which) {
     return *(PyObject **)((char *)object + offsets[which]);
@@ -101,11 +106,30 @@ static inline void set_field(PyObject *object, int which, PyObject *value) {
     Py_XDECREF(old);
 }
 
-static inline int is_few(Py_ssize_t size) { return size >= 0 && size <= shortest && size < limit; }
+/* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. */
+static inline int is_few(Py_ssize_t size, Py_ssize_t whole) { return size < limit && (size <= shortest || size <= whole / PART); }
+
+/* The number of elements of an array that views are taken of. */
+static inline Py_ssize_t whole_of(Front *front) { return PyLong_AsSsize_t(field(field(front->cell, BOX_GEOMETRY), SIZE)); }
+
+/* Whether the current world has several ranks. */
+static int among_ranks(void) {
+    PyObject *world = NULL, *size = NULL;
+    if (PyContextVar_Get(current_world, Py_None, &world) == 0 && world == Py_None) {
+        Py_DECREF(world);
+        return ranks > 1;
+    }
+    if (world != NULL) size = PyObject_GetAttrString(world, "size");
+    int several = size == NULL || PyLong_AsLong(size) != 1;
+    PyErr_Clear();
+    Py_XDECREF(size);
+    Py_XDECREF(world);
+    return several;
+}
 
 /* The value of an array that is computed, in a process by itself, borrowed; else NULL. */
 static inline PyObject *value_of(Front *front) {
-    if (worlds || front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
+    if ((worlds && among_ranks()) || front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
     return value == NULL || value == Py_None || field(node, PLACE) != Py_None ? NULL : value;
 }
@@ -161,7 +185,7 @@ static PyObject *in_memory(PyObject *self) {
         PyErr_Clear();
         return NULL;
     }
-    if (is_few(PyArray_SIZE((PyArrayObject *)shown))) {  /* a large one must not keep memory that is not needed any more */
+    if (is_few(PyArray_SIZE((PyArrayObject *)shown), whole_of(front))) {  /* a large one must not keep memory that is not needed any more */
         Py_XSETREF(front->shown, Py_NewRef(shown));
         Py_XSETREF(front->value, Py_NewRef(value));
     }
@@ -173,7 +197,8 @@ static inline PyObject *at_hand(PyObject *self) {
     if (Py_TYPE(self) != array_type) return NULL;
     Front *front = (Front *)self;
     if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
-    if (front->value == NULL && (front->geometry == NULL || !is_few(PyLong_AsSsize_t(field(front->geometry, SIZE))))) return NULL;
+    if (front->value == NULL && (front->geometry == NULL || !is_few(PyLong_AsSsize_t(field(front->geometry, SIZE)), whole_of(front))))
+        return NULL;
     return in_memory(self);
 }
 
@@ -706,7 +731,7 @@ static int selected(PyArrayObject *array, PyObject *key, Selection *to) {
                 int mask = index != NULL && PyArray_ISBOOL(index);
                 int fits = index != NULL && PyArray_NDIM(index) && (mask || PyArray_ISINTEGER(index));
                 if (fits) {
-                    length = PyArray_SIZE(index);
+                    length = mask ? PyArray_CountNonzero(index) : PyArray_SIZE(index);
                     used = mask ? PyArray_NDIM(index) : 1;
                     alike = picked == length && PyArray_NDIM(index) == 1;
                 }
@@ -741,9 +766,25 @@ static inline PyObject *element_of(const Selection *where, PyArrayObject *array)
     return PyArray_Scalar(where->data, PyArray_DESCR(array), (PyObject *)array);
 }
 
+/* The elements of an array; one that is only filled with a number so far is computed before a part of it is read or written. */
+static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
+    PyObject *array = in_memory(self);
+    Front *front = (Front *)self;
+    if (array != NULL || (worlds && among_ranks()) || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
+    PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
+    Selection where;
+    if ((value != NULL && value != Py_None) || field(node, PLACE) != Py_None || field(node, OP) != filled) return NULL;
+    if (front->geometry == NULL || !selected((PyArrayObject *)field(front->geometry, SHADOW), key, &where)) return NULL;
+    if (!is_few(where.size, whole_of(front)) || whole_of(front) > most_filled) return NULL;
+    PyObject *settled_value = PyObject_CallMethod(front->cell, "settle", NULL);
+    if (settled_value == NULL) return NULL;
+    Py_DECREF(settled_value);
+    return (PyArrayObject *)in_memory(self);
+}
+
 /* Elements of an array in memory, or a short view of it; NULL without an error where Python has to decide. */
 static PyObject *get_in_memory(PyObject *self, PyObject *key) {
-    PyArrayObject *array = (PyArrayObject *)in_memory(self);
+    PyArrayObject *array = in_memory_for(self, key);
     if (array == NULL) return NULL;
     Selection where;
     PyObject *result = NULL, *index;
@@ -751,12 +792,10 @@ static PyObject *get_in_memory(PyObject *self, PyObject *key) {
     if (selected(array, key, &where)) {
         if (where.is_element) {
             result = element_of(&where, array);
-        } else if (!is_few(where.size)) {
-            result = NULL;
         } else if (!where.picks) {
-            if (may_show(front)) result = array_of(&where, array, field(field(front->cell, NODE), VALUE), 0);
+            if (is_few(where.size, whole_of(front)) && may_show(front)) result = array_of(&where, array, field(field(front->cell, NODE), VALUE), 0);
             if (result != NULL) result = view_in(self, (PyArrayObject *)result);
-        } else if ((index = index_of(key)) != NULL) {
+        } else if (where.size < limit && (index = index_of(key)) != NULL) {
             result = wrapped(PyObject_GetItem((PyObject *)array, index));
             Py_DECREF(index);
         }
@@ -783,12 +822,13 @@ static inline int put_element(const Selection *where, PyArrayObject *array, PyOb
 
 /* Whether elements of an array in memory were written; -1 with an error. */
 static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
-    PyArrayObject *array = (PyArrayObject *)in_memory(self);
-    if (array == NULL) return 0;
+    PyArrayObject *array = in_memory_for(self, key);
+    if (array == NULL) return PyErr_Occurred() ? -1 : 0;
     PyObject *given = NULL, *index = NULL;
     Selection where;
     int status = 0;
-    if (may_write((Front *)self) && selected(array, key, &where) && is_few(where.size) && (given = assigned(value, array)) != NULL)
+    if (may_write((Front *)self) && selected(array, key, &where) &&
+        (where.picks ? where.size < limit : is_few(where.size, whole_of((Front *)self))) && (given = assigned(value, array)) != NULL)
         index = index_of(key);
     if (index != NULL) {
         int was = begin_writing((Front *)self, array);
@@ -1028,7 +1068,7 @@ enum { MOST = 16 };                /* arguments of a call that is looked at */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *original, *python, *known, *dict, *weak;
+    PyObject *original, *python, *known, *dict, *weak, *fold;
     int kind, way;
     Loops loops;
 } Function;
@@ -1236,6 +1276,9 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
         if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
         result = n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL, NULL) : NULL;
+        if (function->fold != NULL && n == 1 && count == 1 && PyArray_CheckExact(given[0]) &&
+            PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
+            result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred())
             result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
         if (writes) end_writing((PyArrayObject *)given[target], was);
@@ -1279,6 +1322,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(function->original);
     Py_VISIT(function->python);
     Py_VISIT(function->known);
+    Py_VISIT(function->fold);
     Py_VISIT(function->dict);
     return 0;
 }
@@ -1288,6 +1332,7 @@ static int function_clear(PyObject *self) {
     Py_CLEAR(function->original);
     Py_CLEAR(function->python);
     Py_CLEAR(function->known);
+    Py_CLEAR(function->fold);
     Py_CLEAR(function->dict);
     return 0;
 }
@@ -1309,6 +1354,7 @@ static PyMemberDef function_members[] = {
     {"_python", T_OBJECT, offsetof(Function, python), 0, "what is called where NumPy cannot be at once"},
     {"_known", T_OBJECT, offsetof(Function, known), 0, "what the recorder knows of its operands"},
     {"_way", T_INT, offsetof(Function, way), 0, "how the recorder records it"},
+    {"_fold", T_OBJECT, offsetof(Function, fold), 0, "the method of a ufunc that folds a whole array"},
     {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY},
     {NULL}};
 static PyGetSetDef function_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
@@ -1404,7 +1450,8 @@ static PyObject *install(PyObject *module, PyObject *args) {
 /* The offsets of the slots of boxes, nodes, values and geometries, in the order of the enumeration. */
 static PyObject *show(PyObject *module, PyObject *args) {
     PyObject *slots;
-    if (!PyArg_ParseTuple(args, "O!On", &PyTuple_Type, &slots, &located, &shortest)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!OOnn", &PyTuple_Type, &slots, &located, &filled, &shortest, &most_filled)) return NULL;
+    Py_INCREF(filled);
     for (int k = 0; k < FIELDS; k++) {
         PyObject *slot = PyTuple_GetItem(slots, k);
         if (slot == NULL) return NULL;
@@ -1418,8 +1465,14 @@ static PyObject *show(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *share(PyObject *module, PyObject *number) {
-    worlds += (int)PyLong_AsLong(number);
+/* So many more worlds of several ranks, and the number of ranks of the process where it is known. */
+static PyObject *share(PyObject *module, PyObject *args) {
+    int more, of_process = 0;
+    PyObject *variable;
+    if (!PyArg_ParseTuple(args, "iO|i", &more, &variable, &of_process)) return NULL;
+    worlds += more;
+    if (of_process) ranks = of_process;
+    Py_XSETREF(current_world, Py_NewRef(variable));
     Py_RETURN_NONE;
 }
 
@@ -1462,7 +1515,7 @@ static PyMethodDef methods[] = {
     {"know", know, METH_VARARGS, "Record an operator on operands by these forms."},
     {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
     {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
-    {"share", share, METH_O, "There are so many more worlds of several ranks."},
+    {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},
     {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
     {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},

@@ -12,6 +12,8 @@ from enum import IntFlag
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 native: Any = None
 if os.environ.get("ATOLL_FRONT", "") != "python":
     try:
@@ -64,6 +66,13 @@ else:
     Box, Front, Function = native.Box, native.Front, native.Function
 
 
+FOLDS = {
+    "sum": np.add, "prod": np.multiply, "max": np.maximum, "amax": np.maximum, "min": np.minimum, "amin": np.minimum,
+    "any": np.logical_or, "all": np.logical_and,
+}  # fmt: skip
+"""The ufuncs that functions and methods of these names fold whole arrays of numbers by."""
+
+
 def function(
     original: Any, python: Callable[..., Any], kind: int = Kind.ARRAYS
 ) -> Callable[..., Any]:
@@ -72,6 +81,9 @@ def function(
         return python
     at_once: Callable[..., Any] = native.Function(original, python, kind)
     at_once.__dict__.update(python.__dict__)
+    name = getattr(original, "__name__", "")
+    if name in FOLDS and original in (getattr(np, name), getattr(np.ndarray, name, None)):
+        at_once._fold = FOLDS[name].reduce  # type: ignore[attr-defined]
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(at_once, name, getattr(python, name))
     at_once.__wrapped__ = getattr(python, "__wrapped__", python)  # type: ignore[attr-defined]

@@ -35,6 +35,8 @@ class Limits:
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``)."""
     short: int = 4096
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
+    filled: int = 1 << 22
+    """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``)."""
     brought: int = 1 << 18
     """The elements that ranks bring together as a whole rather than piece by piece (``message``)."""
     everything: int = 1 << 22

@@ -11,6 +11,8 @@ import pytest
 
 import atoll
 from atoll import front
+from atoll.comm import simulated
+from atoll.comm.world import current_world
 
 native = pytest.mark.skipif(front.native is None, reason="the native front was not built")
 
@@ -213,3 +215,31 @@ def test_no_statement_loses_a_reference(slow):
     gc.collect()
     assert [sys.getrefcount(thing) for thing in watched] == counts
     assert slow or sys.getallocatedblocks() - blocks < 400  # Python remembers what it has recorded
+
+
+@native
+def test_rows_of_a_new_array_are_written_without_plans():
+    rows = atoll.arange(20_000) > 7
+    table = atoll.zeros((20, 20_001), bool)
+    table[0, 1:] = rows
+    before = atoll.stats()
+    for k in range(1, 20):
+        table[k, 1:] = rows
+    after = atoll.stats()
+    assert (after.kernels_run, after.plans_made) == (before.kernels_run, before.plans_made)
+    assert int(table.sum()) == 20 * 19_992
+
+
+@native
+def test_the_front_is_quick_beside_other_worlds():
+    """Simulated ranks, or groups of ranks, that exist somewhere make a process by itself no slower."""
+    world = simulated.run(2, current_world)[0]
+    assert world.size == 2
+    names, entered = names_for(atoll), []
+    code = compile("a[4]; a[3, 4]; a[3] + 1.0", "<statement>", "exec")
+    sys.setprofile(
+        lambda frame, event, _: entered.append(frame.f_code) if event == "call" else None
+    )
+    exec(code, names)
+    sys.setprofile(None)
+    assert entered == [code]

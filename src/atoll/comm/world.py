@@ -50,8 +50,8 @@ class World:
         self._former: list[World | None] = []
         self._positions: dict[int, int] | None = None
         if self.size > 1 and native is not None:
-            native.share(1)
-            weakref.finalize(self, native.share, -1).atexit = False
+            native.share(1, _current)
+            weakref.finalize(self, native.share, -1, _current).atexit = False
 
     @property
     def comm(self) -> Any:
@@ -216,7 +216,10 @@ def _make_process_world() -> World:
     global _process_world
     with _process_lock:
         if _process_world is None:
-            _process_world = World(_process_communicator())
+            communicator = _process_communicator()
+            if native is not None:
+                native.share(0, _current, communicator.size)
+            _process_world = World(communicator)
         return _process_world
 
 

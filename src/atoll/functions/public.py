@@ -149,7 +149,8 @@ def declare(
     look_like(original, call, name)
     kind = KINDS.get(name, Kind.ARRAYS)
     kind |= bare and not kind & _SIZED
-    public = front.function(original, call, kind if short or kind & _SIZED else Kind.RECORDED)
+    at_once_natively = short or kind & _SIZED or name in front.FOLDS
+    public = front.function(original, call, kind if at_once_natively else Kind.RECORDED)
     publish(name, public, "native", original)
     return public
 

@@ -37,11 +37,12 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         small = self._np
         kind = type(other)
         if small is not None:
-            if kind in FAST_SCALARS:
-                ufunc(small, other, out=small)
-                return self
-            if kind is Handle.array_type and other._np is not None:
-                ufunc(small, other._np, out=small)
+            second = other._np if kind is Handle.array_type else other
+            if kind in FAST_SCALARS or (second is not other and second is not None):
+                if ufunc is np.power:  # of which NumPy's operator has shorter ways, with other bits
+                    small **= second
+                else:
+                    ufunc(small, second, out=small)
                 return self
         elif (self._geometry.short and _done_in_place(ufunc, self, other)) or _met_in_place(
             ufunc, known, self, other

@@ -21,7 +21,7 @@ from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
 from ..ops.elementwise import FAST_SCALARS
-from ..ops.table import SETTLED_UFUNCS
+from ..ops.table import FILL, SETTLED_UFUNCS
 from .making import adopted, from_numpy, of_small, present, settled
 from .profiles import OPERATIONS, SLOTS
 from .views import Cell, Handle
@@ -227,11 +227,24 @@ def install(array_type: type) -> None:
                 (Cell, ("node", "writeable", "geometry", "_first")),
                 (Node, ("value", "place")),
                 (Value, ("array", "count", "tiles", "program")),
-                (Geometry, ("is_base", "writeable", "size", "offset", "shape", "strides", "dtype")),
+                (
+                    Geometry,
+                    (
+                        "is_base",
+                        "writeable",
+                        "size",
+                        "offset",
+                        "shape",
+                        "strides",
+                        "dtype",
+                        "shadow",
+                    ),
+                ),
+                (Node, ("op",)),
             )
             for name in names
         ]
-        native.show(tuple(slots), Geometry.located, policy.limits.short)
+        native.show(tuple(slots), Geometry.located, FILL, policy.limits.short, policy.limits.filled)
         native.operations(OPERATIONS, SLOTS, settled, adopted)
 
 
