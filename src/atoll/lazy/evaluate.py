@@ -43,8 +43,10 @@ from ..ops.fingerprint import of_trace
 from ..ops.placement import placed_view
 from . import float_errors, unplanned
 from .planning import make_program
-from .profiles import Judgement, alone, evaluated, judgement_of
+from .profiles import Judgement, evaluated, judgement_of
+from .profiles import alone as profiles
 from .replaying import flags_reported, rescued, teach
+from .sharing import with_sharers
 from .walk import Walk
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class _Programs(threading.local):
 
     def forget(self) -> None:
         """Plan everything anew."""
-        for known in (self.kept, self.moved, self.families, self.patterns, alone.sites):
+        for known in (self.kept, self.moved, self.families, self.patterns, profiles.sites):
             known.clear()
 
 
@@ -197,14 +199,19 @@ def _asked(roots: Sequence[Node]) -> list[StepLog]:
     return [log for log in opened.logs if log in logs]
 
 
-def evaluate(roots: Sequence[Node]) -> None:
-    """Give each root its value, and each assigned array that was met on the way."""
+def evaluate(roots: Sequence[Node], *, alone: bool = False) -> None:
+    """Give each root its value, and each assigned array that was met on the way.
+
+    Unless the roots shall be ``alone``, so do other arrays that share most of their work.
+    """
     pending = []
     for node in roots:
         if node.value is None:
             if node.weight < 0:
                 raise deferred_error(node)
             pending.append(node)
+    if not alone and pending and pending[0].weight > policy.limits.light:
+        pending = statistics.attempted(lambda: with_sharers(pending)) or pending
     if native is not None and len(pending) == 1 and native.evaluate(pending[0]):
         return
     if _looks.shown is not None and pending:
@@ -262,7 +269,7 @@ def _passing(lookup: Lookup, pending: list[Node], program: Program) -> list[int]
 
 def stored_too(pending: list[Node]) -> list[Node]:
     """Which other arrays that the program refers to would be stored if these nodes were evaluated now."""
-    more: list[Node] = []
+    more = with_sharers(pending)[len(pending) :]
     while again := _computed_again(look_up([*pending, *more]), [*pending, *more]):
         more += again
     return more
@@ -285,7 +292,7 @@ def _computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     passed = set(_programs.passed)
     for node in lookup.order:
         if node.born in passed and node.site is not None:
-            alone.sites.of(site_number(node.site)).computed_again = True
+            profiles.sites.of(site_number(node.site)).computed_again = True
     if _is_shared(lookup):
         return []
     roots = {id(node) for node in pending}
@@ -302,7 +309,7 @@ def _computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
 
 def _is_stored(node: Node) -> bool:
     """Whether the values of a node's line are stored, by whatever loop computes them."""
-    known = alone.sites.known(node.site)
+    known = profiles.sites.known(node.site)
     return known is not None and known.computed_again
 
 

@@ -7,8 +7,7 @@ grows too heavy.
 from __future__ import annotations
 
 import threading
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .. import policy
@@ -18,10 +17,10 @@ from ..context import statistics
 from ..context.call_sites import site_number
 from ..context.threads import turn
 from ..errors import MixedArraysError
-from ..front import native
 from ..graph.cut import CutPoint, find_cut, live_at
 from ..graph.node import Node, source, weigh, weighed
 from ..ops.fingerprint import look_alike, of_text
+from .cells import pending_cells
 from .evaluate import evaluate, fingerprint_of
 from .profiles import Cut, call_sites_of
 
@@ -145,7 +144,7 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
     if known_cut is not None and known_cut.line is not None:
         if weight > known_cut.limit:
             line = known_cut.line
-            evaluate(statistics.attempted(lambda: live_at(first, line)) or ())
+            evaluate(statistics.attempted(lambda: live_at(first, line)) or (), alone=True)
             weight = weigh(first)
         if weight <= policy.limits.near:
             return
@@ -159,7 +158,7 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
         together = [*nodes, *[cell.node for cell in others]]
         if heavy:
             _cut_here_again(first, statistics.attempted(lambda: find_cut(together)))
-        evaluate(together)
+        evaluate(together, alone=True)
         for cell in others:
             cell.sites = None
     else:
@@ -170,7 +169,7 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
             # garbage that looks alike may have been made at other lines
             alike = is_same(home.world.communicator, number, "a cut")
             _cut_here_again(first, point if alike else None)
-        evaluate(together)
+        evaluate(together, alone=True)
 
 
 def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
@@ -201,16 +200,6 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
     return together
 
 
-def pending_cells() -> list[Cell]:
-    """The cells of this thread whose values are pending, and not to be awaited."""
-    return [cell for cell in own_cells() if cell.node.value is None and cell.node.weight >= 0]
-
-
-def cells_of(node: Node) -> list[Cell]:
-    """The cells of this thread that have this value now."""
-    return [cell for cell in own_cells() if cell.node is node]
-
-
 def is_alone(cell: Cell) -> bool:
     """Whether this process can compute a cell without others."""
     world = world_of(cell.node)
@@ -234,47 +223,6 @@ def world_of(node: Node, seen: set[int] | None = None) -> World | None:
                 seen.add(id(arg))
                 stack.append(arg)
     return None
-
-
-class _Cells(threading.local):
-    """The cells that this thread has made, in order; the dead ones are dropped now and then.
-
-    A simulated rank is a thread, and must not compute for the others.
-    """
-
-    def __init__(self) -> None:
-        self.known: list[weakref.ref[Cell]] = []
-        self.living = 0
-        """How many there were when they were last counted."""
-
-    def forget_the_dead(self) -> None:
-        """Keep the living, if there may be as many dead."""
-        if len(self.known) >= 2 * self.living:
-            self.known = [known for known in self.known if known() is not None]
-            self.living = len(self.known)
-
-
-_cells = _Cells()
-
-
-def _noted(cell: Cell) -> None:
-    """Note a cell that this thread has made."""
-    known = _cells.known
-    known.append(weakref.ref(cell))
-    if not len(known) & 63:
-        _cells.forget_the_dead()
-
-
-def own_cells() -> list[Cell]:
-    """The cells of this thread, in the order in which they were made."""
-    if native is not None:
-        boxes: list[Cell] = native.boxes()
-        return boxes
-    cells = [known() for known in _cells.known]
-    return [cell for cell in cells if cell is not None]
-
-
-noted: Callable[[Cell], None] = _noted if native is None else native.link
 
 
 def captured(node: Node) -> Node:

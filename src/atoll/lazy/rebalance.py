@@ -20,7 +20,7 @@ from ..graph.node import Node, Value, node_of, source
 from ..layout import Layout
 from ..ops.elementwise import through
 from ..ops.placement import Place, crosses
-from .pending import cells_of
+from .cells import cells_of
 
 
 def evened(node: Node) -> tuple[Any, ...]:

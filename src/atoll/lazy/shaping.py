@@ -18,10 +18,10 @@ from ..graph.geometry import Geometry, copied_order, dense, kept_order
 from ..graph.node import Node, source
 from ..ops.elementwise import result_geometry
 from ..ops.table import CAST, FILL, READ
+from .cells import own_cells
 from .evaluate import evaluate
 from .making import from_numpy, of_small, of_view, present
 from .making import in_class as in_class
-from .pending import own_cells
 from .recording import record
 from .views import Cell, Handle
 

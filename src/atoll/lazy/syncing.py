@@ -11,8 +11,9 @@ import gc
 from ..comm.in_step import agree
 from ..comm.world import World, current_world
 from . import float_errors
+from .cells import pending_cells
 from .evaluate import evaluate, fingerprint_of
-from .pending import is_alone, pending_cells, world_of
+from .pending import is_alone, world_of
 from .views import Cell
 
 

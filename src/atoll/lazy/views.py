@@ -28,8 +28,9 @@ from ..front import Box, Front
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, new, source, view_of, weigh, weighed
 from ..graph.op import SOURCE
+from .cells import noted
 from .evaluate import evaluate
-from .pending import cut, noted, too_heavy
+from .pending import cut, too_heavy
 from .recording import read, update
 
 LENT = 1 << 30

@@ -1,0 +1,65 @@
+"""The cells that a thread has made."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..front import native
+from ..graph.node import Node
+
+if TYPE_CHECKING:
+    from .views import Cell
+
+
+class _Cells(threading.local):
+    """The cells that this thread has made, in order; the dead ones are dropped now and then.
+
+    A simulated rank is a thread, and must not compute for the others.
+    """
+
+    def __init__(self) -> None:
+        self.known: list[weakref.ref[Cell]] = []
+        self.living = 0
+        """How many there were when they were last counted."""
+
+    def forget_the_dead(self) -> None:
+        """Keep the living, if there may be as many dead."""
+        if len(self.known) >= 2 * self.living:
+            self.known = [known for known in self.known if known() is not None]
+            self.living = len(self.known)
+
+
+_cells = _Cells()
+
+
+def _noted(cell: Cell) -> None:
+    """Note a cell that this thread has made."""
+    known = _cells.known
+    known.append(weakref.ref(cell))
+    if not len(known) & 63:
+        _cells.forget_the_dead()
+
+
+def own_cells() -> list[Cell]:
+    """The cells of this thread, in the order in which they were made."""
+    if native is not None:
+        boxes: list[Cell] = native.boxes()
+        return boxes
+    cells = [known() for known in _cells.known]
+    return [cell for cell in cells if cell is not None]
+
+
+noted: Callable[[Cell], None] = _noted if native is None else native.link
+
+
+def pending_cells() -> list[Cell]:
+    """The cells of this thread whose values are pending, and not to be awaited."""
+    return [cell for cell in own_cells() if cell.node.value is None and cell.node.weight >= 0]
+
+
+def cells_of(node: Node) -> list[Cell]:
+    """The cells of this thread that have this value now."""
+    return [cell for cell in own_cells() if cell.node is node]
