@@ -51,14 +51,14 @@ def with_sharers(pending: Sequence[Node]) -> list[Node]:
 
 def _behind(nodes: Sequence[Node], known: Collection[Node] = (), most: float = inf) -> set[Node]:
     """The pending nodes behind these, and these, without those that are ``known``; not many more than ``most``."""
-    found = set(nodes)
+    behind = set(nodes)
     stack = list(nodes)
-    while stack and len(found) <= most:
+    while stack and len(behind) <= most:
         for arg in stack.pop().args:
-            if type(arg) is Node and arg.value is None and arg not in found and arg not in known:
-                found.add(arg)
+            if type(arg) is Node and arg.value is None and arg not in behind and arg not in known:
+                behind.add(arg)
                 stack.append(arg)
-    return found
+    return behind
 
 
 def _shared(root: Node, trace: set[Node], known: dict[Node, float]) -> float:
