@@ -113,6 +113,38 @@ def test_sleeping_workers_wake_up(team, count_up):
     assert (array == 30).all()
 
 
+@needs_native
+def test_a_caller_whose_worker_was_late_goes_on_alone():
+    team = workers.NativeTeam()
+    caller, calls, own = threading.get_ident(), [], []
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait(argument, low, high):
+        start = time.monotonic()
+        if threading.get_ident() == caller:
+            begun.wait(10)
+            own.append(time.monotonic() - start)
+            ended.set()
+        else:  # goes on for much longer than the caller
+            begun.set()
+            ended.wait(10)
+            time.sleep(0.1 + 5 * sum(own))
+
+    def note(argument, low, high):
+        calls.append((threading.get_ident() == caller, high - low))
+
+    waits, notes = _SIGNATURE(wait), _SIGNATURE(note)
+    try:
+        team.run(address_of(waits), None, 2, 2)
+        for _ in range(16):
+            team.run(address_of(notes), None, 8, 2)
+        assert calls == [(True, 8)] * 16
+        team.run(address_of(notes), None, 8, 2)
+        assert len(calls) > 17  # shared again
+    finally:
+        team.close()
+
+
 def test_a_nested_loop_runs_in_its_caller(team):
     inner = []
     inner_kernel = _SIGNATURE(lambda argument, low, high: inner.append((low, high)))

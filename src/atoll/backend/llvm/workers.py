@@ -3,7 +3,9 @@
 The loop ``range(count)`` is cut into one *segment* per participant. The caller is participant 0, and worker
 threads are the others. Each participant takes pieces of its own segment, so that a thread uses the same memory at
 every call. The pieces get smaller towards the end. A participant whose segment is done takes pieces of the others'.
-So the loop never waits for a thread that the operating system has descheduled: running threads do its work.
+So the loop never waits for a thread that the operating system has descheduled before it began a piece: running threads do its
+work. If it loses its core within a piece, and the caller waits for it twice as long as its own work took, the caller does the
+next loops alone.
 
 A worker is a Python thread that runs compiled code without the interpreter lock. It watches its *state* word:
 
