@@ -167,7 +167,7 @@ class Limits:
     numbers: int = 32
     """Lists of up to so many numbers are compared one by one (``lists``)."""
     judged: int = 4
-    """So many evaluations are timed before they are compared with NumPy (by definition: all but the longest count)."""
+    """So many evaluations are timed before they are compared with NumPy (by definition: the shortest counts)."""
     ignored: tuple[int, int] = (32, 4096)
     """How often a line is left to NumPy before it is recorded again: at first, and at most (``plan``)."""
     compiled_pattern: int = 128

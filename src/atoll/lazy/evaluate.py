@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import getrefcount
-from time import perf_counter_ns
+from time import thread_time_ns
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -333,7 +333,7 @@ def compute(pending: list[Node]) -> None:
             del run
             unplanned.compute(pending, agreed=True)
             return
-    begun = perf_counter_ns()
+    begun = thread_time_ns()
     _run(*run)
     if judged is not None:
         judged.ran(begun, run[2], run[4])

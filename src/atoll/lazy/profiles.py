@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from time import perf_counter_ns
+from time import thread_time_ns
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -146,18 +146,17 @@ class Call(NamedTuple):
 class Judgement:
     """What the evaluations of one trace take, and what NumPy's calls would.
 
-    Each few evaluations the call sites are told the difference. Of these the longest does not count, for another process
-    may have run meanwhile.
+    Each few evaluations the call sites are told the difference. The time is that of this thread's processor: on a machine with
+    other work an evaluation takes several times as long by the clock, and NumPy's calls, which are estimated at first, do not.
     """
 
     __slots__ = (
         "between",
         "calls",
         "left",
-        "longest",
         "recorded",
         "settled",
-        "total",
+        "shortest",
         "unavoidable",
     )
     ended: ClassVar[int] = 0
@@ -175,7 +174,8 @@ class Judgement:
 
     def _again(self) -> None:
         self.left = policy.limits.judged
-        self.total = self.longest = 0
+        self.shortest = 1 << 62
+        """Time of the shortest evaluation; of NumPy's calls the shortest counts, too: other processes may run meanwhile."""
         self.between = 1 << 62
         """The shortest time from the end of an evaluation to the beginning of such a one: the trace is recorded meanwhile."""
 
@@ -192,16 +192,15 @@ class Judgement:
 
     def ran(self, begun: int, nodes: Sequence[Node], order: Sequence[int]) -> None:
         """Count an evaluation of such a trace."""
-        now = perf_counter_ns()
+        now = thread_time_ns()
         took = now - begun
         self.between = min(self.between, begun - Judgement.ended)
         Judgement.ended = now
-        self.total += took
-        self.longest = max(self.longest, took)
+        self.shortest = min(self.shortest, took)
         self.left -= 1
         if self.left:
             return
-        evaluated = (self.total - self.longest) / max(policy.limits.judged - 1, 1)
+        evaluated = self.shortest
         least, most = [self.recorded * time for time in policy.limits.recorded_time]
         evaluated = max(evaluated - policy.limits.evaluated_time, 0) + min(
             max(self.between, least), most
@@ -228,7 +227,7 @@ class Judgement:
 
 def evaluated() -> None:
     """Note that an evaluation has ended that is judged by nothing."""
-    Judgement.ended = perf_counter_ns()
+    Judgement.ended = thread_time_ns()
 
 
 def judgement_of(order: Sequence[Node]) -> Judgement | None:
