@@ -6,7 +6,8 @@ program's own; under ``mpiexec``, on real ones. On one, plans that have moved ar
 tiny, and each rank collects its garbage at times of its own (``forgetful.py``); with ``looping``, lines come again and
 again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``); with
 ``apart``, besides, some ranks look where others do not (``apart.py``); with ``mixing``, arrays of one shape are
-assigned under masks, through views and by fields (``mixing.py``); with ``tight``, limits are small (``tight.py``).
+assigned under masks, through views and by fields (``mixing.py``); with ``tight``, limits are small (``tight.py``); with ``eager``,
+each program runs some times, and what was evaluated once is left to NumPy for a few calls.
 What fails is cut down by leaving lines out, and printed.
 """
 
@@ -17,9 +18,13 @@ import random
 import signal
 import sys
 import traceback
+from unittest import mock
 
 import atoll
+from atoll import policy
 from atoll.comm import simulated
+from atoll.lazy import evaluate
+from atoll.lazy.profiles import judgement_of
 
 from ..plan import proof
 from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider
@@ -43,6 +48,15 @@ def small_of(program):
     )
 
 
+def eagerly(program):
+    """Run a program some times, with NumPy at the call sites that were evaluated before."""
+    limits = policy.limited(judged=1, recorded_time=(1 << 40, 1 << 40), ignored=(3, 6))
+    judged = mock.patch.object(evaluate, "_judgement", lambda lookup, _: judgement_of(lookup.order))
+    with limits, judged:
+        for _ in range(6):
+            checking.check(program, 1)
+
+
 def run(program, ranks):
     """What is wrong with a program, or nothing."""
     small = small_of(program)
@@ -54,6 +68,8 @@ def run(program, ranks):
             simulated.run(
                 ranks, checking.check, program, small, seed=program.seed, rendezvous=waiting
             )
+        elif "eager" in sys.argv:
+            eagerly(program)
         elif "kernels" in sys.argv or atoll.world.size > 1:
             checking.check(program, small)
         else:

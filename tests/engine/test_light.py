@@ -16,6 +16,8 @@ from atoll.config import config
 from atoll.front import native
 from atoll.lazy.profiles import alone
 
+from . import search, wider
+
 N = 40_000
 OFTEN = 40
 needs_front = pytest.mark.skipif(native is None, reason="NumPy is called by the native front")
@@ -357,3 +359,62 @@ def test_ranks_record_everything():
             np.sync()
         assert not any(profile.times for profile in alone.sites.values())
         assert float(c.sum()) == N * (N + 1) / 2
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_some_times(seed):
+    with config(backend="numpy"):
+        search.eagerly(wider.draw(seed, 14, exports=True, ranks=False, kind=wider.Wider))
+
+
+def test_views_of_what_numpy_has_made():
+    r = arrays()[0].reshape(200, 200)
+    a = np.array(r)
+    rows, turned, flat = a[2:], a.T, a.reshape(-1)
+    part = rows[1:]
+    a += 1
+    r = r + 1
+    part[0] = 9
+    turned[5] = 7
+    flat[3] = 5
+    r[3] = 9
+    r.T[5] = 7
+    r.reshape(-1)[3] = 5
+    for view, expected in (
+        (a, r),
+        (rows, r[2:]),
+        (turned, r.T),
+        (flat, r.reshape(-1)),
+        (part, r[3:]),
+    ):
+        numpy.testing.assert_array_equal(
+            numpy.asarray(np.exp(view)), numpy.asarray(np.exp(np.array(expected)))
+        )
+        numpy.testing.assert_array_equal(numpy.asarray(view), expected)
+    assert rows.base is a
+    assert part.base is a
+
+
+def test_an_array_that_is_recorded_keeps_its_views():
+    r = arrays()[0].reshape(200, 200)
+    a = np.array(r)
+    rows = a[1:]
+    s = np.exp(a)  # from here on it is recorded
+    rows *= 2
+    a[0] = 0
+    expected = r.copy()
+    expected[1:] *= 2
+    expected[0] = 0
+    numpy.testing.assert_array_equal(numpy.asarray(a), expected)
+    numpy.testing.assert_array_equal(numpy.asarray(rows), expected[1:])
+    numpy.testing.assert_array_equal(numpy.asarray(s), numpy.asarray(np.exp(np.array(r))))
+
+
+@needs_front
+def test_memory_is_that_of_results_that_have_ended():
+    a, b = map(np.array, arrays())
+    looked_at(lambda: a + b)
+    call = lambda: a + b  # noqa: E731
+    looked_at(call)
+    addresses = {numpy.asarray(call()).__array_interface__["data"][0] for _ in range(20)}
+    assert len(addresses) < 10
