@@ -179,47 +179,63 @@ static Times *times_at(PyObject *operation, int first, int second, Py_ssize_t si
 
 /* ---- memory: results take that of results which have ended, for new pages cost more than a pass over them */
 
-enum { BLOCKS = 8, LEAST = 1 << 16, MOST_KEPT = 1 << 26 };
-static struct { void *memory; size_t size; } blocks[BLOCKS];
+enum { BLOCKS = 8, LEAST = 1 << 16, MOST_KEPT = 1 << 26, HEADER = 64 };
+static struct { char *memory; size_t size; } blocks[BLOCKS];  /* the latest one last */
 static int kept_blocks = 0;
 static size_t kept_bytes = 0;
 
-static void drop_block(int place) {
+static inline size_t *size_of_block(char *memory) { return (size_t *)(memory - HEADER); }
+
+static char *taken_out(int place) {
+    char *memory = blocks[place].memory;
     kept_bytes -= blocks[place].size;
     memmove(blocks + place, blocks + place + 1, (--kept_blocks - place) * sizeof *blocks);
+    return memory;
 }
 
 static void *block_malloc(void *context, size_t size) {
-    for (int k = kept_blocks; k--;)
-        if (blocks[k].size == size) {
-            void *memory = blocks[k].memory;
-            drop_block(k);
-            return memory;
-        }
-    return malloc(size);
+    int best = -1;
+    for (int k = kept_blocks; size >= LEAST && k--;)
+        if (blocks[k].size >= size && blocks[k].size / 2 <= size && (best < 0 || blocks[k].size < blocks[best].size)) best = k;
+    if (best >= 0) return taken_out(best);
+    char *memory = size > SIZE_MAX - HEADER ? NULL : malloc(size + HEADER);
+    if (memory == NULL) return NULL;
+    *(size_t *)memory = size;
+    return memory + HEADER;
 }
 
 static void *block_calloc(void *context, size_t count, size_t each) {
-    for (int k = kept_blocks; k--;)
-        if (blocks[k].size == count * each) return memset(block_malloc(context, count * each), 0, count * each);
-    return calloc(count, each);
+    if (each && count > (SIZE_MAX - HEADER) / each) return NULL;
+    size_t size = count * each;
+    for (int k = kept_blocks; size >= LEAST && k--;)
+        if (blocks[k].size >= size && blocks[k].size / 2 <= size) return memset(block_malloc(context, size), 0, size);
+    char *memory = calloc(1, size + HEADER);
+    if (memory == NULL) return NULL;
+    *(size_t *)memory = size;
+    return memory + HEADER;
 }
 
-static void *block_realloc(void *context, void *memory, size_t size) { return realloc(memory, size); }
-
-static void block_free(void *context, void *memory, size_t size) {
-    if (memory == NULL || size < LEAST || size > MOST_KEPT / 2) {
-        free(memory);
+static void block_free(void *context, void *memory, size_t nbytes) {
+    if (memory == NULL) return;
+    size_t size = *size_of_block(memory);
+    if (size < LEAST || size > MOST_KEPT / 2) {
+        free((char *)memory - HEADER);
         return;
     }
-    while (kept_blocks == BLOCKS || (kept_blocks && kept_bytes + size > MOST_KEPT)) {
-        void *oldest = blocks[0].memory;
-        drop_block(0);
-        free(oldest);
-    }
+    while (kept_blocks == BLOCKS || (kept_blocks && kept_bytes + size > MOST_KEPT)) free(taken_out(0) - HEADER);
     blocks[kept_blocks].memory = memory;
     blocks[kept_blocks++].size = size;
     kept_bytes += size;
+}
+
+static void *block_realloc(void *context, void *memory, size_t size) {
+    if (memory == NULL) return block_malloc(context, size);
+    size_t before = *size_of_block(memory);
+    char *other = block_malloc(context, size);
+    if (other == NULL) return NULL;
+    memcpy(other, memory, before < size ? before : size);
+    block_free(context, memory, before);
+    return other;
 }
 
 static PyDataMem_Handler memory_handler = {"atoll", 1, {NULL, block_malloc, block_calloc, block_realloc, block_free}};
@@ -383,7 +399,7 @@ static int put_at_hand(PyObject *self, PyObject *key, PyObject *value) {
 }
 
 /* A function of large arrays in memory that is entered at this call site; of arrays at hand views and copies anywhere.
- * `sized` is the size of what a function makes of no array. */
+ * `sized` is the size of what a function makes, where it is not that of its arguments. */
 static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t sized) {
     PyObject *operation = operations == NULL ? NULL : PyDict_GetItemWithError(operations, original);
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), size = sized, k = 0;

@@ -1104,6 +1104,15 @@ static Py_ssize_t extent_of(PyObject *shape) {
     return size > 0 && size < 1e15 ? (Py_ssize_t)size : 0;
 }
 
+/* What a function makes of a shape, or of two arrays that are multiplied; 0 where its size is that of its arguments. */
+static Py_ssize_t size_made(int kind, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t first = 0, second = 0;
+    if (kind & SHAPED) return count ? extent_of(args[0]) : 0;
+    if (!(kind & OUTER) || count != 2) return 0;
+    int fits = type_of(args[0], &first) != NOTHING && type_of(args[1], &second) != NOTHING;
+    return fits ? first * second : 0;
+}
+
 /* The number of elements of what a function of this kind makes, `limit` where that is not known. */
 static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
     Py_ssize_t n;
@@ -1267,7 +1276,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     if (!fits || !(arrays || function->kind & ~(LARGE | VIEWS | WRITES))) {
         while (owned) Py_DECREF(given[--owned]);
         result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
-                                                      function->kind & SHAPED && count ? extent_of(args[0]) : 0);
+                                                      size_made(function->kind, args, count));
         if (result == NULL && !PyErr_Occurred() && adopted_all(args, n))
             result = record_function(self, function->way, function->known, function->python, args, count, keywords);
         if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);

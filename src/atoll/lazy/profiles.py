@@ -279,7 +279,7 @@ def _types(operation: Any, node: Node) -> tuple[int, int]:
 
 OPERATIONS: dict[Any, Any] = {
     **dict.fromkeys((np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like, np.empty_like, np.full_like), "fill"),
-    np.ndarray.astype: "cast", np.where: "where",
+    np.ndarray.astype: "cast", np.where: "where", np.outer: np.multiply,
     **{ufunc: ufunc for ufunc in vars(np).values() if type(ufunc) is np.ufunc and ufunc.nin < 3 and ufunc.nout == 1},
     **dict.fromkeys((
         np.ndarray.copy, np.ndarray.reshape, np.ndarray.transpose, np.ndarray.swapaxes, np.ndarray.squeeze, np.ndarray.ravel,
