@@ -84,7 +84,7 @@ static PyObject *new_value(PyObject *array, int pooled) {
 /* ---- traces and their programs, as Python tells them */
 
 enum { PYTHON, ALLOCATE, RELEASE, SHARE, KERNELS, ADD, COPY };
-enum { AXES = 8, FITS = 4 };
+enum { AXES = 8, FITS = 4, COUNTED = 64 };
 
 typedef struct {
     double *address;           /* where a number is written; NULL where `view` has to convert it */
@@ -93,7 +93,7 @@ typedef struct {
 } Scalar;
 
 typedef struct {
-    int kind, count, release, ndim;
+    int kind, count, release, ndim, runs;
     PyObject *step;            /* what Python would run */
     int *registers;
     Scalar *scalars;
@@ -434,7 +434,11 @@ static int allocate(Run *run, Step *step) {
 }
 
 static int kernels(Run *run, Step *step) {
-    if (PyList_GET_SIZE(step->wanted)) return by_python(run, step);  /* drafts */
+    if (PyList_GET_SIZE(step->wanted) && !(++step->runs % COUNTED)) {  /* drafts have worked */
+        PyObject *done = PyObject_CallMethod(step->step, "worked", "i", COUNTED);
+        if (done == NULL) return -1;
+        Py_DECREF(done);
+    }
     for (int k = 0; k < step->count; k++)
         step->starts[k] = (int64_t)(intptr_t)PyArray_DATA((PyArrayObject *)field(value_in(run, step->registers[k]), VALUE_ARRAY));
     for (int k = 0; k < step->scalar_count; k++) {

@@ -154,10 +154,10 @@ def compile_kernel(spec: KernelSpec, work: float = inf) -> Kernel:
     return compiler.kernel(spec, work)
 
 
-def worked(kernel: Kernel, work: int) -> bool:
-    """Note that a draft has worked, and finish it once that pays; whether it is finished."""
+def worked(kernel: Kernel, work: int, times: int = 1) -> bool:
+    """Note that a draft has worked so many times, and finish it once that pays; whether it is finished."""
     if kernel.draft:
-        kernel.done += max(work, policy.limits.draft_call)
+        kernel.done += times * max(work, policy.limits.draft_call)
         if kernel.done > policy.limits.draft_work:
             kernel.done = 0
             statistics.attempted(lambda: compiler.finish(kernel))  # else the draft goes on

@@ -62,9 +62,9 @@ class CompiledStep(KernelStep):
         self.draft = kernel if kernel.draft else None
         self.address, self.alone = kernel.address, kernel.alone
 
-    def _worked(self, kernel: Kernel) -> None:
+    def _worked(self, kernel: Kernel, times: int = 1) -> None:
         """Note that a draft is about to work; take the finished kernel once there is one."""
-        if worked(kernel, self.work):
+        if worked(kernel, self.work, times):
             self._take(kernel)
 
     def _bind(
@@ -196,12 +196,12 @@ class KernelSteps:
         self.shared = any(shares)
         """Whether threads may take part."""
 
-    def _worked(self) -> None:
-        """Note that drafts are about to work; run the finished kernels once there are any."""
+    def worked(self, times: int = 1) -> None:
+        """Note that drafts work, so many times; run the finished kernels once there are any."""
         left = []
         for step, word in self._drafts:
             if step.draft is not None:
-                step._worked(step.draft)
+                step._worked(step.draft, times)
             self._table[word] = step.address
             if step.draft is not None:
                 left.append((step, word))
@@ -210,7 +210,7 @@ class KernelSteps:
     def run(self, state: Run) -> None:
         """Say where the registers are, and go."""
         if self._drafts:
-            self._worked()
+            self.worked()
         registers, starts = state.registers, self._starts
         for place, number in self._registers:
             value: Any = registers[number]
