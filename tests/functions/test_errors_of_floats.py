@@ -233,3 +233,12 @@ def test_a_product_is_not_blamed_for_the_angle_beside_it(recwarn):
     atoll.sync()
     float((atoll.arctan2(zero * 2.0, zero * 3.0)).sum())
     assert [str(one.message) for one in recwarn] == []
+
+
+def test_other_rules_leave_zeros_without_memory():
+    with atoll.config(small=1000):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            float((atoll.ones(5000) + 1)[3])
+        a = atoll.zeros((1 << 20, 1 << 14))
+        assert float((a[4:8, 2:5] + 1).sum()) == 12

@@ -10,6 +10,7 @@ import gc
 
 from ..comm.in_step import agree
 from ..comm.world import World, current_world
+from ..graph.node import Node
 from . import float_errors
 from .cells import pending_cells
 from .evaluate import evaluate, fingerprint_of
@@ -37,7 +38,21 @@ def sync() -> None:
                 cell.sites = None
 
 
-float_errors.register_settling(sync)
+def settle_operations() -> None:
+    """Evaluate the pending operations of a process by itself, under the rules that hold for their errors. Arrays of one number
+    (``zeros``) raise none, and stay without memory."""
+    current_world().communicator.log.settle()
+    alone = [
+        cell
+        for cell in pending_cells()
+        if is_alone(cell) and any(type(argument) is Node for argument in cell.node.args)
+    ]
+    evaluate([cell.node for cell in alone])
+    for cell in alone:
+        cell.sites = None
+
+
+float_errors.register_settling(settle_operations)
 
 
 def _agreed(world: World) -> list[list[Cell]]:
