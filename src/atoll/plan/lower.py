@@ -58,7 +58,7 @@ def bodies_of(
         box = pending.pop()
         body = Body(registers, box, available, needs, rank, place)
         try:
-            body.cut_for([each for s in group.statements for each in _computed(s)], stored)
+            body.cut_for([each for s in group.statements for each in _computed(s, stored)], stored)
             _emit(group, body, registers, reusable)
         except SplitBoxError as split:
             low, high = box[split.axis]
@@ -70,15 +70,15 @@ def bodies_of(
     return done, needs
 
 
-def _computed(statement: Statement) -> list[tuple[Node, AxisMap]]:
-    """The expressions that the loops of a statement compute, and under which maps."""
+def _computed(statement: Statement, stored: set[int]) -> list[tuple[Node, AxisMap]]:
+    """The expressions that the loops of a statement compute, but for what others store, and under which maps."""
     node, own = statement.node, identity(statement.domain)
     if statement.style == "map":
         return [(node, own)]
     if statement.style == "fold":
-        return [(node.args[0], own)]
+        return [(node.args[0], own)] if id(node.args[0]) not in stored else []
     region: Geometry = node.params[0]
-    operands = [arg for arg in node.args[1:] if type(arg) is Node]
+    operands = [arg for arg in node.args[1:] if type(arg) is Node and id(arg) not in stored]
     return [(arg, broadcast_map(arg, region.ndim, region.shape, own)) for arg in operands]
 
 
