@@ -91,7 +91,7 @@ static PyObject *filled;           /* the operation that fills an array with a n
 static PyObject *located;          /* the geometry of a view that lies so many bytes into memory */
 static Py_ssize_t shortest = 0;    /* elements up to which a view is short */
 static Py_ssize_t most_filled = 0; /* elements up to which a new array is filled when a few are read or written */
-enum { PART = 8 };                 /* a small part of an array is this part of it at most */
+enum { PART = 8, MOVED = 16 };     /* a small part of an array is this part of it at most; slices move that have moved so often */
 int worlds = 0;
 static PyObject *current_world;    /* the context variable, in which no world stands for that of the process */
 static int ranks = 1;              /* of the process */
@@ -197,8 +197,9 @@ static inline PyObject *at_hand(PyObject *self) {
     if (Py_TYPE(self) != array_type) return NULL;
     Front *front = (Front *)self;
     if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
-    if (front->value == NULL && (front->geometry == NULL || !is_few(PyLong_AsSsize_t(field(front->geometry, SIZE)), whole_of(front))))
-        return NULL;
+    if (front->value == NULL && front->geometry == NULL) return NULL;
+    Py_ssize_t size = front->value == NULL ? PyLong_AsSsize_t(field(front->geometry, SIZE)) : PyArray_SIZE((PyArrayObject *)front->shown);
+    if (!is_few(size, whole_of(front))) return NULL;
     return in_memory(self);
 }
 
@@ -267,6 +268,10 @@ static PyObject *geometry_get(PyObject *self, void *unused) {
             located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
         if (geometry == NULL) return NULL;
         Py_XSETREF(front->geometry, geometry);
+        if (!is_few(PyArray_SIZE(shown), whole_of(front))) {  /* as in in_memory */
+            Py_CLEAR(front->shown);
+            Py_CLEAR(front->value);
+        }
     }
     if (front->geometry == NULL) {
         PyErr_SetString(PyExc_AttributeError, "_geometry");
@@ -842,12 +847,38 @@ static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     return status;
 }
 
+/* A large view of an array in memory, where slices move all the time: its geometry is made if anything asks for it. */
+static PyObject *get_moving(PyObject *self, PyObject *key, int is_known) {
+    static PyObject *moving;       /* the geometry whose slices have moved; only ever compared */
+    static int times;
+    Front *front = (Front *)self;
+    if (is_known || front->geometry == NULL || front->geometry != moving) {
+        if (!is_known || front->geometry == moving) times = 0;
+        if (!is_known) moving = front->geometry;
+        return NULL;
+    }
+    if (++times < MOVED || !may_show(front)) return NULL;
+    PyArrayObject *array = (PyArrayObject *)in_memory(self);
+    Selection where;
+    PyObject *view = NULL;
+    if (array != NULL && selected(array, key, &where) && !where.is_element && !where.picks)
+        view = array_of(&where, array, field(field(front->cell, NODE), VALUE), 0);
+    Py_XDECREF(array);
+    return view == NULL ? NULL : view_in(self, (PyArrayObject *)view);
+}
+
 static PyObject *get_item(PyObject *self, PyObject *key) {
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
         PyObject *result = item_at_hand(self, key);
         if (result == NULL && !PyErr_Occurred() && adopted_all(&self, 1)) result = get_in_memory(self, key);
-        if (result == NULL && !PyErr_Occurred()) result = record_view(self, key);
+        if (result == NULL && !PyErr_Occurred()) {
+            result = record_view(self, key);
+            if (!PyErr_Occurred() && is_front(self)) {
+                PyObject *moved = get_moving(self, key, result != NULL);
+                if (moved != NULL) result = moved;
+            }
+        }
         if (result != NULL || PyErr_Occurred()) return result;
         result = call_two(general[GETITEM], self, key);
         if (result != NULL) remember_view(self, key, result);

@@ -243,3 +243,53 @@ def test_the_front_is_quick_beside_other_worlds():
     exec(code, names)
     sys.setprofile(None)
     assert entered == [code]
+
+
+def moving(np):
+    """Large views whose slices move: read, written, recorded, kept while the array changes, and seen after it."""
+    a = np.array(numpy.random.default_rng(5).integers(-3, 4, (300, 300)).astype(float))
+    v = np.ones(300)
+    seen, kept = [], []
+    for k in range(1, 60):
+        part = a[:, k:]
+        seen.append(
+            float((part.T @ v).sum()) + float((a[k:] @ v)[0]) + part.shape[1] + float(part[3, 4])
+        )
+        if k % 7 == 0:
+            part += 1.0
+        if k % 5 == 0:
+            part[2:9, 1:5] = k
+        if k % 11 == 0:
+            kept.append((a.copy(), part, a[k:, k:].T, part[:, 3:]))
+        if k % 13 == 0:
+            a *= 0.5
+        if k % 17 == 0:
+            part = part - a[:, k:] * 2.0
+            a[:, k:] = part
+        if k % 19 == 0:
+            part.flags.writeable = False
+            try:
+                part[0, 0] = 1.0
+            except ValueError as error:
+                seen.append(str(error))
+    for copied, *views in kept:
+        seen += [float(copied.sum()), *[float((view * 2.0).sum()) for view in views]]
+        seen += [view.base is a for view in views]
+    return seen
+
+
+def test_views_whose_slices_move():
+    assert moving(atoll) == moving(numpy)
+
+
+@native
+def test_products_of_views_whose_slices_move_do_not_enter_python():
+    names, entered = names_for(atoll), []
+    code = compile("for k in range(start, start + 40): a[:, :k].T @ a[3]", "<statement>", "exec")
+    exec(code, {**names, "start": 100})
+    sys.setprofile(
+        lambda frame, event, _: entered.append(frame.f_code) if event == "call" else None
+    )
+    exec(code, {**names, "start": 200})
+    sys.setprofile(None)
+    assert entered == [code]
