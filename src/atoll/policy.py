@@ -115,7 +115,7 @@ class Limits:
     # nanoseconds: what is expected of calls and evaluations before they are timed
     numpy_call: int = 500
     """A call of NumPy (``throughput``)."""
-    recorded_time: tuple[int, int] = (250, 1000)
+    recorded_time: tuple[int, int] = (250, 2000)
     """Recording an operation: at least, and at most of the time since the evaluation before (``plan``)."""
     evaluated_time: int = 10_000
     """An evaluation of one operation (``plan``)."""

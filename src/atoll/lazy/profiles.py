@@ -240,10 +240,10 @@ def judgement_of(order: Sequence[Node]) -> Judgement | None:
         op, geometry = node.op, node.geometry
         if node.place is not None:
             return None
+        recorded += 1
         if op.is_view:
             continue
         arrays = [arg for arg in node.args if type(arg) is Node]
-        recorded += 1
         if op.is_update:
             value = node.args[1]
             if not (type(value) is Node and value.value is None and value.site == node.site):
