@@ -40,8 +40,8 @@ def data(n):
 @pytest.mark.parametrize("size", [60, 260, 600])
 def test_a_formula_is_one_kernel_and_needs_memory_for_its_result_only(size):
     f = formula(size, size)
-    given = [atoll.array(x) for x in data(400)]
     with atoll.config(small=0):
+        given = [atoll.array(x) for x in data(400)]
         atoll.sync()
         atoll.reset_stats()
         result = f(atoll, *given)
