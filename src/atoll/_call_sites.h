@@ -148,7 +148,7 @@ static int type_of(PyObject *value, Py_ssize_t *size) {
         if (PyArray_SIZE(array) > *size) *size = PyArray_SIZE(array);
         return PyArray_TYPE(array);
     }
-    if (worlds || front->geometry == NULL || front->cell == NULL || field(field(front->cell, NODE), PLACE) != Py_None) return NOTHING;
+    if (among_ranks() || front->geometry == NULL || front->cell == NULL || field(field(front->cell, NODE), PLACE) != Py_None) return NOTHING;
     Py_ssize_t own = PyLong_AsSsize_t(field(front->geometry, SIZE));
     if (own > *size) *size = own;
     return ((PyArray_Descr *)field(front->geometry, DTYPE))->type_num;
@@ -166,7 +166,7 @@ static PyObject *memory_for(PyObject *value) {
 
 /* The times of the call site that the program is at, if NumPy shall compute this operation there; borrowed. */
 static Times *times_at(PyObject *operation, int first, int second, Py_ssize_t size) {
-    if (!entered || worlds) return NULL;
+    if (!entered || among_ranks()) return NULL;
     PyFrameObject *frame = PyEval_GetFrame();
     if (frame == NULL) return NULL;
     PyCodeObject *code = PyFrame_GetCode(frame);
@@ -283,7 +283,7 @@ static PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call) 
     if (second == NOTHING || size < limit) return NULL;
     Times *times = NULL;
     if (slot == MATMUL) {          /* NumPy computes it anyway */
-        if (worlds || first == NUMBER || second == NUMBER || !(np_of(a) || np_of(b))) return NULL;
+        if (among_ranks() || first == NUMBER || second == NUMBER || !(np_of(a) || np_of(b))) return NULL;
     } else if (slot == POW) {      /* of which the square alone is entered */
         if (!PyLong_CheckExact(b) || PyLong_AsLong(b) != 2 ||
             (times = times_at(slot_ufuncs[SLOTS], first, NOTHING, size)) == NULL)

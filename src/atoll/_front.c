@@ -112,8 +112,8 @@ static inline int is_few(Py_ssize_t size, Py_ssize_t whole) { return size < limi
 /* The number of elements of an array that views are taken of. */
 static inline Py_ssize_t whole_of(Front *front) { return PyLong_AsSsize_t(field(field(front->cell, BOX_GEOMETRY), SIZE)); }
 
-/* Whether the current world has several ranks. */
-static int among_ranks(void) {
+int among_ranks(void) {
+    if (!worlds) return 0;
     PyObject *world = NULL, *size = NULL;
     if (PyContextVar_Get(current_world, Py_None, &world) == 0 && world == Py_None) {
         Py_DECREF(world);
@@ -129,7 +129,7 @@ static int among_ranks(void) {
 
 /* The value of an array that is computed, in a process by itself, borrowed; else NULL. */
 static inline PyObject *value_of(Front *front) {
-    if ((worlds && among_ranks()) || front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
+    if (among_ranks() || front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
     return value == NULL || value == Py_None || field(node, PLACE) != Py_None ? NULL : value;
 }
@@ -775,7 +775,7 @@ static inline PyObject *element_of(const Selection *where, PyArrayObject *array)
 static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
     PyObject *array = in_memory(self);
     Front *front = (Front *)self;
-    if (array != NULL || (worlds && among_ranks()) || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
+    if (array != NULL || among_ranks() || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
     Selection where;
     if ((value != NULL && value != Py_None) || field(node, PLACE) != Py_None || field(node, OP) != filled) return NULL;

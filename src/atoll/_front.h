@@ -25,6 +25,9 @@ typedef struct {
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
 extern int worlds;                 /* of more than one rank */
 
+/* Whether the current world has several ranks; no error may be pending. */
+int among_ranks(void);
+
 /* Whether an array has a geometry, which a short view is given when it is asked for. */
 int has_geometry(PyObject *array);
 

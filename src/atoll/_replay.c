@@ -637,7 +637,7 @@ static int replay_locked(PyObject *root, PyObject *settings) {
 }
 
 int replay(PyObject *root) {
-    if (!recording || worlds || !PyDict_GET_SIZE(objects[BY_ROOTS]) || PyFloat_AsDouble(field(root, NODE_WEIGHT)) < 0 || !is_plain())
+    if (!recording || among_ranks() || !PyDict_GET_SIZE(objects[BY_ROOTS]) || PyFloat_AsDouble(field(root, NODE_WEIGHT)) < 0 || !is_plain())
         return 0;
     PyObject *settings = settings_now();
     if (settings == NULL) return -1;

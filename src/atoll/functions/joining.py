@@ -226,7 +226,7 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
         before = (slice(None),) * along
         late = geometry.index((*before, slice(-by, None)))
         early = geometry.index((*before, slice(None, -by)))
-        order = kept_order(geometry.shape, [late, early])
+        order = kept_order(geometry.shape, [geometry])
         shape = dense(geometry.shape, geometry.dtype, order)
         first = shape.index((*before, slice(0, by)))
         second = shape.index((*before, slice(by, geometry.shape[along])))
