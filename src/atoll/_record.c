@@ -411,11 +411,12 @@ static View *view_at(PyObject *geometry, PyObject *key, View *wanted) {
                 if (!last->length) last->start = 0, last->step = 1;
             } else if (PyLong_CheckExact(item)) {
                 Py_ssize_t index = PyLong_AsSsize_t(item);
-                if (index < 0) index += extent;
-                if (index < 0 || index >= extent) {
+                if (index == -1 && PyErr_Occurred()) {
                     PyErr_Clear();
                     return NULL;
                 }
+                if (index < 0) index += extent;
+                if (index < 0 || index >= extent) return NULL;
                 *last = (Item){index, INTEGER, 0};
             } else {
                 return NULL;

@@ -313,3 +313,14 @@ def test_long_chains_end():
             a = a + 1.0
         del a
     gc.collect()
+
+
+def test_integers_that_fit_into_no_index():
+    a = np.array(numpy.arange(9.0).reshape(3, 3))
+    for index in (1 << 62, 1 << 64, -(1 << 64), 3, -4):
+        for key in (index, (0, index), (slice(None), index)):
+            with pytest.raises(IndexError):
+                a[key]
+            with pytest.raises(IndexError):
+                a[key] = 1.0
+    assert float(a.sum()) == 36.0
