@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from time import monotonic
 from typing import Any
+from weakref import finalize
 
 from . import policy
 from .errors import ConfigError
@@ -37,7 +38,7 @@ def available_cores() -> int:
     return int(_counted[0])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Settings:
     """One complete set of settings. ``None`` for ``threads`` means: all available cores; for ``everywhere``:
     eight times ``small``."""
@@ -248,6 +249,7 @@ class Config:
             object.__setattr__(self, "_default", changed)
         else:
             self._current.set(changed)
+            finalize(changed, left, changed.small)  # with its context
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Settings]:

@@ -293,3 +293,19 @@ def test_products_of_views_whose_slices_move_do_not_enter_python():
     exec(code, {**names, "start": 200})
     sys.setprofile(None)
     assert entered == [code]
+
+
+@native
+def test_settings_of_a_context_end_with_it():
+    """What a rank, or a thread, has set for itself makes the front no slower once that has ended."""
+    before = list(front._smalls)
+
+    def changes():
+        atoll.config.small = 7
+        with atoll.config(threads=1):
+            atoll.config.small = 5
+        return min(front._smalls)
+
+    assert simulated.run(2, changes) == [7, 7]
+    gc.collect()
+    assert front._smalls == before
