@@ -112,6 +112,14 @@ static inline int is_few(Py_ssize_t size, Py_ssize_t whole) { return size < limi
 /* The number of elements of an array that views are taken of. */
 static inline Py_ssize_t whole_of(Front *front) { return PyLong_AsSsize_t(field(field(front->cell, BOX_GEOMETRY), SIZE)); }
 
+int in_world_of_process(void) {
+    PyObject *world = NULL;
+    if (current_world == NULL) return 1;
+    if (PyContextVar_Get(current_world, Py_None, &world) < 0) PyErr_Clear();
+    Py_XDECREF(world);  /* the context has it */
+    return world == Py_None;
+}
+
 int among_ranks(void) {
     if (!worlds) return 0;
     PyObject *world = NULL, *size = NULL;

@@ -28,6 +28,9 @@ extern int worlds;                 /* of more than one rank */
 /* Whether the current world has several ranks; no error may be pending. */
 int among_ranks(void);
 
+/* Whether the current world is that of the process, whose profiles native code looks at. */
+int in_world_of_process(void);
+
 /* Whether an array has a geometry, which a short view is given when it is asked for. */
 int has_geometry(PyObject *array);
 

@@ -279,7 +279,7 @@ static long weigh(PyObject *root, long most) {
 /* Whether a node, which nobody else has yet, may have to be cut: see lazy.pending. If not, it weighs what is pending now. */
 static int may_be_heavy(PyObject *node) {
     double limit = most_pending;
-    if (among_ranks()) return 1;
+    if (among_ranks() || !in_world_of_process()) return 1;
     PyObject *number = number_of(field(node, NODE_SITE));
     if (number == NULL) return 1;
     PyObject *profile = PyDict_GetItem(objects[PROFILES], number), *cut = profile == NULL ? NULL : field(profile, PROFILE_CUT);

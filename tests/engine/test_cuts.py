@@ -88,8 +88,8 @@ def test_a_loop_is_cut_between_its_turns(rank, size):
     """Then a turn is one nest of loops and one exchange, whatever else a rank still has."""
     start = np.arange(24.0 * 7).reshape(24, 7) / 200
     u, v, kept = atoll.array(start), atoll.array(1 - start), []
-    for turn in range(28):
-        if turn == 16:
+    for turn in range(24):
+        if turn == 12:
             before = atoll.stats()
         u, v = spreading(atoll, u, v)
         if rank == 0:
