@@ -196,6 +196,12 @@ def warn_of_unknown(environ: Mapping[str, str], stacklevel: int) -> None:
         )
 
 
+def _in_force(settings: Settings) -> None:
+    """Let the native front obey settings until nothing refers to them: others were assigned, or their context has ended."""
+    entered(settings.small)
+    finalize(settings, left, settings.small).atexit = False
+
+
 class Config:
     """The settings in force here: read, assign, or change for a while by calling it."""
 
@@ -206,7 +212,7 @@ class Config:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         object.__setattr__(self, "_current", ContextVar("atoll_settings"))
         object.__setattr__(self, "_default", from_environment(environ))
-        entered(self._default.small)
+        _in_force(self._default)
 
     def settings(self) -> Settings:
         """The whole set in force, as one frozen value."""
@@ -241,15 +247,13 @@ class Config:
 
     def __setattr__(self, name: str, value: Any) -> None:
         changed = replace(self.settings(), **{name: checked(name, value, "atoll.config")})
-        entered(changed.small)
+        _in_force(changed)
         try:
             self._current.get()
         except LookupError:
-            left(self._default.small)
             object.__setattr__(self, "_default", changed)
         else:
             self._current.set(changed)
-            finalize(changed, left, changed.small)  # with its context
 
     @contextmanager
     def __call__(self, **changes: Any) -> Iterator[Settings]:
