@@ -398,6 +398,25 @@ static int put_at_hand(PyObject *self, PyObject *key, PyObject *value) {
     return status < 0 ? -1 : 1;
 }
 
+/* NumPy's result for at most four arguments, whose time counts for the call site; NULL without an error where a value comes later. */
+static PyObject *timed(PyObject *function, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Times *times) {
+    PyObject *given[5] = {NULL, NULL, NULL, NULL, NULL}, *result = NULL;
+    Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), k = 0;
+    Py_XINCREF(times);
+    for (; k < n; k++)
+        if ((given[k + 1] = memory_for(args[k])) == NULL) break;
+    if (k == n) {
+        PyObject *memory = memory_entered();
+        long long start = now();
+        result = PyObject_Vectorcall(function, given + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+        took(times, start);
+        memory_left(memory);
+    }
+    for (k = 1; k <= n; k++) Py_XDECREF(given[k]);
+    Py_XDECREF(times);
+    return result;
+}
+
 /* A function of large arrays in memory that is entered at this call site; of arrays at hand views and copies anywhere.
  * `sized` is the size of what a function makes, where it is not that of its arguments. */
 static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t sized) {
@@ -426,20 +445,7 @@ static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_
         }
         if (size < limit || (times = times_at(operation, types[0], types[1], size)) == NULL) return NULL;
     }
-    PyObject *given[5] = {NULL, NULL, NULL, NULL, NULL}, *result = NULL;
-    for (k = 0; k < n; k++)
-        if ((given[k + 1] = memory_for(args[k])) == NULL) break;
-    Py_XINCREF(times);
-    if (k == n) {
-        PyObject *memory = memory_entered();
-        long long start = now();
-        result = PyObject_Vectorcall(original, given + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
-        took(times, start);
-        memory_left(memory);
-    }
-    for (k = 1; k <= n; k++) Py_XDECREF(given[k]);
-    Py_XDECREF(times);
-    return kept(result, views ? args[0] : NULL);
+    return kept(timed(original, args, count, keywords, times), views ? args[0] : NULL);
 }
 
 /* `number * array` of a number of NumPy's: what it asks the array for. */
@@ -450,22 +456,7 @@ static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t 
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = type_of(args[k], &size)) == NOTHING) return NULL;
     Times *times = size < limit ? NULL : times_at(ufunc, types[0], types[1], size);
-    if (times == NULL) return NULL;
-    PyObject *given[3] = {NULL, NULL, NULL}, *result = NULL;
-    Py_ssize_t k = 0;
-    Py_INCREF(times);
-    for (; k < count; k++)
-        if ((given[k + 1] = memory_for(args[k])) == NULL) break;
-    if (k == count) {
-        PyObject *memory = memory_entered();
-        long long start = now();
-        result = PyObject_Vectorcall(ufunc, given + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-        took(times, start);
-        memory_left(memory);
-    }
-    for (k = 1; k <= count; k++) Py_XDECREF(given[k]);
-    Py_DECREF(times);
-    return kept(result, NULL);
+    return times == NULL ? NULL : kept(timed(ufunc, args, count, NULL, times), NULL);
 }
 
 static PyObject *keep(PyObject *module, PyObject *array) {
