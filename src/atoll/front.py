@@ -7,6 +7,7 @@ here for everything else, so both fronts compute the same. ``ATOLL_FRONT=python`
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from enum import IntFlag
 from importlib import import_module
@@ -110,17 +111,30 @@ def adopt(
 
 
 _smalls: list[int] = []
+_changing = threading.RLock()  # settings may end, with garbage, while others are noted
+
+
+def _unlock() -> None:
+    """In a forked child, whose parent's other threads may have held the lock."""
+    global _changing
+    _changing = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def entered(small: int) -> None:
     """Leave arrays of so many elements, and larger ones, to Python until :func:`left`: its settings decide."""
     if native is not None:
-        _smalls.append(small)
-        native.limit(min(_smalls))
+        with _changing:
+            _smalls.append(small)
+            native.limit(min(_smalls))
 
 
 def left(small: int) -> None:
     """These settings are no longer in force."""
     if native is not None:
-        _smalls.remove(small)
-        native.limit(min(_smalls, default=0))
+        with _changing:
+            _smalls.remove(small)
+            native.limit(min(_smalls, default=0))
