@@ -18,6 +18,7 @@ static PyObject *passed;           /* a frozenset: classes of arguments that Num
 static PyObject *from_numpy;       /* makes an array over memory that nobody else holds, of any size */
 static PyObject *taken;            /* makes arrays of what a function has returned, wherever its memory lies */
 Py_ssize_t limit = 0;
+static Py_ssize_t largest_limit = 0; /* the same of the settings that leave most to NumPy */
 
 enum {
     ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
@@ -78,7 +79,7 @@ static PyObject *wrapped(PyObject *result) {
 
 /* ---- arrays in memory
  *
- * A large array that is computed, in a process by itself, has its elements in the memory of its value. A short view of it is
+ * A large array that is computed, and does not lie on ranks, has its elements in the memory of its value. A short view of it is
  * NumPy's view of that memory, as long as the array has that value. It is read-only, for other arrays may have the same value;
  * what writes through it asks whether that is so. Its geometry is made when Python asks for it.
  */
@@ -94,7 +95,7 @@ static Py_ssize_t most_filled = 0; /* elements up to which a new array is filled
 enum { PART = 8, MOVED = 16 };     /* a small part of an array is this part of it at most; slices move that have moved so often */
 int worlds = 0;
 static PyObject *current_world;    /* the context variable, in which no world stands for that of the process */
-static int ranks = 1;              /* of the process */
+int ranks = 1;                     /* of the process */
 
 static inline PyObject *field(PyObject *object, int which) {
     return *(PyObject **)((char *)object + offsets[which]);
@@ -105,9 +106,6 @@ static inline void set_field(PyObject *object, int which, PyObject *value) {
     *slot = Py_NewRef(value);
     Py_XDECREF(old);
 }
-
-/* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. */
-static inline int is_few(Py_ssize_t size, Py_ssize_t whole) { return size < limit && (size <= shortest || size <= whole / PART); }
 
 /* The number of elements of an array that views are taken of. */
 static inline Py_ssize_t whole_of(Front *front) { return PyLong_AsSsize_t(field(field(front->cell, BOX_GEOMETRY), SIZE)); }
@@ -135,11 +133,21 @@ int among_ranks(void) {
     return several;
 }
 
-/* The value of an array that is computed, in a process by itself, borrowed; else NULL. */
+/* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
+ * be there on some only, this is as where it is pending: see lazy.making.present. */
+static inline int is_few(Front *front, Py_ssize_t size) {
+    return size < limit && (size <= shortest || (size <= whole_of(front) / PART && !among_ranks()));
+}
+
+/* Whether NumPy may take elements out of an array that lies here, by its size: see lazy.making.is_at_hand. */
+static inline int may_take_from(Front *front) { return !among_ranks() || whole_of(front) >= largest_limit; }
+
+/* The value of an array that is computed, and lies here, borrowed; else NULL. */
 static inline PyObject *value_of(Front *front) {
-    if (among_ranks() || front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
+    if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
-    return value == NULL || value == Py_None || field(node, PLACE) != Py_None ? NULL : value;
+    if (value == NULL || value == Py_None || field(node, PLACE) != Py_None) return NULL;
+    return may_take_from(front) ? value : NULL;
 }
 
 /* The integers of a tuple; -1 where it holds others. */
@@ -193,7 +201,7 @@ static PyObject *in_memory(PyObject *self) {
         PyErr_Clear();
         return NULL;
     }
-    if (is_few(PyArray_SIZE((PyArrayObject *)shown), whole_of(front))) {  /* a large one must not keep memory that is not needed any more */
+    if (is_few(front, PyArray_SIZE((PyArrayObject *)shown))) {  /* a large one must not keep memory that is not needed any more */
         Py_XSETREF(front->shown, Py_NewRef(shown));
         Py_XSETREF(front->value, Py_NewRef(value));
     }
@@ -207,7 +215,7 @@ static inline PyObject *at_hand(PyObject *self) {
     if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
     if (front->value == NULL && front->geometry == NULL) return NULL;
     Py_ssize_t size = front->value == NULL ? PyLong_AsSsize_t(field(front->geometry, SIZE)) : PyArray_SIZE((PyArrayObject *)front->shown);
-    if (!is_few(size, whole_of(front))) return NULL;
+    if (!is_few(front, size)) return NULL;
     return in_memory(self);
 }
 
@@ -276,7 +284,7 @@ static PyObject *geometry_get(PyObject *self, void *unused) {
             located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
         if (geometry == NULL) return NULL;
         Py_XSETREF(front->geometry, geometry);
-        if (!is_few(PyArray_SIZE(shown), whole_of(front))) {  /* as in in_memory */
+        if (!is_few(front, PyArray_SIZE(shown))) {  /* as in in_memory */
             Py_CLEAR(front->shown);
             Py_CLEAR(front->value);
         }
@@ -783,17 +791,20 @@ static inline PyObject *element_of(const Selection *where, PyArrayObject *array)
 static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
     PyObject *array = in_memory(self);
     Front *front = (Front *)self;
-    if (array != NULL || among_ranks() || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
+    if (array != NULL || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
     Selection where;
     if ((value != NULL && value != Py_None) || field(node, PLACE) != Py_None || field(node, OP) != filled) return NULL;
     if (front->geometry == NULL || !selected((PyArrayObject *)field(front->geometry, SHADOW), key, &where)) return NULL;
-    if (!is_few(where.size, whole_of(front)) || whole_of(front) > most_filled) return NULL;
+    if (!is_few(front, where.size) || whole_of(front) > most_filled || !may_take_from(front)) return NULL;
     PyObject *settled_value = PyObject_CallMethod(front->cell, "settle", NULL);
     if (settled_value == NULL) return NULL;
     Py_DECREF(settled_value);
     return (PyArrayObject *)in_memory(self);
 }
+
+/* Whether NumPy may pick so many elements; on ranks as lazy.indexing says. */
+static inline int may_pick(Py_ssize_t size) { return size < limit && (size <= shortest || !among_ranks()); }
 
 /* Elements of an array in memory, or a short view of it; NULL without an error where Python has to decide. */
 static PyObject *get_in_memory(PyObject *self, PyObject *key) {
@@ -806,9 +817,9 @@ static PyObject *get_in_memory(PyObject *self, PyObject *key) {
         if (where.is_element) {
             result = element_of(&where, array);
         } else if (!where.picks) {
-            if (is_few(where.size, whole_of(front)) && may_show(front)) result = array_of(&where, array, field(field(front->cell, NODE), VALUE), 0);
+            if (is_few(front, where.size) && may_show(front)) result = array_of(&where, array, field(field(front->cell, NODE), VALUE), 0);
             if (result != NULL) result = view_in(self, (PyArrayObject *)result);
-        } else if (where.size < limit && (index = index_of(key)) != NULL) {
+        } else if (may_pick(where.size) && (index = index_of(key)) != NULL) {
             result = wrapped(PyObject_GetItem((PyObject *)array, index));
             Py_DECREF(index);
         }
@@ -841,7 +852,7 @@ static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     Selection where;
     int status = 0;
     if (may_write((Front *)self) && selected(array, key, &where) &&
-        (where.picks ? where.size < limit : is_few(where.size, whole_of((Front *)self))) && (given = assigned(value, array)) != NULL)
+        (where.picks ? may_pick(where.size) : is_few((Front *)self, where.size)) && (given = assigned(value, array)) != NULL)
         index = index_of(key);
     if (index != NULL) {
         int was = begin_writing((Front *)self, array);
@@ -1287,6 +1298,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
     PyObject *space[MOST + 1], **given = space + 1;
     int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED), was = 0;
+    int large = function->kind & LARGE && !among_ranks();  /* on ranks a value may be there on some only, and bits must not differ */
     Py_ssize_t owned = 0;
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
@@ -1294,7 +1306,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (Py_TYPE(value) == array_type) {
             int is_plain = plain(value) != NULL;
             int in_place = ((Front *)value)->large && k != target;
-            given[k] = !(function->kind & LARGE) || is_plain ? at_hand(value) : in_place ? Py_NewRef(np_of(value)) : in_memory(value);
+            given[k] = !large || is_plain ? at_hand(value) : in_place ? Py_NewRef(np_of(value)) : in_memory(value);
             arrays |= is_plain ? PLAIN : SHOWN;
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
         } else if (is_of(passed, value)) {
@@ -1524,10 +1536,8 @@ static PyObject *share(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *set_limit(PyObject *module, PyObject *number) {
-    Py_ssize_t n = PyLong_AsSsize_t(number);
-    if (n == -1 && PyErr_Occurred()) return NULL;
-    limit = n;
+static PyObject *set_limit(PyObject *module, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "nn", &limit, &largest_limit)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -1564,7 +1574,7 @@ static PyMethodDef methods[] = {
     {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
     {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
     {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},
-    {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
+    {"limit", set_limit, METH_VARARGS, "Leave arrays of so many elements, and larger ones, to Python: by the settings that say least, and most."},
     {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
     {"enter_site", enter_site, METH_VARARGS, "Let NumPy compute at this call site."},

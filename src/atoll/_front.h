@@ -24,6 +24,7 @@ typedef struct {
 
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
 extern int worlds;                 /* of more than one rank */
+extern int ranks;                  /* of the process */
 
 /* Whether the current world has several ranks; no error may be pending. */
 int among_ranks(void);

@@ -279,7 +279,7 @@ static long weigh(PyObject *root, long most) {
 /* Whether a node, which nobody else has yet, may have to be cut: see lazy.pending. If not, it weighs what is pending now. */
 static int may_be_heavy(PyObject *node) {
     double limit = most_pending;
-    if (among_ranks() || !in_world_of_process()) return 1;
+    if (!in_world_of_process()) return 1;
     PyObject *number = number_of(field(node, NODE_SITE));
     if (number == NULL) return 1;
     PyObject *profile = PyDict_GetItem(objects[PROFILES], number), *cut = profile == NULL ? NULL : field(profile, PROFILE_CUT);
@@ -782,7 +782,7 @@ static PyObject *region_of(PyObject *geometry, PyObject *key) {
 
 /* Whether `array[key] = value` was recorded; -1 with an error. */
 int record_store(PyObject *array, PyObject *key, PyObject *value) {
-    if (!recording || among_ranks() || !is_large(array)) return 0;
+    if (!recording || !in_world_of_process() || !is_large(array)) return 0;
     PyObject *box = ((Front *)array)->cell, *region = region_of(((Front *)array)->geometry, key);
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
@@ -798,7 +798,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
 
 /* Whether `array += other` was recorded; -1 with an error. */
 int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
-    if (!recording || among_ranks() || !is_large(array) || !may_write(array)) return 0;
+    if (!recording || !in_world_of_process() || !is_large(array) || !may_write(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
     if (!whole && (!is_region(region) || is_short(region))) return 0;

@@ -38,7 +38,7 @@ static int waits = 0;
 /* Whether the memory of a value may serve another one: it comes from the pool, and nothing else refers to it. */
 static int may_wait(PyObject *value) {
     PyObject *array = field(value, VALUE_ARRAY);
-    if (!recording || worlds || waits == WAITING || field(value, VALUE_POOLED) != Py_True || field(value, VALUE_PINNED) != Py_False) return 0;
+    if (!recording || (worlds && !(ranks > 1 && in_world_of_process())) || waits == WAITING || field(value, VALUE_POOLED) != Py_True || field(value, VALUE_PINNED) != Py_False) return 0;
     if (array == NULL || Py_REFCNT(array) != 1 || !PyArray_CheckExact(array)) return 0;
     PyArrayObject *memory = (PyArrayObject *)array;
     if (PyArray_NBYTES(memory) > MOST_WAITING || !PyArray_ISWRITEABLE(memory)) return 0;
@@ -637,7 +637,7 @@ static int replay_locked(PyObject *root, PyObject *settings) {
 }
 
 int replay(PyObject *root) {
-    if (!recording || among_ranks() || !PyDict_GET_SIZE(objects[BY_ROOTS]) || PyFloat_AsDouble(field(root, NODE_WEIGHT)) < 0 || !is_plain())
+    if (!recording || !in_world_of_process() || !PyDict_GET_SIZE(objects[BY_ROOTS]) || PyFloat_AsDouble(field(root, NODE_WEIGHT)) < 0 || !is_plain())
         return 0;
     PyObject *settings = settings_now();
     if (settings == NULL) return -1;

@@ -129,7 +129,7 @@ def entered(small: int) -> None:
     if native is not None:
         with _changing:
             _smalls.append(small)
-            native.limit(min(_smalls))
+            native.limit(min(_smalls), max(_smalls))
 
 
 def left(small: int) -> None:
@@ -137,4 +137,4 @@ def left(small: int) -> None:
     if native is not None:
         with _changing:
             _smalls.remove(small)
-            native.limit(min(_smalls, default=0))
+            native.limit(min(_smalls, default=0), max(_smalls, default=0))
