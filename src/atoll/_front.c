@@ -354,7 +354,7 @@ static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
 static PyObject *in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
     PyObject *args[2] = {a, b}, *recorded = eager_two(a, b, slot, call);
     if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
-    recorded = record_call(known[slot], args, 2);
+    recorded = slot == POW ? record_power(known[slot], args) : record_call(known[slot], args, 2);
     if (recorded != NULL || PyErr_Occurred()) return recorded;
     if (is_front(a)) {
         PyObject *result = call_two(general[slot], a, b);

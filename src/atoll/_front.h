@@ -40,6 +40,7 @@ PyObject *new_handle(void);
 
 /* The recorder answers NULL without an error where Python has to decide, and -1 or NULL with an error. */
 PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count);
+PyObject *record_power(PyObject *known, PyObject *const *args);
 PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
                           Py_ssize_t count, PyObject *keywords);
 PyObject *record_attribute(PyObject *getter, PyObject *array);

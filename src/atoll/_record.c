@@ -10,7 +10,7 @@
 Py_ssize_t offsets[FIELDS];
 PyObject *objects[OBJECTS];
 int recording = 0, shown = 0;
-static double light, near, most_pending;  /* limits of the policy */
+double light, near, most_pending;
 static PyObject *zero, *one, *held_name, *write_name, *index_name, *unshared;
 
 PyObject *settings_now(void) {
@@ -31,9 +31,6 @@ static Py_ssize_t small(void) {
 static inline int is_short(PyObject *geometry) {
     return field(geometry, FORM_SHORT) == Py_True && size_of(geometry) < small();
 }
-
-/* The pending operations that a number, or a node, consists of. */
-static double weight_of(PyObject *value) { return is_node(value) ? PyFloat_AsDouble(field(value, NODE_WEIGHT)) : 0; }
 
 /* ---- nodes and boxes: as they end, their memory serves the next ones */
 
@@ -244,55 +241,6 @@ PyObject *number_of(PyObject *site) {
     return number;
 }
 
-/* How many operations are pending in a node and behind it, each counted once; -1 where they are more than `most`, or some lie on
- * ranks. */
-static long weigh(PyObject *root, long most) {
-    enum { SEEN = 512 };
-    PyObject *near[SEEN], *small[4 * SEEN], **seen = near, **table = small;
-    size_t size = 4 * SEEN;
-    long count = 1;
-    if (most >= SEEN) {
-        for (; size < 4 * ((size_t)most + 1); size *= 2)
-            ;
-        seen = PyMem_Malloc((size + most + 2) * sizeof *seen);
-        if (seen == NULL) return -1;
-        table = seen + most + 2;
-    }
-    memset(table, 0, size * sizeof *table);
-    seen[0] = root;
-    for (long next = 0; next < count && count <= most; next++) {
-        PyObject *args = field(seen[next], NODE_ARGS);
-        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args) && count <= most; k++) {
-            PyObject *arg = PyTuple_GET_ITEM(args, k);
-            if (!is_node(arg)) continue;
-            if (field(arg, NODE_PLACE) != Py_None) most = 0;
-            if (field(arg, NODE_VALUE) != Py_None) continue;
-            size_t place = ((size_t)arg >> 4) * 0x9E3779B97F4A7C15u >> 32;
-            while (table[place & (size - 1)] != NULL && table[place & (size - 1)] != arg) place++;
-            if (table[place & (size - 1)] == NULL) table[place & (size - 1)] = seen[count++] = arg;
-        }
-    }
-    if (seen != near) PyMem_Free(seen);
-    return count > most ? -1 : count;
-}
-
-/* Whether a node, which nobody else has yet, may have to be cut: see lazy.pending. If not, it weighs what is pending now. */
-static int may_be_heavy(PyObject *node) {
-    double limit = most_pending;
-    if (!in_world_of_process()) return 1;
-    PyObject *number = number_of(field(node, NODE_SITE));
-    if (number == NULL) return 1;
-    PyObject *profile = PyDict_GetItem(objects[PROFILES], number), *cut = profile == NULL ? NULL : field(profile, PROFILE_CUT);
-    Py_DECREF(number);
-    if (cut != NULL && cut != Py_None && PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1)) < limit)
-        limit = PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1));
-    if (weight_of(node) <= limit) return 0;
-    long weight = weigh(node, (long)limit);
-    if (weight < 0) return 1;
-    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
-    return 0;
-}
-
 /* A number that was computed, of NumPy's class for its dtype. */
 static PyObject *number_from(PyObject *node) {
     PyObject *array = field(field(node, NODE_VALUE), VALUE_ARRAY), *nothing = PyTuple_New(0);
@@ -310,16 +258,19 @@ static PyObject *array_of(PyObject *node) {
     if (node == NULL) return NULL;
     PyObject *geometry = field(node, NODE_GEOMETRY), *made;
     if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
-        int done = replay(node);
+        int done = replay(&node, 1);
         made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(objects[EVALUATED], node);
         Py_DECREF(node);
         return made;
     }
-    if (weight_of(node) > light && may_be_heavy(node)) {
+    int cut = weight_of(node) > light && may_be_heavy(node) ? cut_again(node) : 1;
+    if (cut < 0) Py_CLEAR(node);
+    if (!cut) {
         PyObject *lighter = PyObject_CallOneArg(objects[BOUNDED], node);
         Py_DECREF(node);
-        if ((node = lighter) == NULL) return NULL;
+        node = lighter;
     }
+    if (node == NULL) return NULL;
     geometry = field(node, NODE_GEOMETRY);
     return handle_on(new_box(node), geometry);
 }
@@ -366,6 +317,18 @@ PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) 
     if (operands != NULL) result = array_of(new_node(form, operands, site_here()));
     Py_DECREF(met);
     return result;
+}
+
+/* A power; of some exponents it is another operation: see lazy.operators. */
+PyObject *record_power(PyObject *known, PyObject *const *args) {
+    PyObject *exponent = args[1];
+    if (!recording || !is_large(args[0]) || !(PyLong_CheckExact(exponent) || PyFloat_CheckExact(exponent)))
+        return record_call(known, args, 2);
+    PyObject *other = PyDict_GetItemWithError(objects[POWERS], exponent);
+    if (other == NULL) return PyErr_Occurred() ? NULL : record_call(known, args, 2);
+    const char *kinds = PyLong_CheckExact(exponent) && PyLong_AsLong(exponent) == 2 ? "biufc" : "fc";
+    char kind = ((PyArray_Descr *)field(((Front *)args[0])->geometry, FORM_DTYPE))->kind;
+    return kind && strchr(kinds, kind) != NULL ? record_call(other, args, 1) : record_call(known, args, 2);
 }
 
 /* ---- views */
@@ -638,7 +601,7 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
         if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
         if (region != NULL && is_short(region)) return 0;
         Py_INCREF(node);
-        int done = replay(node);
+        int done = replay(&node, 1);
         Py_DECREF(node);
         if (done <= 0) return done;
     }
@@ -657,6 +620,13 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
 
 /* Evaluate what a box holds, if that has grown too heavy. */
 static int lighten(PyObject *box) {
+    PyObject *node = Py_NewRef(field(box, BOX_NODE));
+    int cut = cut_again(node);
+    Py_DECREF(node);
+    if (cut) {
+        if (cut > 0) replace(box, BOX_SITES, Py_NewRef(Py_None));
+        return cut;
+    }
     PyObject *nodes = PyTuple_Pack(1, field(box, BOX_NODE)), *done = NULL;
     PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(objects[TOO_HEAVY], PyTuple_GET_ITEM(nodes, 0));
     if (heavy == Py_True && (done = PyObject_CallOneArg(objects[CUT], nodes)) != NULL)

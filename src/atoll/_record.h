@@ -23,10 +23,11 @@ extern Py_ssize_t offsets[FIELDS];
 enum {
     NODE_TYPE, BOX_TYPE, VALUE_TYPE, NEXT_BORN, IS_OURS, NUMBERED, CALM, RULES, WARNINGS, ACQUIRE, RELEASE_LOCK,
     SITE_FROM, BOUNDED, EVALUATED, CONFIG, SETTINGS, SOURCE, BY_ROOTS, PASSED, PROFILES, HELD, LEFT,
-    CATCH_UP, COUNTERS, STATE_TYPE, REPORTED, RESCUED, ALLOCATED, TOO_HEAVY, CUT, OBJECTS
+    CATCH_UP, COUNTERS, STATE_TYPE, REPORTED, RESCUED, ALLOCATED, TOO_HEAVY, CUT, POWERS, OBJECTS
 };
 extern PyObject *objects[OBJECTS];
 extern int recording;
+extern double light, near, most_pending;  /* limits of the policy */
 extern int shown;                  /* how many calls are explained instead of computed */
 
 static inline PyObject *field(PyObject *object, int which) {
@@ -46,6 +47,9 @@ static inline void replace(PyObject *object, int which, PyObject *value) {
 static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(field(geometry, FORM_SIZE)); }
 
 static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == objects[NODE_TYPE]; }
+
+/* The pending operations that a number, or a node, consists of. */
+static inline double weight_of(PyObject *value) { return is_node(value) ? PyFloat_AsDouble(field(value, NODE_WEIGHT)) : 0; }
 
 /* What boxes begin with: they are linked in the order in which they were made. */
 typedef struct Box {
@@ -79,8 +83,17 @@ PyObject *number_of(PyObject *site);
 int lock(void);
 void unlock(void);
 
-/* Give a node its value by a program that computed such a trace before: 1, or 0 where Python has to do it; -1 with an error. */
-int replay(PyObject *root);
+/* How many operations are pending in a node; -1 where they are more than `most`. */
+long weigh(PyObject *root, long most);
+
+/* Whether a new node may have to be cut; cut it where its loop was cut before. */
+int may_be_heavy(PyObject *node);
+int cut_again(PyObject *node);
+
+enum { MOST_ROOTS = 64 };
+
+/* Give nodes their values by a program that computed such a trace before: 1, or 0 where Python has to do it; -1 with an error. */
+int replay(PyObject *const *roots, int count);
 int install_replay(void);
 
 #pragma GCC visibility pop

@@ -5,6 +5,8 @@
  * compared node by node; memory is taken from arrays that have just ended, kernels are called, and nodes get their values. A
  * step of another kind is run by Python. Whatever does not fit is left to Python altogether.
  */
+#include <limits.h>
+#include <time.h>
 #include "_record.h"
 
 static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *rules_name,
@@ -106,7 +108,11 @@ typedef struct {
 } Step;
 
 typedef struct {
-    PyObject *alive, *settings, *program;
+    PyObject *alive, *settings;
+    PyObject *program;         /* None where another program stores some of these nodes, too: those that are passed by */
+    PyObject *judged;          /* whom evaluations are timed for; NULL for nobody, or for nobody any more */
+    int left;                  /* how many more of them */
+    long long shortest, between;
     int registers, steps, outputs, passing;
     Step *step;
     int *output, *kept, *passed;
@@ -114,8 +120,8 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    int nodes, crossings, leaves, scalars, fits, next;
-    int *reader, *argument;    /* how each node but the root is reached */
+    int roots, nodes, crossings, leaves, scalars, fits, next;
+    int *reader, *argument;    /* how each node but the roots is reached */
     int *crossing;             /* reader, argument, node */
     int *leaf, *scalar;        /* positions; reader and argument */
     int *uses;                 /* references from inside the trace */
@@ -123,6 +129,23 @@ typedef struct {
     PyObject *order;
     Fit fit[FITS];
 } Trace;
+
+/* How many fits are judged: as long as there are any, the ends of evaluations are noted. */
+static int judging = 0;
+static long long ended = 0;
+enum { JUDGED_TIMES = 4 };
+
+/* The time of this thread's processor in nanoseconds: other processes may run meanwhile. */
+static long long worked(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static void judge_again(Fit *fit) {
+    fit->left = JUDGED_TIMES;
+    fit->shortest = fit->between = LLONG_MAX;
+}
 
 static int *integers(PyObject *tuple, Py_ssize_t *count) {
     *count = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
@@ -153,6 +176,8 @@ static void clear_fit(Fit *fit) {
     Py_XDECREF(fit->alive);
     Py_XDECREF(fit->settings);
     Py_XDECREF(fit->program);
+    if (fit->judged != NULL) judging--;
+    Py_XDECREF(fit->judged);
     memset(fit, 0, sizeof *fit);
 }
 
@@ -171,10 +196,11 @@ static PyTypeObject TraceType = {
     .tp_name = "atoll._front.Trace", .tp_basicsize = sizeof(Trace), .tp_dealloc = end_of_trace,
     .tp_flags = Py_TPFLAGS_DEFAULT, .tp_doc = "How a trace is recognised, and the programs for it."};
 
-/* trace(steps, crossings, marks, leaves, order, scalars): what a graph.pattern.Pattern of one root consists of, in flat tuples. */
+/* trace(roots, steps, crossings, marks, leaves, order, scalars): what a graph.pattern.Pattern consists of, in flat tuples. */
 static PyObject *make_trace(PyObject *module, PyObject *args) {
     PyObject *steps, *crossings, *marks, *leaves, *order, *scalars;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!", &PyTuple_Type, &steps, &PyTuple_Type, &crossings, &PyTuple_Type, &marks,
+    int roots;
+    if (!PyArg_ParseTuple(args, "iO!O!O!O!O!O!", &roots, &PyTuple_Type, &steps, &PyTuple_Type, &crossings, &PyTuple_Type, &marks,
                           &PyTuple_Type, &leaves, &PyList_Type, &order, &PyTuple_Type, &scalars))
         return NULL;
     Trace *trace = PyObject_New(Trace, &TraceType);
@@ -182,7 +208,8 @@ static PyObject *make_trace(PyObject *module, PyObject *args) {
     memset((char *)trace + sizeof(PyObject), 0, sizeof(Trace) - sizeof(PyObject));
     Py_ssize_t n, many;
     int *both = integers(steps, &n);
-    trace->nodes = (int)n / 2 + 1;
+    trace->roots = roots;
+    trace->nodes = (int)n / 2 + roots;
     trace->reader = PyMem_Calloc(trace->nodes, sizeof(int));
     trace->argument = PyMem_Calloc(trace->nodes, sizeof(int));
     trace->uses = PyMem_Calloc(trace->nodes, sizeof(int));
@@ -195,9 +222,9 @@ static PyObject *make_trace(PyObject *module, PyObject *args) {
     trace->scalars = (int)many / 2;
     trace->order = Py_NewRef(order);
     if (both != NULL && trace->reader && trace->argument && trace->uses && trace->mark && PyTuple_GET_SIZE(marks) == trace->nodes) {
-        for (int k = 1; k < trace->nodes; k++) {
-            trace->reader[k] = both[2 * k - 2];
-            trace->argument[k] = both[2 * k - 1];
+        for (int k = roots; k < trace->nodes; k++) {
+            trace->reader[k] = both[2 * (k - roots)];
+            trace->argument[k] = both[2 * (k - roots) + 1];
             trace->uses[k] = 1;
         }
         for (int k = 0; k < trace->crossings; k++) trace->uses[trace->crossing[3 * k + 2]]++;
@@ -254,25 +281,30 @@ static int read_step(Step *step, PyObject *told) {
     return 0;
 }
 
-/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing): a program for such a trace. */
+/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, judged): a program for such a trace. */
 static PyObject *add_fit(PyObject *module, PyObject *args) {
-    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing;
+    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *judged;
     int registers;
-    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!", &TraceType, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
-                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing))
+    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!O", &TraceType, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
+                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &judged))
         return NULL;
     Trace *trace = (Trace *)self;
     if (PyBytes_GET_SIZE(alive) != trace->nodes) {
         PyErr_SetString(PyExc_ValueError, "a fit says of each node whether it is alive");
         return NULL;
     }
-    Fit fit = {Py_NewRef(alive), Py_NewRef(settings), Py_NewRef(program), registers};
+    Fit fit = {.alive = Py_NewRef(alive), .settings = Py_NewRef(settings), .program = Py_NewRef(program), .registers = registers};
     Py_ssize_t n;
     fit.output = integers(outputs, &n);
     fit.outputs = (int)n;
     fit.kept = integers(kept, &n);
     fit.passed = integers(passing, &n);
     fit.passing = (int)n;
+    if (judged != Py_None) {
+        fit.judged = Py_NewRef(judged);
+        judging++;
+        judge_again(&fit);
+    }
     fit.step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
     for (Py_ssize_t k = 0; fit.step != NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(steps); k++, fit.steps++)
         read_step(&fit.step[k], PyTuple_GET_ITEM(steps, k));
@@ -321,10 +353,11 @@ static inline PyObject *argument_of(PyObject *node, int number) {
 }
 
 /* The nodes of a trace, borrowed, where it is one of this kind. */
-static int recognised(Trace *trace, PyObject *root, PyObject **nodes) {
-    nodes[0] = root;
+static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject **nodes) {
+    if (trace->roots != count) return 0;
+    for (int k = 0; k < count; k++) nodes[k] = roots[k];
     for (int k = 0; k < trace->nodes; k++) {
-        if (k) {
+        if (k >= count) {
             nodes[k] = argument_of(nodes[trace->reader[k]], trace->argument[k]);
             if (nodes[k] == NULL || !is_node(nodes[k])) return 0;
         }
@@ -350,9 +383,10 @@ static int is_alike(PyObject *one, PyObject *other) {
 static Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
     for (int k = 0; k < FITS; k++) {
         Fit *fit = &trace->fit[k];
-        if (fit->program == NULL || !is_alike(fit->settings, settings) || field(fit->program, PROGRAM_RUNNING) != Py_False) continue;
+        if (fit->program == NULL || !is_alike(fit->settings, settings)) continue;
+        if (fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False) continue;
         const char *alive = PyBytes_AS_STRING(fit->alive);
-        int n = 1;
+        int n = trace->roots;
         while (n < trace->nodes && alive[n] == (Py_REFCNT(nodes[n]) > trace->uses[n])) n++;
         if (n == trace->nodes) return fit;
     }
@@ -603,47 +637,114 @@ static int is_stored(PyObject *node) {
     return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
 }
 
-static int replay_locked(PyObject *root, PyObject *settings) {
-    PyObject *nodes[MOST_NODES];
-    PyObject *site = field(root, NODE_SITE), *mark = field(root, NODE_MARK), *key;
-    if (field(root, NODE_VALUE) != Py_None || mark == Py_None) return 0;
-    if (site == Py_None) {
-        key = Py_NewRef(mark);
-    } else if ((key = PyTuple_New(3)) != NULL) {
-        PyTuple_SET_ITEM(key, 0, Py_NewRef(mark));
-        PyTuple_SET_ITEM(key, 1, PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0)));
-        PyTuple_SET_ITEM(key, 2, Py_NewRef(PyTuple_GET_ITEM(site, 1)));
+/* What selects the patterns of a root: its mark and line; a new reference. */
+static PyObject *look_of(PyObject *root) {
+    PyObject *site = field(root, NODE_SITE), *mark = field(root, NODE_MARK), *look;
+    if (mark == Py_None) return NULL;
+    if (site == Py_None) return Py_NewRef(mark);
+    if ((look = PyTuple_New(3)) != NULL) {
+        PyTuple_SET_ITEM(look, 0, Py_NewRef(mark));
+        PyTuple_SET_ITEM(look, 1, PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0)));
+        PyTuple_SET_ITEM(look, 2, Py_NewRef(PyTuple_GET_ITEM(site, 1)));
+    }
+    return look;
+}
+
+/* The patterns that traces of such roots may have, borrowed; NULL where there are none. */
+static PyObject *candidates_for(PyObject *const *roots, int count) {
+    PyObject *key = count == 1 ? look_of(roots[0]) : PyTuple_New(count);
+    for (int k = 0; key != NULL && count > 1 && k < count; k++) {
+        PyObject *look = look_of(roots[k]);
+        if (look == NULL) Py_CLEAR(key);
+        else PyTuple_SET_ITEM(key, k, look);
     }
     PyObject *candidates = key == NULL ? NULL : PyDict_GetItemWithError(objects[BY_ROOTS], key);
     Py_XDECREF(key);
-    if (candidates == NULL || !PyList_Check(candidates)) return PyErr_Occurred() ? -1 : 0;
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(candidates); k++) {
+    return candidates != NULL && PyList_Check(candidates) ? candidates : NULL;
+}
+
+/* The trace of these roots and its nodes, if it was met before. */
+static Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
+    PyObject *candidates = candidates_for(roots, count);
+    for (Py_ssize_t k = 0; candidates != NULL && k < PyList_GET_SIZE(candidates); k++) {
         PyObject *native = field(PyList_GET_ITEM(candidates, k), PATTERN_NATIVE);
         if (native == NULL || !Py_IS_TYPE(native, &TraceType)) continue;
-        Trace *trace = (Trace *)native;
-        if (!recognised(trace, root, nodes)) continue;
+        if (recognised((Trace *)native, roots, count, nodes)) return (Trace *)native;
+    }
+    return NULL;
+}
+
+/* Run the program, timed where it is judged. */
+static int run_timed(Run *run) {
+    if (!judging) return run_program(run);
+    PyObject *program = Py_NewRef(run->fit->program), *trace = Py_NewRef((PyObject *)run->trace);
+    PyObject *nodes = run->fit->judged != NULL && run->fit->left == 1 ? nodes_of(run) : NULL;
+    long long begun = worked(), before = ended;
+    int done = run_program(run);
+    ended = worked();
+    Fit *fit = run->fit;           /* which another program may have taken the place of */
+    if (done > 0 && fit->program == program && fit->judged != NULL) {
+        if (ended - begun < fit->shortest) fit->shortest = ended - begun;
+        if (begun - before < fit->between) fit->between = begun - before;
+        if (--fit->left <= 0 && nodes != NULL) {
+            PyObject *judged = Py_NewRef(fit->judged);
+            long long shortest = fit->shortest, between = fit->between;
+            judge_again(fit);
+            PyObject *settled = PyObject_CallMethod(judged, "measured", "LLOO", shortest, between, nodes, run->trace->order);
+            if (settled == NULL) done = -1;
+            if (settled == Py_True && fit->judged == judged) {
+                Py_CLEAR(fit->judged);
+                judging--;
+            }
+            Py_XDECREF(settled);
+            Py_DECREF(judged);
+            ended = worked();
+        }
+    }
+    Py_XDECREF(nodes);
+    Py_DECREF(program);
+    Py_DECREF(trace);
+    return done;
+}
+
+static int replay_locked(PyObject *const *given, int count, PyObject *settings) {
+    PyObject *nodes[MOST_NODES], *roots[MOST_ROOTS];
+    memcpy(roots, given, count * sizeof *roots);
+    for (;;) {                     /* with what is stored by now beside the roots */
+        Trace *trace = trace_of(roots, count, nodes);
+        if (trace == NULL) return PyErr_Occurred() ? -1 : 0;
         Run run = {fit_of(trace, nodes, settings), trace, nodes};
         if (run.fit == NULL) return 0;
-        for (int p = 0; p < run.fit->passing; p++)
-            if (is_stored(nodes[run.fit->passed[p]])) return 0;
+        int more = 0;
+        for (int p = 0; p < run.fit->passing; p++) {
+            PyObject *node = nodes[run.fit->passed[p]];
+            int stored = is_stored(node);
+            if (stored < 0 || count + more == MOST_ROOTS) return 0;
+            if (stored) roots[count + more++] = node;
+        }
+        if (more) {
+            count += more;
+            continue;
+        }
+        if (run.fit->program == Py_None) return 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *noted = PyObject_CallMethodOneArg(objects[PASSED], append_name, field(nodes[run.fit->passed[p]], NODE_BORN));
             if (noted == NULL) return -1;
             Py_DECREF(noted);
         }
-        return run_program(&run);
+        return run_timed(&run);
     }
-    return 0;
 }
 
-int replay(PyObject *root) {
-    if (!recording || !in_world_of_process() || !PyDict_GET_SIZE(objects[BY_ROOTS]) || PyFloat_AsDouble(field(root, NODE_WEIGHT)) < 0 || !is_plain())
-        return 0;
+int replay(PyObject *const *roots, int count) {
+    if (!recording || count < 1 || count > MOST_ROOTS || !in_world_of_process() || !PyDict_GET_SIZE(objects[BY_ROOTS]) || !is_plain()) return 0;
+    for (int k = 0; k < count; k++)
+        if (field(roots[k], NODE_VALUE) != Py_None || weight_of(roots[k]) < 0) return 0;
     PyObject *settings = settings_now();
     if (settings == NULL) return -1;
     int done = lock();
     if (!done) {
-        done = replay_locked(root, settings);
+        done = replay_locked(roots, count, settings);
         unlock();
     }
     Py_DECREF(settings);
@@ -655,9 +756,13 @@ int replay(PyObject *root) {
     return done;
 }
 
-static PyObject *evaluate(PyObject *module, PyObject *root) {
-    if (!recording || !is_node(root)) Py_RETURN_FALSE;
-    int done = replay(root);
+static PyObject *evaluate(PyObject *module, PyObject *list) {
+    if (!recording || !PyList_CheckExact(list) || PyList_GET_SIZE(list) > MOST_ROOTS) Py_RETURN_FALSE;
+    PyObject *roots[MOST_ROOTS];
+    int count = (int)PyList_GET_SIZE(list);
+    for (int k = 0; k < count; k++)
+        if (!is_node(roots[k] = PyList_GET_ITEM(list, k))) Py_RETURN_FALSE;
+    int done = replay(roots, count);
     return done < 0 ? NULL : PyBool_FromLong(done);
 }
 
@@ -681,6 +786,6 @@ int install_replay(void) {
 PyMethodDef replay_methods[] = {
     {"trace", make_trace, METH_VARARGS, "How traces of a pattern are recognised."},
     {"fit", add_fit, METH_VARARGS, "The program for such a trace."},
-    {"evaluate", evaluate, METH_O, "Give a node its value, if such a trace was evaluated before; whether it was done."},
+    {"evaluate", evaluate, METH_O, "Give a list of nodes their values, if such a trace was evaluated before; whether it was done."},
     {"let_go", let_go, METH_NOARGS, "Give the memory that waits for the next values back to the pool."},
     {NULL}};

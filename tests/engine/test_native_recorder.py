@@ -103,7 +103,54 @@ def steady_turns():
         assert entered(turn, 5) == []
 
 
-@pytest.mark.parametrize("work", [steady_steps, steady_turns])
+def steady_fields():
+    """Nor does one without assignments, whose fields are evaluated together where it is cut."""
+    fields = [start(100), start(100) + 1]
+
+    def turn():
+        u, v = fields
+        w = u * v
+        fields[0] = u + 0.1 * (np.roll(u, 1, 0) + np.roll(u, -1, 0) - 2 * u) - w + 0.01 * (1 - u)
+        fields[1] = v + 0.1 * (np.roll(v, 1, 1) + np.roll(v, -1, 1) - 2 * v) + w - 0.01 * v
+
+    with policy.limited(draft_work=1):
+        for _ in range(300):
+            turn()
+        before = np.stats()
+        assert entered(turn, 8) == []
+        after = np.stats()
+    assert after.plans_reused > before.plans_reused
+    assert after.plans_made == before.plans_made
+
+
+def steady_results():
+    """Nor does a mask that is kept beside what is looked at, and stored since one turn after the other computed it."""
+    u, mask = start(100), start(100) > 0.5
+
+    def turn():
+        return float(((u * mask) ** 2).sum())
+
+    with policy.limited(draft_work=1):
+        for _ in range(300):
+            turn()
+        assert entered(turn, 5) == []
+    assert mask._cell.node.value is not None
+
+
+def judged_evaluations():
+    """Native evaluations are what is compared with NumPy, and what gains is settled by them."""
+    u = start(100)
+    with np.config(small=1000), policy.limited(draft_work=1):
+        for _ in range(60):
+            step(u)
+        before = np.stats()
+        assert entered(lambda: step(u), 4) == []
+        assert np.stats().plans_reused - before.plans_reused == 4
+
+
+@pytest.mark.parametrize(
+    "work", [steady_steps, steady_turns, steady_fields, steady_results, judged_evaluations]
+)
 def test_what_is_known_does_not_enter_python(work):
     # in a process of its own: worlds of several ranks that other tests have left take the way through Python
     code = f"import atoll; from {__name__} import {work.__name__} as work\nwith atoll.config(small=0): work()"
@@ -121,6 +168,7 @@ OPERATIONS = {
     "methods": lambda a, b: a.T + b.reshape(12, 12).transpose(1, 0).ravel().reshape((12, 12)),
     "copies": lambda a, b: a.copy() + b[1:2].copy(),
     "rows": lambda a, b: a[3] + b[:, 4] - a[None, -2],
+    "powers": lambda a, b: a**2 + b**-1 * a**3 - b**0.5 / (a * 4).astype("i8") ** 2,
     "choices": lambda a, b: np.where(a > b, a, 0.0) + np.where(b[:1] < 0.5, a[::2][:1], b),
     "rolls": lambda a, b: (
         np.roll(a, 1, 0) + np.roll(b, -2, axis=1) + np.roll(a[1:, 1:], 3, 0)[0, 0]

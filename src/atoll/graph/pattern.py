@@ -89,9 +89,9 @@ class Pattern:
 
     def taught(self, native: Any) -> tuple[Any, tuple[int, ...]] | None:
         """The pattern for the native evaluation, and how often each node is used in it; ``None`` if it is too large."""
-        if self._roots > 1 or len(self._marks) > policy.limits.native_nodes:
+        if len(self._marks) > policy.limits.native_nodes:
             return None
-        uses = [0] + [1] * len(self._steps)
+        uses = [0] * self._roots + [1] * len(self._steps)
         for _, _, known in self._crossings:
             uses[known] += 1
         if self.native is None:
@@ -100,7 +100,9 @@ class Pattern:
                 for entries in (self._steps, self._crossings, self._scalars)
             ]
             marks, leaves = tuple(self._marks), tuple(self.leaves)
-            self.native = native.trace(steps, crossings, marks, leaves, self.order, scalars)
+            self.native = native.trace(
+                self._roots, steps, crossings, marks, leaves, self.order, scalars
+            )
         return self.native, tuple(uses)
 
     def match(self, roots: Sequence[Node]) -> Match | None:

@@ -212,7 +212,7 @@ def evaluate(roots: Sequence[Node], *, alone: bool = False) -> None:
             pending.append(node)
     if not alone and pending and pending[0].weight > policy.limits.light:
         pending = statistics.attempted(lambda: with_sharers(pending)) or pending
-    if native is not None and len(pending) == 1 and native.evaluate(pending[0]):
+    if native is not None and native.evaluate(pending):
         return
     if _looks.shown is not None and pending:
         shown, _looks.shown = _looks.shown, None
@@ -368,14 +368,16 @@ def _prepared(pending: list[Node]) -> _Prepared:
             if fit.passing:
                 known = [node for node in map(nodes.__getitem__, fit.passing) if _is_stored(node)]
                 if known:
+                    if fit.program is None and native is not None and not fit.taught:
+                        fit.taught.append(settings)
+                        attempted(lambda: teach(pattern, form[0], settings, fit, _OURS))
                     del nodes, values, scalars
                     return _prepared([*pending, *known])
                 passed = _programs.passed
                 for place in fit.passing:
                     passed.append(nodes[place].born)
             if fit.program is not None:
-                learns = native is not None and not fit.taught and fit.program.quick is not None
-                if learns and (fit.judged is None or fit.judged.settled):
+                if native is not None and not fit.taught and fit.program.quick is not None:
                     fit.taught.append(settings)
                     attempted(lambda: teach(pattern, form[0], settings, fit, _OURS))
                 state = State(values, scalars, 1)

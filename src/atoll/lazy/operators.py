@@ -143,12 +143,9 @@ class Operators(Handle):
         return _power_reflected(self, other)
 
 
-_POWERS = {
-    2: unary(np.square),
-    1: unary(np.positive),
-    -1: unary(np.reciprocal),
-    0.5: unary(np.sqrt),
-}
+POWERS = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}
+"""Of which exponents a power is another operation."""
+_POWERS = {number: unary(ufunc) for number, ufunc in POWERS.items()}
 _power, _power_reflected = binary(np.power)
 
 

@@ -171,6 +171,9 @@ class Judgement:
         self.settled = False
         """Whether evaluations gain, or are what is left where NumPy computes the rest: then they are the native front's."""
         self._again()
+        self.left += (
+            policy.limits.judged
+        )  # the native evaluation takes over meanwhile, where it can
 
     def _again(self) -> None:
         self.left = policy.limits.judged
@@ -200,12 +203,16 @@ class Judgement:
         self.left -= 1
         if self.left:
             return
-        evaluated = self.shortest
-        least, most = [self.recorded * time for time in policy.limits.recorded_time]
-        evaluated = max(evaluated - policy.limits.evaluated_time, 0) + min(
-            max(self.between, least), most
-        )
+        shortest, between = max(self.shortest - policy.limits.evaluated_time, 0), self.between
         self._again()
+        self.measured(shortest, between, nodes, order)
+
+    def measured(
+        self, shortest: int, between: int, nodes: Sequence[Node], order: Sequence[int]
+    ) -> bool:
+        """Compare the shortest of some evaluations, and the shortest time before such a one, with NumPy; whether that is settled."""
+        least, most = [self.recorded * time for time in policy.limits.recorded_time]
+        evaluated = shortest + min(max(between, least), most)
         profiles = []
         numpy = self.unavoidable
         calls = self.calls
@@ -223,6 +230,7 @@ class Judgement:
                 site = nodes[order[call.place]].site
                 assert site is not None
                 profile.leave(call, site)
+        return self.settled
 
 
 def evaluated() -> None:

@@ -32,6 +32,7 @@ from .elementwise import known_of
 from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
 from .making import of_node
+from .operators import POWERS
 from .pending import bounded, cut, too_heavy
 from .profiles import CallSite, alone
 from .reductions import met_folds
@@ -64,7 +65,7 @@ _OPERATORS = {
     "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
     "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
-    "invert": np.invert,
+    "invert": np.invert, "pow": np.power,
 }  # fmt: skip
 _UPDATING = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"})  # fmt: skip
 
@@ -87,7 +88,7 @@ def install() -> None:
         Node, Cell, Value, born_numbers, _ours, _numbered, calm, _variable, vars(warnings),
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
-        _allocate, too_heavy, cut,
+        _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
     policy.watch(lambda limits: native.limits(limits.light, limits.near, limits.pending))

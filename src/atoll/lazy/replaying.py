@@ -27,16 +27,23 @@ def teach(
     ``counts`` are the references to each node, ``references`` those that the counting has itself.
     """
     program = fit.program
-    known = None if program.communicator is not None else pattern.taught(native)
+    together = program is not None and program.communicator is not None
+    known = None if together else pattern.taught(native)
     if known is None or turn.simulated:
+        return
+    trace, uses = known
+    alive = bytes([n - references > used for n, used in zip(counts, uses, strict=True)])
+    if program is None:
+        native.fit(trace, alive, settings, None, 0, (), (), (), tuple(fit.passing), None)
         return
     if any(getattr(step, "number", -1) >= 0 for step in program.steps):
         return  # warnings of NumPy's name the line by Python's frames: see context.warn
-    trace, uses = known
-    alive = bytes([n - references > used for n, used in zip(counts, uses, strict=True)])
     steps = tuple([told(step) for step in program.quick or ()])
     kept, passing = tuple(fit.kept), tuple(fit.passing)
-    native.fit(trace, alive, settings, program, program.size, steps, program.outputs, kept, passing)
+    judged = fit.judged if fit.judged is not None and not fit.judged.settled else None
+    native.fit(
+        trace, alive, settings, program, program.size, steps, program.outputs, kept, passing, judged
+    )
 
 
 def flags_reported(

@@ -1,0 +1,161 @@
+/* Where recorded work has grown too heavy: loops that were cut before are cut at the same line again, without entering Python.
+ *
+ * Python finds the line (lazy.pending, graph.cut). Here what was live at it is found, and evaluated, if such values were
+ * evaluated together before. Whatever else is met is left to Python.
+ */
+#include "_record.h"
+
+enum { SEEN = 512 };
+
+static inline size_t place_of(PyObject *node) { return ((size_t)node >> 4) * 0x9E3779B97F4A7C15u >> 32; }
+
+/* How many operations are pending in a node and behind it, each counted once; -1 where they are more than `most`, or some lie on
+ * ranks. */
+long weigh(PyObject *root, long most) {
+    PyObject *near[SEEN], *small[4 * SEEN], **seen = near, **table = small;
+    size_t size = 4 * SEEN;
+    long count = 1;
+    if (most >= SEEN) {
+        for (; size < 4 * ((size_t)most + 1); size *= 2)
+            ;
+        seen = PyMem_Malloc((size + most + 2) * sizeof *seen);
+        if (seen == NULL) return -1;
+        table = seen + most + 2;
+    }
+    memset(table, 0, size * sizeof *table);
+    seen[0] = root;
+    for (long next = 0; next < count && count <= most; next++) {
+        PyObject *args = field(seen[next], NODE_ARGS);
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args) && count <= most; k++) {
+            PyObject *arg = PyTuple_GET_ITEM(args, k);
+            if (!is_node(arg)) continue;
+            if (field(arg, NODE_PLACE) != Py_None) most = 0;
+            if (field(arg, NODE_VALUE) != Py_None) continue;
+            size_t place = place_of(arg);
+            while (table[place & (size - 1)] != NULL && table[place & (size - 1)] != arg) place++;
+            if (table[place & (size - 1)] == NULL) table[place & (size - 1)] = seen[count++] = arg;
+        }
+    }
+    if (seen != near) PyMem_Free(seen);
+    return count > most ? -1 : count;
+}
+
+/* What is known of the line of a node, borrowed; NULL where nothing is. */
+static PyObject *profile_of(PyObject *node) {
+    PyObject *number = number_of(field(node, NODE_SITE));
+    PyObject *profile = number == NULL ? NULL : PyDict_GetItem(objects[PROFILES], number);
+    Py_XDECREF(number);
+    return profile;
+}
+
+/* The pending operations that a node may have where this loop is cut, and the line of the cut, borrowed; NULL where there is none. */
+static PyObject *cut_of(PyObject *node, double *limit) {
+    PyObject *profile = profile_of(node), *cut = profile == NULL ? NULL : field(profile, PROFILE_CUT);
+    if (cut == NULL || cut == Py_None || PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1)) >= *limit) return NULL;
+    *limit = PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1));
+    return PyTuple_GET_ITEM(cut, 0);
+}
+
+/* ---- what was live at a line */
+
+typedef struct {
+    long long born;
+    PyObject *node;
+} Waiting;
+typedef struct {
+    Waiting heap[SEEN];            /* the latest one first */
+    int count, seen;
+    PyObject *table[4 * SEEN];
+} Live;
+
+static void push(Live *live, PyObject *node) {
+    long long born = PyLong_AsLongLong(field(node, NODE_BORN));
+    int place = live->count++;
+    for (; place && live->heap[(place - 1) / 2].born < born; place = (place - 1) / 2) live->heap[place] = live->heap[(place - 1) / 2];
+    live->heap[place] = (Waiting){born, node};
+}
+
+static PyObject *pop(Live *live) {
+    PyObject *first = live->heap[0].node;
+    Waiting last = live->heap[--live->count];
+    int place = 0;
+    for (int next; (next = 2 * place + 1) < live->count; place = next) {
+        if (next + 1 < live->count && live->heap[next + 1].born > live->heap[next].born) next++;
+        if (live->heap[next].born <= last.born) break;
+        live->heap[place] = live->heap[next];
+    }
+    live->heap[place] = last;
+    return first;
+}
+
+static int by_birth(const void *a, const void *b) {
+    long long one = ((const Waiting *)a)->born, other = ((const Waiting *)b)->born;
+    return one < other ? -1 : one > other;
+}
+
+/* Whether a node is a ufunc that was recorded at a line. */
+static int is_at(PyObject *node, PyObject *line) {
+    static PyObject *name = NULL;
+    PyObject *number = number_of(field(node, NODE_SITE));
+    int same = number != NULL && PyObject_RichCompareBool(number, line, Py_EQ) > 0;
+    Py_XDECREF(number);
+    if (!same || (name == NULL && (name = PyUnicode_InternFromString("is_ufunc")) == NULL)) return 0;
+    PyObject *is_ufunc = PyObject_GetAttr(field(node, NODE_OP), name);
+    Py_XDECREF(is_ufunc);
+    return is_ufunc == Py_True;
+}
+
+/* What is pending behind a node and was live when its loop last came to a line, as graph.cut.live_at has it; whether it was found. */
+static int find_live(Live *live, PyObject *root, PyObject *line) {
+    memset(live->table, 0, sizeof live->table);
+    live->count = 0;
+    live->seen = 1;
+    push(live, root);
+    while (live->count) {
+        PyObject *node = pop(live), *args = field(node, NODE_ARGS);
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
+            PyObject *arg = PyTuple_GET_ITEM(args, k);
+            if (!is_node(arg)) continue;
+            if (field(arg, NODE_PLACE) != Py_None) return 0;
+            if (field(arg, NODE_VALUE) != Py_None || arg == root) continue;
+            size_t place = place_of(arg) & (4 * SEEN - 1);
+            while (live->table[place] != NULL && live->table[place] != arg) place = (place + 1) & (4 * SEEN - 1);
+            if (live->table[place] != NULL) continue;
+            if (live->seen++ == SEEN) return 0;
+            live->table[place] = arg;
+            push(live, arg);
+        }
+        if (!is_at(node, line)) continue;
+        qsort(live->heap, live->count, sizeof *live->heap, by_birth);
+        return live->count > 0;
+    }
+    return 0;
+}
+
+/* Evaluate what was live where the loop of a node is cut: 1, or 0 where Python has to cut it; -1 with an error. */
+int cut_again(PyObject *node) {
+    double limit = most_pending;
+    PyObject *line = cut_of(node, &limit), *roots[MOST_ROOTS];
+    Live live;
+    if (line == NULL || line == Py_None || !find_live(&live, node, line) || live.count > MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
+    for (int k = 0; k < live.count; k++) roots[k] = Py_NewRef(live.heap[k].node);
+    int done = replay(roots, live.count);
+    for (int k = 0; k < live.count; k++) Py_DECREF(roots[k]);
+    if (done <= 0) return done;
+    long weight = weigh(node, (long)near);
+    if (weight < 0) return 0;
+    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    return 1;
+}
+
+/* Whether a node, which nobody else has yet, may have to be cut: see lazy.pending. If not, it weighs what is pending now. */
+int may_be_heavy(PyObject *node) {
+    double limit = most_pending;
+    if (!in_world_of_process() || field(node, NODE_SITE) == Py_None) return 1;
+    cut_of(node, &limit);
+    if (weight_of(node) <= limit) return 0;
+    long weight = weigh(node, (long)limit);
+    if (weight < 0) return 1;
+    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    return 0;
+}
