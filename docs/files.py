@@ -16,6 +16,7 @@ ROOMS = (
         "functions",
         "functions/linalg",
         "explaining",
+        "files",
         "lazy",
     ),
     *("interchange", "interchange/distarray", "interchange/partitioned", "interchange/dask"),

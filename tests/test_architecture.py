@@ -32,6 +32,7 @@ ORDER = [
     "functions",
     "array",
     "explaining",
+    "files",
     "lazy",
     "interchange",
     "plan",

@@ -50,6 +50,7 @@ FOLDERS = {
     "context/": "seconds, bits, and what people read",
     "dataflow/": "what people read, and pictures",
     "explaining/": "what people read",
+    "files/": "formats, and indices listed at a time",
     "graph/": "numbers that are reserved, and pictures",
     "interchange/": "what others may send, in bytes and entries",
 }

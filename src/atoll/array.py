@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from .errors import DeferredValueError
+from .files import writing
 from .front import Kind, adopt
 from .graph.node import Site, new
 from .lazy import (
     creation,
     deferred,
-    files,
     indexing,
     recorder,
     reductions,
@@ -517,7 +517,7 @@ def _add_methods() -> None:
     for name in DECLARED:
         setattr(ndarray, name, _declared(name))
     for name in ("dump", "tofile"):
-        setattr(ndarray, name, getattr(files, name))
+        setattr(ndarray, name, getattr(writing, name))
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),

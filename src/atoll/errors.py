@@ -123,6 +123,10 @@ class PartitionInducedCycleError(AtollError, RuntimeError):
     """Parts wait for each other in a circle that the user's graph does not have."""
 
 
+class FileFormatError(AtollError, ValueError):
+    """A file is truncated, damaged or of another format than its reader expects; the message says where."""
+
+
 class ClusterError(AtollError, RuntimeError):
     """A cluster (Dask, Ray) is gone, does not answer, or failed at a task."""
 

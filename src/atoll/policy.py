@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 _PIECES = (
     "short", "chunk", "block", "vector", "scattered_vector", "run_vector", "tail", "visit", "batch", "tile", "strip",
     "stretch", "bites", "panel", "lookups", "receives", "growth", "slab_work", "shared_call", "memo", "plans", "call_sites",
+    "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -99,6 +100,10 @@ class Limits:
     """A search takes so many bytes at a time, which stay in the first-level cache (``searches``: 72 us, 81 with 2**16)."""
 
     # bytes: what copying costs beside a message
+    file_buffer: int = 1 << 24
+    """A rank reads and writes files so many bytes at a time (by definition: what it may hold beyond its share)."""
+    file_run: int = 1 << 16
+    """A rank reads and writes its own elements where so many bytes of them follow each other in a file (``copy``)."""
     packed: int = 1 << 14
     """A piece of a message of up to so many bytes is packed together with others (``copy``)."""
     parcel: int = 1 << 16

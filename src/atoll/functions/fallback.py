@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..lazy import files
+from ..files import npy, writing
 from ..lazy.registry import registry
 from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
@@ -22,7 +22,7 @@ TRIVIAL = (
     "array2string", "array_repr", "array_str", "base_repr", "binary_repr", "broadcast_shapes", "busday_count",
     "busday_offset", "is_busday", "datetime_as_string", "datetime_data", "format_float_positional",
     "format_float_scientific", "genfromtxt", "get_include", "get_printoptions", "getbufsize", "geterr",
-    "geterrcall", "info", "isdtype", "issubdtype", "iterable", "load", "loadtxt", "nested_iters", "printoptions",
+    "geterrcall", "info", "isdtype", "issubdtype", "iterable", "loadtxt", "nested_iters", "printoptions",
     "promote_types", "set_printoptions", "setbufsize",
     "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyint",
     "polymul", "polysub", "roots", "bmat", "asmatrix",
@@ -67,9 +67,13 @@ def publish_the_rest() -> None:
         publish(name, Namespace(name, nothing_of_its_own), "data")
     for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):
         Namespace(name, nothing_of_its_own)
-    Namespace("lib.format", lambda: {"write_array": files.write_array})
-    for name in ("save", "savez", "savez_compressed", "savetxt"):
-        publish(name, getattr(files, name), "data", getattr(np, name))
+    Namespace(
+        "lib.format", lambda: {"write_array": npy.write_array, "open_memmap": npy.open_memmap}
+    )
+    publish("save", npy.save, "data", np.save)
+    publish("load", npy.load, "data", np.load)
+    for name in ("savez", "savez_compressed", "savetxt"):
+        publish(name, getattr(writing, name), "data", getattr(np, name))
     publish("testing", Namespace("testing", _calling), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")

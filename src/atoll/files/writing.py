@@ -1,9 +1,9 @@
-"""Functions that write arrays to files, where several ranks call them.
+"""NumPy's functions that write arrays to files, where several ranks call them.
 
-Of arrays that lie on ranks one rank writes for all that name the same file. The others return when it is
-complete, with its error where there is one. Ranks that name files of their own (``BytesIO``, a temporary file) write
-each its own, and so does every rank that calls with arrays that all have. A file with a name appears whole under
-it: it is written under another name beside it first.
+Arrays that lie on ranks go into one file if all ranks name the same: each rank writes its own part where the format lets
+it, and otherwise one rank writes for all. The others return when it is complete, with its error where it failed.
+Ranks that name files of their own (``BytesIO``, a temporary file) write each its own, and so does every rank that calls
+with arrays that all have. A file with a name appears whole under it: it is written under another name beside it first.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.in_step import bcast_object, is_same
-from ..comm.world import World, current_world
-from .fallback import Given, arrays_among, by_numpy
-from .spread import in_step, world_of
-from .views import any_deferred
+from ..comm.in_step import is_same
+from ..comm.world import World
+from ..lazy.fallback import Given, arrays_among, by_numpy
+from ..lazy.spread import in_step, world_of
+from ..lazy.views import any_deferred
+from .together import beside, done, take_name
 
 WHAT = "the writing of a file"
 
 Write = Callable[[Any], None]
+Parts = Callable[..., Any]
+"""Writes the arguments into the file at a path, all ranks of a world together; ``NotImplemented`` where it cannot."""
 
 
-def writing(original: Any, place: int, name: str, suffix: str = "") -> Callable[..., None]:
+def writing(
+    original: Any, place: int, name: str, suffix: str = "", parts: Parts | None = None
+) -> Callable[..., None]:
     """``original`` for several ranks; its file is the argument at ``place``, or called ``name``, and ends by ``suffix``."""
 
     def function(*args: Any, **options: Any) -> None:
         named = name in options
-        if current_world().size == 1 or not (named or len(args) > place):
-            return by_numpy(original, args, options)  # type: ignore[no-any-return]
-        if any_deferred(args, options):
+        if not (named or len(args) > place) or any_deferred(args, options):
             return by_numpy(original, args, options)  # type: ignore[no-any-return]
         file = options[name] if named else args[place]
         others = [value for k, value in enumerate(args) if named or k != place]
@@ -45,6 +48,11 @@ def writing(original: Any, place: int, name: str, suffix: str = "") -> Callable[
             in_step(world, original.__name__, *others, *([more] if more else []))
         target = _target(file, suffix)
         together = world is not None and is_same(world.communicator, _mark(target, world), WHAT)
+        if together and parts is not None and _is_new(target):
+            assert world is not None
+            path = os.path.realpath(os.fsdecode(target))
+            if parts(world, path, *others, **more) is not NotImplemented:
+                return None
         given = Given()
         plain, options = (
             [given.give(value) for value in others],
@@ -76,10 +84,18 @@ def _target(file: Any, suffix: str) -> Any:
     return path if path.endswith(suffix) else path + suffix
 
 
+def _is_new(target: Any) -> bool:
+    """Whether a file is to be written under its name, rather than into something that exists."""
+    if not isinstance(target, str | bytes):
+        return False
+    path = os.path.realpath(target)
+    return not os.path.exists(path) or (os.path.isfile(path) and os.access(path, os.W_OK))
+
+
 def _mark(target: Any, world: World) -> int:
     """A number that is equal on the ranks that name one file, and differs where each has a file of its own."""
     if isinstance(target, str | bytes):
-        words = os.fsencode(os.path.realpath(target))
+        words = os.fsencode(os.path.realpath(target)) + b" new" * _is_new(target)
     else:
         words = _inode(target) or b"own %d" % world.rank
     return int.from_bytes(blake2b(words, digest_size=8).digest(), "little")
@@ -97,56 +113,41 @@ def _inode(file: Any) -> bytes:
 
 def _for_all(world: World, target: Any, write: Write) -> None:
     """The first rank writes. The others' open files go on where its ends."""
-    error, place = None, None
-    if world.rank == 0:
-        try:
-            _appearing(target, write)
-            if hasattr(target, "flush"):
-                target.flush()
-            if hasattr(target, "tell") and target.seekable():
-                place = target.tell()
-        except Exception as raised:
-            error = raised
-    told, place = bcast_object(world.communicator, (error, place), 0, WHAT)
-    if told is not None:
-        raise told if error is None else error
+
+    def act() -> int | None:
+        _appearing(target, write)
+        if hasattr(target, "flush"):
+            target.flush()
+        if hasattr(target, "tell") and target.seekable():
+            return target.tell()  # type: ignore[no-any-return]
+        return None
+
+    place = done(world.communicator, act, WHAT)
     if place is not None and world.rank:
         target.seek(place)
 
 
 def _appearing(target: Any, write: Write) -> None:
     """Write to an open file, or write a file that appears under its name when it is whole."""
-    if not isinstance(target, str | bytes):
+    if not _is_new(target):  # an open file, a device, or what NumPy refuses
         return write(target)
     path = os.path.realpath(os.fsdecode(target))
-    known = os.path.exists(path)
-    beside = os.path.join(
-        os.path.dirname(path), f".{os.urandom(6).hex()}{os.path.splitext(path)[1]}"
-    )
-    if known and not (os.path.isfile(path) and os.access(path, os.W_OK)):
-        return write(target)  # a device, or what NumPy refuses
     try:
-        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        hidden = beside(path)
     except OSError:
-        return write(
-            target
-        )  # NumPy says what is wrong with the folder, or writes into a file that is there
+        return write(target)  # NumPy says what is wrong with the folder, or writes into the file
     try:
-        write(beside)
-        if known:
-            os.chmod(beside, os.stat(path).st_mode & 0o7777)
-        os.replace(beside, path)
+        write(hidden)
+        take_name(hidden, path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(beside)
+            os.unlink(hidden)
         raise
     return None
 
 
-save = writing(np.save, 0, "file", ".npy")
 savez = writing(np.savez, 0, "file", ".npz")
 savez_compressed = writing(np.savez_compressed, 0, "file", ".npz")
 savetxt = writing(np.savetxt, 0, "fname")
 tofile = writing(np.ndarray.tofile, 1, "fid")
 dump = writing(np.ndarray.dump, 1, "file")
-write_array = writing(np.lib.format.write_array, 0, "fp")

@@ -1,0 +1,1 @@
+"""Files that all ranks write and read, each its own part."""

@@ -1,0 +1,157 @@
+"""Which elements of a file belong to a rank: pieces of its block that are contiguous in C order.
+
+Everything here is arithmetic on shapes and index sets. Elements are counted in C order of the whole array, as a file has
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+from ..context.caches import remembered
+from ..layout import BlockAxis, IndexSet, Layout, Range, Region
+from ..layout.axes import balanced_bounds
+
+LISTED = 1 << 14
+"""So many indices of a set without a closed form are listed at a time."""
+
+
+class Piece(NamedTuple):
+    """Elements that follow each other in the file: their key in the rank's block, the first one, and how many there are."""
+
+    key: tuple[Any, ...]
+    first: int
+    length: int
+
+
+def split_axis(shape: Sequence[int], most: int) -> int:
+    """The first axis of which one index has at most ``most`` elements."""
+    axis = 0
+    while axis < len(shape) - 1 and prod(shape[axis + 1 :]) > most:
+        axis += 1
+    return axis
+
+
+def boxes(
+    shape: tuple[int, ...], most: int, ways: int = 1
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The array in pieces that are contiguous in C order: the first element of each, and its key.
+
+    A piece has at most ``most`` elements for each of ``ways`` ranks, if these divide it along the only axis that it cuts.
+    """
+    if not prod(shape):
+        return
+    if not shape:
+        yield 0, ()
+        return
+    axis = split_axis(shape, most)
+    inner = prod(shape[axis + 1 :])
+    rows = max(most // inner, 1) * ways
+    for number, lead in enumerate(product(*[range(n) for n in shape[:axis]])):
+        for start in range(0, shape[axis], rows):
+            stop = min(start + rows, shape[axis])
+            key = (*[slice(i, i + 1) for i in lead], slice(start, stop))
+            yield (number * shape[axis] + start) * inner, key
+
+
+@remembered
+def rows_layout(shape: tuple[int, ...], size: int) -> Layout:
+    """The layout of a piece of :func:`boxes`: its first axis that is longer than one, in even blocks in the order of ranks."""
+    axes = [BlockAxis(n, (0, n)) for n in shape]
+    grid = [1] * len(shape)
+    if shape:
+        cut = next((k for k, n in enumerate(shape) if n > 1), len(shape) - 1)
+        axes[cut] = BlockAxis(shape[cut], balanced_bounds(shape[cut], size))
+        grid[cut] = size
+        return Layout.of(axes, size, _ranks(size).reshape(grid))
+    return Layout.of(axes, size, _ranks(1))
+
+
+def _ranks(size: int) -> Any:
+    import numpy as np
+
+    ranks = np.arange(size)
+    return ranks if size > 1 else ranks.reshape(())
+
+
+def is_whole(part: IndexSet, extent: int) -> bool:
+    """Whether an index set has all indices of an axis, in order."""
+    return isinstance(part, Range) and part.values == range(extent)
+
+
+def last_cut(region: Region, shape: Sequence[int]) -> int:
+    """The last axis of which a region has not all indices in order; 0 if there is none."""
+    for axis in range(len(shape) - 1, 0, -1):
+        if not is_whole(region[axis], shape[axis]):
+            return axis
+    return 0
+
+
+def stretches(part: IndexSet, most: int) -> Iterator[tuple[int, int, int]]:
+    """Consecutive indices of a set, at most ``most`` at a time: the local index, the index, and how many there are."""
+    if isinstance(part, Range) and part.step == 1:
+        for start in range(0, len(part), most):
+            yield start, part.start + start, min(most, len(part) - start)
+        return
+    for begin in range(0, len(part), LISTED):
+        indices = part.select(Range(begin, min(begin + LISTED, len(part)))).array()
+        ends = [*((indices[1:] != indices[:-1] + 1).nonzero()[0] + 1).tolist(), len(indices)]
+        start = 0
+        for end in ends:
+            for first in range(start, end, most):
+                yield begin + first, int(indices[first]), min(most, end - first)
+            start = end
+
+
+def pieces(region: Region, shape: tuple[int, ...], most: int) -> Iterator[Piece]:
+    """A rank's elements in pieces that are contiguous in the file, of about ``most`` elements at most each."""
+    if not all(map(len, region)):
+        return
+    if not shape:
+        yield Piece((), 0, 1)
+        return
+    axis = max(last_cut(region, shape), split_axis(shape, most))
+    inner = prod(shape[axis + 1 :])
+    rows = max(most // inner, 1)
+    tail = (slice(None),) * (len(shape) - axis - 1)
+    for lead in product(*[_numbered(part) for part in region[:axis]]):
+        base = 0
+        for (_, index), extent in zip(lead, shape[:axis]):
+            base = base * extent + index
+        places = tuple([slice(place, place + 1) for place, _ in lead])
+        for place, index, count in stretches(region[axis], rows):
+            key = (*places, slice(place, place + count), *tail)
+            yield Piece(key, (base * shape[axis] + index) * inner, count * inner)
+
+
+def _numbered(part: IndexSet) -> list[tuple[int, int]]:
+    return list(enumerate(part.array().tolist()))
+
+
+def run_length(region: Region, shape: tuple[int, ...]) -> int:
+    """How many elements of a region follow each other in the file, on average."""
+    size = prod(map(len, region))
+    if not size or not shape:
+        return size
+    axis = last_cut(region, shape)
+    runs = prod([len(part) for part in region[:axis]]) * _runs(region[axis])
+    return size // max(runs, 1)
+
+
+def _runs(part: IndexSet) -> int:
+    """How many runs of consecutive indices a set has; an estimate from the first of them where there are many."""
+    if isinstance(part, Range) and part.step == 1:
+        return 1
+    some = part.select(Range(0, min(len(part), LISTED)))
+    runs = sum(1 for _ in stretches(some, LISTED))
+    return runs * len(part) // max(len(some), 1)
+
+
+@remembered
+def shortest_run(layout: Layout) -> int:
+    """The shortest average run of any rank, as all ranks know it."""
+    lengths = [run_length(layout.region(rank), layout.shape) for rank in layout.ranks]
+    return min([n for n in lengths if n], default=0)

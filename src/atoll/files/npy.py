@@ -1,0 +1,374 @@
+"""`.npy` files: all ranks write one, each its own part, read one, or map one into memory."""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import struct
+from math import prod
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from ..collective import Section
+from ..comm.in_step import agree
+from ..comm.world import World, current_world
+from ..context import statistics
+from ..errors import FileFormatError, LayoutError
+from ..graph.geometry import dense, strided
+from ..graph.node import source
+from ..layout import Layout
+from ..layout.transfer import region_key
+from ..lazy.creation import recorded
+from ..lazy.fallback import by_numpy
+from ..lazy.making import default_place, is_small, must_travel, of_small
+from ..lazy.sections import section_of
+from ..lazy.spread import in_step
+from ..lazy.views import Handle
+from ..ops.elementwise import is_native
+from ..ops.placement import Place
+from .together import NewFile, opened, settle
+from .transport import fill, outgoing, truncated, write_at
+from .writing import writing
+
+Array = np.ndarray[Any, Any]
+LONGEST_HEADER = 10000
+"""NumPy reads no longer header unless the program allows it."""
+
+
+class Header(NamedTuple):
+    """What a file says of its array, and where the elements begin."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def stored_shape(self) -> tuple[int, ...]:
+        """The shape of the array that has the elements in C order."""
+        return self.shape[::-1] if self.fortran_order else self.shape
+
+
+def header_bytes(
+    shape: tuple[int, ...], dtype: np.dtype[Any], fortran_order: bool = False
+) -> bytes:
+    """The bytes before the elements, as NumPy writes them."""
+    facts = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": fortran_order,
+        "shape": shape,
+    }
+    head = io.BytesIO()
+    try:
+        np.lib.format.write_array_header_1_0(head, facts)
+        return head.getvalue()
+    except UnicodeEncodeError:
+        pass
+    except ValueError:
+        np.lib.format.write_array_header_2_0(head, facts)
+        return head.getvalue()
+    words = "".join(
+        ["{", *[f"{name!r}: {value!r}, " for name, value in sorted(facts.items())], "}"]
+    )
+    text = words.encode() + b" " * 20
+    text += b" " * (-(len(text) + 13) % 64) + b"\n"
+    return b"\x93NUMPY\x03\x00" + struct.pack("<I", len(text)) + text
+
+
+def read_header(file: BinaryIO, path: str, longest: int = LONGEST_HEADER) -> Header:
+    """The header of a file that stands at the start of one."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            facts = np.lib.format.read_array_header_1_0(file, longest)
+        elif version == (2, 0):
+            facts = np.lib.format.read_array_header_2_0(file, longest)
+        elif version == (3, 0):
+            facts = _read_header_3(file, longest)
+        else:
+            raise ValueError(f"the version of the format is {version}, which NumPy does not have")
+    except (ValueError, SyntaxError, TypeError, KeyError, struct.error) as error:
+        raise FileFormatError(f"{path} is no valid .npy file: {error}") from error
+    shape, fortran_order, dtype = facts
+    if dtype.hasobject:
+        raise FileFormatError(
+            f"{path} has Python objects, which atoll never unpickles on ranks; write the array with a dtype of a fixed "
+            "size, or read the file by numpy.load(..., allow_pickle=True) if you trust it"
+        )
+    return Header(shape, fortran_order, dtype, file.tell())
+
+
+def _read_header_3(file: BinaryIO, longest: int) -> tuple[Any, Any, Any]:
+    (length,) = struct.unpack("<I", file.read(4))
+    text = file.read(length)
+    if len(text) != length or length > longest:
+        raise ValueError(f"the header has {len(text)} bytes, of {length}, and may have {longest}")
+    facts = ast.literal_eval(text.decode())
+    return facts["shape"], facts["fortran_order"], np.lib.format.descr_to_dtype(facts["descr"])
+
+
+def in_file_order(value: Any, world: World) -> tuple[Section, Header]:
+    """This rank's section of an array in the order in which a file has the elements, and the header for it."""
+    flags = value.flags
+    turned = bool(flags.f_contiguous and not flags.c_contiguous)
+    header = Header(value.shape, turned, value.dtype, 0)
+    return section_of(value.T if turned else value, world), header
+
+
+def _save_parts(
+    world: World, path: str, arr: Any, allow_pickle: bool = True, **options: Any
+) -> Any:
+    """``np.save`` by all ranks."""
+    if not isinstance(arr, Handle):
+        return NotImplemented
+    section, header = in_file_order(arr, world)
+    head = header_bytes(header.shape, header.dtype, header.fortran_order)
+    with NewFile(world, path, "np.save") as file:
+        with file.attempt():
+            if file.is_first:
+                os.pwrite(file.descriptor, head, 0)
+                os.truncate(file.descriptor, len(head) + header.nbytes)
+        for first, data in outgoing(section):
+            with file.attempt():
+                write_at(file.descriptor, data, len(head) + first * header.dtype.itemsize)
+    return None
+
+
+save = writing(np.save, 0, "file", ".npy", _save_parts)
+write_array = writing(np.lib.format.write_array, 0, "fp")
+
+
+def path_of(file: Any) -> str | None:
+    """The path that names a file; ``None`` for an open file."""
+    try:
+        return os.path.realpath(os.fsdecode(os.fspath(file)))
+    except TypeError:
+        return None
+
+
+def layout_for(layout: Any, shape: tuple[int, ...]) -> Layout | None:
+    """A layout that the program asks for, also as maps (``"bn"``) for a shape that it does not know yet."""
+    if layout is None or isinstance(layout, Layout):
+        return layout
+    return Layout(shape, layout)
+
+
+def place_for(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout | None) -> Place | None:
+    """Where an array lies that is read from a file."""
+    place = default_place(shape, layout)
+    if place is not None:
+        must_travel(dtype)
+    return place
+
+
+def empty_block(
+    shape: tuple[int, ...], dtype: np.dtype[Any], place: Place | None, turned: bool = False
+) -> tuple[Array, Array, Any]:
+    """New memory for this rank's block: with its padding, without it, and the region that it is for."""
+    if place is None:
+        block = np.empty(shape, dtype, "F" if turned else "C")
+        return block, block, Layout.replicated(shape, current_world().size).region(0)
+    rank, layout = place.world.rank, place.layout
+    if not layout.is_padded:
+        block = np.empty(layout.local_shape(rank), dtype)
+        return block, block, layout.region(rank)
+    block = np.zeros(layout.padded_shape(rank), dtype)
+    return block, block[layout.inside(rank)], layout.region(rank)
+
+
+def arrived(block: Array, shape: tuple[int, ...], place: Place | None, turned: bool = False) -> Any:
+    """The array over new memory; ``turned`` if programs see it in Fortran order."""
+    if place is None:
+        if is_small(shape) or not is_native(block.dtype):
+            return of_small(block)
+        return recorded(source(block, strided(shape, block.dtype, block.strides)))
+    if place.layout.cells > 1:
+        statistics.add("distributed")
+    order = tuple(reversed(range(len(shape)))) if turned and len(shape) > 1 else None
+    return recorded(source(block, dense(shape, block.dtype, order), place=place))
+
+
+def load(
+    file: Any,
+    mmap_mode: Any = None,
+    allow_pickle: bool = False,
+    fix_imports: bool = True,
+    encoding: str = "ASCII",
+    *,
+    max_header_size: int = LONGEST_HEADER,
+    layout: Any = None,
+) -> Any:
+    """Load an array from a ``.npy`` file, arrays from a ``.npz`` file, or a pickled object.
+
+    As ``numpy.load``. On ranks, each reads its own part of a large array. ``layout`` says where the array is to lie: an
+    :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. All ranks call it then, and with ``mmap_mode``.
+    """
+    options = {
+        "mmap_mode": mmap_mode, "allow_pickle": allow_pickle, "fix_imports": fix_imports, "encoding": encoding,
+        "max_header_size": max_header_size,
+    }  # fmt: skip
+    world, path = current_world(), path_of(file)
+    if path is None or allow_pickle or (world.size == 1 and layout is None):
+        if layout is not None:
+            raise ValueError(
+                "load: layout= needs the path of a .npy file, and no allow_pickle; "
+                f"the file is {file!r}, with allow_pickle={allow_pickle}"
+            )
+        return by_numpy(np.load, (file,), options)
+    header, error = None, None
+    try:
+        with open(path, "rb") as stream:
+            if stream.read(2) == b"\x93N" or layout is not None:
+                stream.seek(0)
+                header = read_header(stream, path, max_header_size)
+    except (OSError, FileFormatError) as raised:
+        error = raised
+    if layout is None and (header is None or world.size == 1 or (
+        mmap_mode is None and default_place(header.shape) is None
+    )):  # fmt: skip
+        return by_numpy(np.load, (file,), options)
+    in_step(world, "load", path, mmap_mode, repr(layout))
+    header = same_header(world, path, header, error, "np.load")
+    wanted = layout_for(layout, header.shape)
+    if mmap_mode is not None:
+        return mapped(world, path, header, mmap_mode, wanted)
+    return read(world, path, header, wanted)
+
+
+def same_header(
+    world: World, path: str, header: Header | None, error: Exception | None, what: str
+) -> Header:
+    """The header that all ranks have read, or an error on all: where one failed, or they see different files."""
+    headers = settle(
+        world.communicator, error, what, header and (*header[:2], str(header.dtype), header.offset)
+    )
+    other = next((r for r, told in enumerate(headers) if told != headers[0]), 0)
+    if other:
+        raise FileFormatError(
+            f"{what}: ranks see different files as {path}: rank 0 reads {headers[0]}, rank {other} {headers[other]} (shape, "
+            "Fortran order, dtype, offset); the file must be on a file system that all ranks share"
+        )
+    assert header is not None
+    return header
+
+
+def read(
+    world: World, path: str, header: Header, layout: Layout | None, what: str = "np.load"
+) -> Any:
+    """The array in a file, of which each rank reads its own part. Collective."""
+    place = place_for(header.shape, header.dtype, layout)
+    block, inner, region = empty_block(header.shape, header.dtype, place, header.fortran_order)
+    descriptor, error = opened(world.communicator, path, what), None
+    try:
+        size = os.fstat(descriptor).st_size
+        if size < header.offset + header.nbytes:
+            raise truncated(path, size, header.offset + header.nbytes - size)
+        if header.fortran_order:
+            fill(descriptor, header.offset, header.stored_shape, region[::-1], inner.T, path)
+        else:
+            fill(descriptor, header.offset, header.shape, region, inner, path)
+    except Exception as raised:
+        error = raised
+    finally:
+        os.close(descriptor)
+    settle(world.communicator, error, what)
+    return arrived(block, header.shape, place, header.fortran_order)
+
+
+def mapped(
+    world: World, path: str, header: Header, mode: str, layout: Layout | None, what: str = "np.load"
+) -> Any:
+    """The array in a file, of which each rank has its own part mapped into its memory. Collective."""
+    place = place_for(header.shape, header.dtype, layout)
+    block, error = None, None
+    try:
+        order: Any = "F" if header.fortran_order else "C"
+        if prod(header.shape):
+            whole: Array = np.memmap(path, header.dtype, mode, header.offset, header.shape, order)  # type: ignore[call-overload]
+        else:
+            whole = np.empty(header.shape, header.dtype, order)
+        block = np.asarray(whole)
+        if place is not None:
+            block = _mapped_part(block, place, mode)
+    except Exception as raised:
+        error = raised
+    settle(world.communicator, error, what)
+    assert block is not None
+    if place is None:
+        return by_numpy(np.asanyarray, (whole,), {})
+    if world.size > 1:
+        writeable = all(agree(world.communicator, block.flags.writeable or not block.size, what))
+        block.flags.writeable = block.flags.writeable and writeable
+    return Handle.array_type._from_block(block, place.layout, place.world)
+
+
+def _mapped_part(whole: Array, place: Place, mode: str) -> Array:
+    layout, rank = place.layout, place.world.rank
+    if layout.is_padded:
+        raise LayoutError(
+            f"layout: {layout!r} has communication padding, which a file does not have; map it without padding"
+        )
+    block: Array = whole[region_key(layout.region(rank))]
+    if block.size and not np.may_share_memory(block, whole):
+        if mode == "r+" or mode == "w+":
+            raise LayoutError(
+                f"layout: {layout!r} has blocks that no slices select, so they cannot be mapped into memory for writing; "
+                "choose blocks, or cyclic axes with blocks of one element"
+            )
+        block.flags.writeable = mode == "c"
+    return block
+
+
+def open_memmap(
+    filename: Any,
+    mode: str = "r+",
+    dtype: Any = None,
+    shape: Any = None,
+    fortran_order: bool = False,
+    version: Any = None,
+    *,
+    max_header_size: int = LONGEST_HEADER,
+    layout: Any = None,
+) -> Any:
+    """Open a ``.npy`` file as an array whose memory is the file, as ``numpy.lib.format.open_memmap``.
+
+    On ranks, where the array is large or has a ``layout``, all call it, and each maps its own part.
+    """
+    world, path = current_world(), path_of(filename)
+    options = {"mode": mode, "dtype": dtype, "shape": shape, "fortran_order": fortran_order, "version": version,
+        "max_header_size": max_header_size}  # fmt: skip
+    if path is None or world.size == 1:
+        return by_numpy(np.lib.format.open_memmap, (filename,), options)
+    header, error = None, None
+    if "w" in mode:
+        extents = (shape,) if isinstance(shape, int) else tuple(shape)
+        header = Header(extents, fortran_order, np.dtype(dtype), 0)
+    else:
+        try:
+            with open(path, "rb") as stream:
+                header = read_header(stream, path, max_header_size)
+        except (OSError, FileFormatError) as raised:
+            error = raised
+    if layout is None and (header is None or default_place(header.shape) is None):
+        return by_numpy(np.lib.format.open_memmap, (filename,), options)
+    in_step(world, "open_memmap", path, mode, repr(layout))
+    what = "open_memmap"
+    header = same_header(world, path, header, error, what)
+    wanted = layout_for(layout, header.shape)
+    if "w" in mode:
+        must_travel(header.dtype)
+        head = header_bytes(header.shape, header.dtype, fortran_order)
+        header = header._replace(offset=len(head))
+        with NewFile(world, path, what) as file, file.attempt():
+            if file.is_first:
+                os.pwrite(file.descriptor, head, 0)
+                if header.nbytes:  # a full disk is an error now, rather than a signal later
+                    os.posix_fallocate(file.descriptor, len(head), header.nbytes)
+        mode = "r+"
+    return mapped(world, path, header, mode, wanted, what)

@@ -1,0 +1,195 @@
+"""What all ranks of a world do together with one file: they agree on errors, and a new file appears when it is whole."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, Self
+
+from ..comm.communicator import Communicator
+from ..comm.in_step import agree, bcast_object
+from ..comm.world import World
+from ..errors import AtollError, CommunicationError, FileFormatError
+
+
+def settle(
+    communicator: Communicator, error: Exception | None, what: str, facts: Any = None
+) -> Any:
+    """The ``facts`` of all ranks, in their order; where a rank has an error, an error on every rank. Collective.
+
+    A rank raises its own error, and the others that of the first rank with one, which is named in a note.
+    """
+    reports = agree(communicator, (_sendable(error), facts), what)
+    failed = [rank for rank, (told, _) in enumerate(reports) if told is not None]
+    if not failed:
+        return [given for _, given in reports]
+    if error is not None:
+        raise error
+    told = reports[failed[0]][0]
+    if communicator.size > 1:
+        told.add_note(f"raised on rank {failed[0]} of {communicator.size}, in {what}")
+    raise told
+
+
+def _sendable(error: Exception | None) -> Exception | None:
+    """An error as other ranks can raise it."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return AtollError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def opened(communicator: Communicator, path: str, what: str) -> int:
+    """A descriptor of a file for reading; every rank raises an error where some cannot open it. Collective."""
+    descriptor, error = -1, None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as raised:
+        error = raised
+    try:
+        settle(communicator, error, what)
+    except Exception:
+        if descriptor >= 0:
+            os.close(descriptor)
+        raise
+    return descriptor
+
+
+class NewFile:
+    """A file that all ranks write, each its own part, under another name beside its own.
+
+    It takes its name when all ranks have written their parts; otherwise it is removed, and what had the name before
+    stays. A rank puts what may fail into ``with file.attempt():``, and goes on: the error is raised on all ranks at the
+    end. Collective to enter and to leave.
+    """
+
+    def __init__(self, world: World, path: str, what: str, *, durable: bool = False) -> None:
+        self.communicator = world.communicator
+        self.path = path
+        self.what = what
+        self.descriptor = -1
+        self.error: Exception | None = None
+        self._durable = durable
+        self._beside = ""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this rank writes what belongs to no rank."""
+        return self.communicator.rank == 0
+
+    def __enter__(self) -> Self:
+        error: Exception | None = None
+        if self.is_first:
+            try:
+                self._beside = beside(self.path)
+            except OSError as raised:
+                error = raised
+        told, name = bcast_object(self.communicator, (_sendable(error), self._beside), 0, self.what)
+        if told is not None:
+            raise told if error is None else error
+        try:
+            self.descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            error = FileFormatError(
+                f"{self.what}: rank {self.communicator.rank} does not see the file that rank 0 has created in "
+                f"{os.path.dirname(name)}; ranks write one file together, so its folder must be on a file system that all share"
+            )
+        except OSError as raised:
+            error = raised
+        try:
+            settle(self.communicator, error, self.what)
+        except Exception:
+            self._discard()
+            raise
+        return self
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Keep an error for the end, so that this rank comes to it as the others do."""
+        try:
+            yield
+        except CommunicationError:
+            raise
+        except Exception as error:
+            if self.error is None:
+                self.error = error
+
+    def settle(self, facts: Any = None) -> Any:
+        """The facts of all ranks, or an error of some of them on all. Collective."""
+        return settle(self.communicator, self.error, self.what, facts)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._discard()
+            return
+        with self.attempt():
+            if self._durable:
+                os.fsync(self.descriptor)
+            descriptor, self.descriptor = self.descriptor, -1
+            os.close(descriptor)
+        try:
+            self.settle()
+        except Exception:
+            self._discard()
+            raise
+        done(self.communicator, self._appear, self.what)
+
+    def _appear(self) -> None:
+        try:
+            take_name(self._beside, self.path, durable=self._durable)
+        except Exception:
+            self._discard()
+            raise
+
+    def _discard(self) -> None:
+        with suppress(OSError):
+            if self.descriptor >= 0:
+                os.close(self.descriptor)
+        self.descriptor = -1
+        if self._beside:
+            with suppress(OSError):
+                os.unlink(self._beside)
+
+
+def done(communicator: Communicator, action: Callable[[], Any], what: str) -> Any:
+    """What an action of rank 0 returns, or its error, on every rank. Collective."""
+    error, result = None, None
+    if communicator.rank == 0:
+        try:
+            result = action()
+        except Exception as raised:
+            error = raised
+    told, result = bcast_object(communicator, (_sendable(error), result), 0, what)
+    if told is not None:
+        raise told if error is None else error
+    return result
+
+
+def beside(path: str) -> str:
+    """A new empty file in the folder of ``path``, under a name that no other file has."""
+    folder, name = os.path.split(path)
+    hidden = os.path.join(folder, f".{os.urandom(6).hex()}{os.path.splitext(name)[1]}")
+    os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    return hidden
+
+
+def take_name(hidden: str, path: str, *, durable: bool = False) -> None:
+    """Give a complete file its name, with the permissions of the file that it replaces."""
+    with suppress(FileNotFoundError):
+        os.chmod(hidden, os.stat(path).st_mode & 0o7777)
+    os.replace(hidden, path)
+    if durable:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

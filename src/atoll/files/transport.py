@@ -1,0 +1,132 @@
+"""Moves the elements of a rank's block to and from their places in a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import policy
+from ..collective import Section, redistributed
+from ..errors import FileFormatError
+from ..layout import Range, Region
+from ..layout.transfer import region_key
+from .extents import boxes, pieces, rows_layout, run_length, shortest_run, split_axis
+
+Array = np.ndarray[Any, Any]
+
+
+def _most(dtype: np.dtype[Any]) -> int:
+    """How many elements fit into the buffer of a rank."""
+    return max(policy.limits.file_buffer // max(dtype.itemsize, 1), 1)
+
+
+def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, Array]]:
+    """What this rank writes, a buffer at a time: the first element's number in the file, and the elements. Collective.
+
+    A rank writes its own elements where many of them follow each other in the file. Otherwise ranks bring the array into
+    the order of the file first, a buffer for each rank at a time; and so with ``ordered``, where every step gives each
+    rank the elements behind those of the rank before.
+    """
+    layout, dtype, rank = section.layout, section.dtype, section.rank
+    most = _most(dtype)
+    if not ordered and shortest_run(layout) * dtype.itemsize >= policy.limits.file_run:
+        copy = layout.copy_number(rank) if layout.coordinates(rank) is not None else 0
+        for number, piece in enumerate(pieces(layout.region(rank), layout.shape, most)):
+            if number % layout.copies == copy:
+                yield piece.first, np.ascontiguousarray(section.block[piece.key])
+        return
+    size = section.communicator.size
+    for first, key in boxes(layout.shape, most, size):
+        part = section.sliced(key)
+        target = rows_layout(part.shape, size)
+        mine = redistributed(part, target)
+        held = target.region(rank)
+        axis = next((k for k, n in enumerate(part.shape) if n > 1), len(part.shape) - 1)
+        start = held[axis].lowest if part.shape and len(held[axis]) else 0
+        inner = prod(part.shape[axis + 1 :]) if part.shape else 1
+        if part.shape or rank == 0:
+            yield first + start * inner, np.ascontiguousarray(mine.block)
+
+
+def write_at(descriptor: int, data: Array, offset: int) -> None:
+    """Write the bytes of a contiguous array to a place in a file."""
+    rest = memoryview(as_bytes(data))
+    while rest:
+        written = os.pwrite(descriptor, rest, offset)
+        rest, offset = rest[written:], offset + written
+
+
+def as_bytes(data: Array) -> Any:
+    """The bytes of a contiguous array of any dtype, without a copy."""
+    return data.reshape(-1).view(np.uint8) if data.dtype.itemsize else np.empty(0, np.uint8)
+
+
+def read_at(descriptor: int, into: Array, offset: int, path: str) -> None:
+    """Fill an array by the bytes at a place in a file."""
+    if not into.flags.c_contiguous:
+        for _, key in boxes(into.shape, _most(into.dtype)):
+            part = np.empty(into[key].shape, into.dtype)
+            read_at(descriptor, part, offset, path)
+            into[key] = part
+            offset += part.nbytes
+        return
+    rest = memoryview(as_bytes(into))
+    while rest:
+        count = os.preadv(descriptor, [rest[: 1 << 30]], offset)
+        if not count:
+            raise truncated(path, offset, len(rest))
+        rest, offset = rest[count:], offset + count
+
+
+def truncated(path: str, end: int, missing: int) -> FileFormatError:
+    """The error of a file that is shorter than it says."""
+    return FileFormatError(
+        f"{path} is truncated: it ends at byte {end}, and {missing} more bytes of the array belong there; "
+        "write the file again, or restore it from a copy"
+    )
+
+
+def fill(
+    descriptor: int, offset: int, shape: tuple[int, ...], region: Region, block: Array, path: str
+) -> None:
+    """Read a region of an array of ``shape``, whose elements lie in a file from ``offset`` on, into a rank's block."""
+    dtype = block.dtype
+    if not block.size or not dtype.itemsize:
+        return
+    if run_length(region, shape) * dtype.itemsize >= policy.limits.file_run or not shape:
+        for piece in pieces(region, shape, 1 << 62):
+            read_at(descriptor, block[piece.key], offset + piece.first * dtype.itemsize, path)
+        return
+    most = _most(dtype)
+    axis = split_axis(shape, most)
+    inner = prod(shape[axis + 1 :])
+    rows = max(most // inner, 1)
+    part = region[axis]
+    places = [list(enumerate(held.array().tolist())) for held in region[:axis]]
+    for lead in _product(places):
+        base = 0
+        for (_, index), extent in zip(lead, shape[:axis]):
+            base = base * extent + index
+        here = tuple([place for place, _ in lead])
+        start = part.lowest
+        while start <= part.highest:
+            wanted = part.intersection(Range(start, start + rows))
+            if len(wanted):
+                low, high = wanted.lowest, wanted.highest
+                lines = np.empty((high + 1 - low, *shape[axis + 1 :]), dtype)
+                first = (base * shape[axis] + low) * inner
+                read_at(descriptor, lines, offset + first * dtype.itemsize, path)
+                chosen = region_key((wanted.shifted(-low), *region[axis + 1 :]))
+                target: Any = block[here]
+                target[part.positions(wanted).key] = lines[chosen]
+            start += rows
+
+
+def _product(places: list[list[tuple[int, int]]]) -> Iterator[tuple[tuple[int, int], ...]]:
+    from itertools import product
+
+    return product(*places)
