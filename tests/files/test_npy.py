@@ -58,7 +58,6 @@ def test_every_dtype_keeps_its_bits(dtype, size, tmp_path):
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(1, 3)
 def test_every_shape_and_order(size, tmp_path):
-    path = tmp_path / "a.npy"
     for shape in [(), (1,), (0, 3), (7,), (2, 3, 4), (1, 1, 50), (3, 40, 1)]:
         a = np.array(values(shape))
         for number, view in enumerate((a, np.array(a.T).T, a[..., ::-1] if shape else a)):
