@@ -29,6 +29,7 @@ ORDER = [
     "cli",
     "__init__",
     "dataflow",
+    "global_access",
     "functions",
     "array",
     "explaining",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .functions.clusters import from_ray as from_ray
     from .functions.clusters import to_dask as to_dask
     from .functions.clusters import to_ray as to_ray
+    from .global_access.onesided import onesided as onesided
     from .interchange.dask import DaskPartitions as DaskPartitions
     from .interchange.distarray import check_distarray as check_distarray
     from .interchange.distarray import to_distarray as to_distarray
@@ -54,6 +55,7 @@ LATE = {
     "explain": "explaining",
     "from_dask": "functions.clusters",
     "from_ray": "functions.clusters",
+    "onesided": "global_access.onesided",
     "RayPartitions": "interchange.ray",
     "to_dask": "functions.clusters",
     "to_distarray": "interchange.distarray",

@@ -36,6 +36,7 @@ from ..errors import CommunicationError, WorldError
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
     from .persistent import PersistentBuffer
+    from .windows import Window
 
 Array = NDArray[Any]
 PLAIN = frozenset("?bBhHiIlLqQefdgFDG")
@@ -393,6 +394,10 @@ class Communicator(ABC):
     def find_difference(self) -> str:
         """Where the logs of the ranks differ, as text, after asking the other ranks; empty if they agree."""
         return ""
+
+    @abstractmethod
+    def window(self, nbytes: int, what: str) -> Window:
+        """Open a window with ``nbytes`` bytes of this rank, all zeros. Collective; each rank has its own size."""
 
     # Groups -------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from ..errors import CommunicationError, WorldError
 from .communicator import Array, Request
 from .single import SingleCommunicator
+from .windows import Window
 from .world import World
 
 
@@ -65,6 +66,9 @@ class DryRunCommunicator(SingleCommunicator):
 
     def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
         self._refuse("alltoall_object", what)
+
+    def window(self, nbytes: int, what: str) -> Window:
+        self._refuse("a window", what)
 
     def split(self, color: int | None, key: int = 0) -> SingleCommunicator | None:
         self._refuse("split", "")

@@ -56,6 +56,7 @@ from .mpi_requests import (
 )
 from .persistent import PersistentBuffer
 from .waiting import SPINS, Patience
+from .windows import Window, bytes_of
 
 _BYTE = MPI.BYTE
 
@@ -355,6 +356,25 @@ class MpiCommunicator(ObjectsByMpi):
     def ibarrier(self, what: str = "") -> Request:
         return self._collective(self._mpi.Ibarrier(), "barrier", what, 0)
 
+    # Windows ------------------------------------------------------------------------------
+
+    def window(self, nbytes: int, what: str) -> Window:
+        if self.size == 1:
+            return Window(self, bytes_of(nbytes), what)
+        from .shared_windows import open_window
+
+        return open_window(self, nbytes, what)
+
+    def rma_window(self, memory: Array) -> Any:
+        """MPI's window over ``memory``. Collective; MPI's own making of it blocks, so all ranks come here first."""
+        window = MPI.Win.Create(memory, 1, comm=self._mpi)
+        window.Set_errhandler(MPI.ERRORS_RETURN)
+        return window
+
+    def message_of(self, array: Array) -> Any:
+        """MPI's description of a contiguous array."""
+        return datatypes.message(array)
+
     # Groups -------------------------------------------------------------------------------
 
     def split(self, color: int | None, key: int = 0) -> MpiCommunicator | None:
@@ -524,7 +544,7 @@ class ForkedCommunicator(MpiCommunicator):
 
     kind = "a fork of an MPI rank"
     isend = irecv = wait_some = test_some = iallreduce = allreduce = iallgather = _refuse
-    rows = prepared = post_note = notes = wait_all = _refuse
+    rows = prepared = window = post_note = notes = wait_all = _refuse
     ialltoall = ibcast = ibarrier = allgather_object = _refuse
     bcast_object = alltoall_object = split = group = abort = _refuse
 

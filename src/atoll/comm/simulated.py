@@ -39,6 +39,7 @@ from .communicator import (
     deliver,
 )
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
+from .windows import SimulatedMemory, SimulatedWindow, Window, bytes_of
 from .world import World
 
 Latency = float | Callable[[int, int, int], float]
@@ -113,6 +114,8 @@ class Simulation:
         self._wanted: dict[tuple[int, int, int, int], deque[tuple[SimulatedRequest, Array]]] = {}
         self._last_arrival: dict[tuple[int, int], float] = {}
         self._collectives: dict[tuple[int, int], _Collective] = {}
+        self.windows: dict[tuple[int, int], SimulatedMemory] = {}
+        """The windows that some ranks have yet to open."""
         self._contexts = itertools.count(1)
         self._group_contexts: dict[tuple[int, tuple[int, ...]], int] = {}
 
@@ -300,6 +303,7 @@ class SimulatedCommunicator(Communicator):
         self._context = context
         self._members = members
         self._collectives = 0
+        self._windows = 0
         self._groups: dict[tuple[int, ...], SimulatedCommunicator] = {}
 
     @property
@@ -487,6 +491,33 @@ class SimulatedCommunicator(Communicator):
 
     def find_difference(self) -> str:
         return self._scheduler.difference(self._context)
+
+    # Windows ------------------------------------------------------------------------------
+
+    def window(self, nbytes: int, what: str) -> Window:
+        key = self._context, self._windows
+        self._windows += 1
+        shared = self.simulation.windows.setdefault(key, SimulatedMemory(self.size))
+        window = SimulatedWindow(self, bytes_of(nbytes), what, shared)
+        self.barrier(what)
+        self.simulation.windows.pop(key, None)  # every rank refers to it by now
+        return window
+
+    def take_turns(self) -> None:
+        """A one-sided operation begins: with a seed, other ranks may act first."""
+        self._scheduler.count_operation(self._rank)
+
+    def waiting_for(
+        self, operation: str, what: str, missing: Callable[[], Sequence[int]]
+    ) -> SimulatedRequest:
+        """A request that :meth:`now_complete` completes, in the name of the ranks in ``missing``."""
+        request = self._request(operation, None, None, what)
+        request.missing = missing
+        return request
+
+    def now_complete(self, request: SimulatedRequest) -> None:
+        """Complete a request of any rank at the time of this rank."""
+        self._scheduler.completed(request, self._scheduler.now(self._rank))
 
     # Groups -------------------------------------------------------------------------------
 

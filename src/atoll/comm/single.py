@@ -23,6 +23,7 @@ from .communicator import (
     deliver,
     describe_all,
 )
+from .windows import Window, bytes_of
 
 
 class SingleRequest(Request):
@@ -152,6 +153,9 @@ class SingleCommunicator(Communicator):
     def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
         check_rows(values, self.size)
         return list(values)
+
+    def window(self, nbytes: int, what: str) -> Window:
+        return Window(self, bytes_of(nbytes), what)
 
     def split(self, color: int | None, key: int = 0) -> SingleCommunicator | None:
         return None if color is None else SingleCommunicator()

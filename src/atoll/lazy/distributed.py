@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -24,10 +24,31 @@ from .views import Cell, Handle
 Array = np.ndarray[Any, Any]
 
 
+class _OneSided:
+    """Stands for an operation that an array has only while it is open to one rank alone."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, array: Any, owner: type) -> NoReturn:
+        raise AttributeError(
+            f"{owner.__name__!r} has no attribute {self.name!r}: one rank alone reads and writes parts of an array inside "
+            f"`with atoll.onesided(a) as g:`, by g.{self.name}(...)"
+        )
+
+
 class Distributed(Handle):
     """The share of this rank in an array, and where the others have theirs."""
 
     __slots__ = ()
+
+    get = _OneSided()
+    accumulate = _OneSided()
+    gather = _OneSided()
+    scatter = _OneSided()
+    scatter_add = _OneSided()
+    fetch_add = _OneSided()
+    compare_swap = _OneSided()
 
     @classmethod
     def _from_block(cls, padded_block: Array, layout: Layout, world: World) -> Any:

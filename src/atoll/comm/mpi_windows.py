@@ -1,0 +1,130 @@
+"""Windows of ranks on several hosts: one-sided operations of MPI, and loads and stores within a host.
+
+MPI's window lies over the segments of ``shared_windows``. A request of MPI moves the bytes, so that the wait for it has a
+limit and can be interrupted. A lock is a word in front of the memory, which an atomic operation of MPI takes. Whether
+these operations progress while the target rank is outside of MPI depends on the network and on MPI: see
+``docs/onesided.md``.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..config import config
+from .communicator import Array, Request
+from .mpi_requests import MpiRequest
+from .shared_windows import HEADER
+from .waiting import Patience
+from .windows import Target, Window
+
+if TYPE_CHECKING:
+    from .mpi import MpiCommunicator
+
+_WORDS = 1024
+"""Where the words of the locks lie in the header, 8 bytes each."""
+
+
+class MpiWindow(Window):
+    """A window that needs MPI, at least for some ranks."""
+
+    kind = "MPI"
+    communicator: MpiCommunicator
+
+    def __init__(
+        self, communicator: MpiCommunicator, headers: list[Array | None], what: str
+    ) -> None:
+        mine: Any = headers[communicator.rank]
+        super().__init__(communicator, mine[HEADER:], what)
+        self.blocks = [None if header is None else header[HEADER:] for header in headers]
+        library = communicator.library
+        self._library = library
+        self._word = library.INT64_T
+        self._window = communicator.rma_window(mine)
+        self._window.Lock_all(library.MODE_NOCHECK)
+        self._free = np.zeros(1, np.int64)
+        self._taken = np.ones(1, np.int64)
+        self._before = np.zeros(1, np.int64)
+
+    def _acquire(self, rank: int, lock: int) -> None:
+        place = _WORDS + 8 * lock
+        communicator = self.communicator
+        patience = Patience(
+            f"rank {communicator.rank} of {communicator.size}",
+            lambda: f"a lock of the memory of rank {rank} ({self.what})",
+            None,
+        )
+        while True:
+            self._window.Compare_and_swap(
+                [self._taken, self._word],
+                [self._free, self._word],
+                [self._before, self._word],
+                rank,
+                place,
+            )
+            self._flushed(rank)
+            if not self._before[0]:
+                break
+            patience.pause()
+        self._window.Sync()
+
+    def _release(self, rank: int, lock: int) -> None:
+        self._window.Sync()
+        self._flushed(rank)
+        word = [self._free, 1, self._word]
+        place = _WORDS + 8 * lock
+        self._window.Accumulate(word, rank, [place, 1, self._word], self._library.REPLACE)
+        self._flushed(rank)
+
+    def _request(self, operation: str, target: Target, memory: Array) -> Request:
+        byte = self._library.BYTE
+        datatype = self._datatype(target)
+        origin = self.communicator.message_of(memory)
+        place = [HEADER + target.displacement, 1, datatype]
+        start = self._window.Rget if operation == "get from" else self._window.Rput
+        handle = start(origin, target.rank, place)
+        if datatype != byte:
+            datatype.Free()  # MPI keeps it until the operation is done
+        return MpiRequest(
+            self.communicator, handle, operation, target.rank, None, self.what, None, memory
+        )
+
+    def _datatype(self, target: Target) -> Any:
+        element = self._library.BYTE.Create_contiguous(target.itemsize)
+        if target.offsets is not None:
+            datatype = element.Create_hindexed_block(1, target.offsets.ravel().tolist())
+            element.Free()
+            return datatype.Commit()
+        datatype = element
+        for extent, stride in zip(reversed(target.shape), reversed(target.strides), strict=True):
+            inner, datatype = datatype, datatype.Create_hvector(extent, 1, stride)
+            inner.Free()
+        return datatype.Commit()
+
+    def read(self, target: Target, out: Array) -> Request:
+        return self._request("get from", target, out)
+
+    def write(self, target: Target, values: Array) -> Request:
+        return self._request("put to", target, values)
+
+    def flush(self, rank: int | None = None) -> None:
+        self._window.Sync()
+        self._flushed(rank)
+
+    def _flushed(self, rank: int | None) -> None:
+        """MPI's own flush, which waits in C: the timer of faulthandler limits it."""
+        faulthandler.dump_traceback_later(config.wait_abort, exit=True)
+        try:
+            if rank is None:
+                self._window.Flush_all()
+            else:
+                self._window.Flush(rank)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def close(self) -> None:
+        self.communicator.barrier(f"the end of {self.what}")
+        self._window.Unlock_all()
+        self._window.Free()

@@ -1,0 +1,154 @@
+"""Windows: memory of every rank that the other ranks of a communicator read and write without its help.
+
+A window is opened by all ranks together (:meth:`Communicator.window`). From then on, each rank acts alone. Where the
+memory of another rank can be loaded and stored by this process, :attr:`Window.blocks` has it: always in one process and
+on simulated ranks, and on real ranks of one host (``shared_windows``). Otherwise an operation of MPI moves the bytes
+(``mpi_windows``); its target is a :class:`Target`, the place of an array in memory that this process does not see.
+
+Each rank's memory has two locks. ``ATOMIC`` makes operations on elements atomic, and ``MUTEX`` is for the program.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import CommunicationError
+from .communicator import Array, Request
+
+if TYPE_CHECKING:
+    from .communicator import Communicator
+    from .simulated import SimulatedCommunicator
+
+ATOMIC, MUTEX = 0, 1
+"""The locks of each rank's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Elements in the memory of another rank: at ``displacement`` bytes, with a shape and strides, or at ``offsets``."""
+
+    rank: int
+    displacement: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    offsets: Array | None = None
+    """The byte offsets of single elements; the shape is theirs."""
+
+
+class Window:
+    """Memory of every rank, as one of them sees it; this one is of a process by itself, which waits for no lock."""
+
+    kind = "memory of this process"
+    takes_turns = False
+    """Whether other ranks may act at each :meth:`begin`."""
+
+    def __init__(self, communicator: Communicator, memory: Array, what: str) -> None:
+        self.communicator = communicator
+        self.rank = communicator.rank
+        self.what = what
+        self.memory = memory
+        """This rank's bytes."""
+        self.blocks: list[Array | None] = [None] * communicator.size
+        """By rank, the bytes that this process can load and store; ``None`` where it cannot."""
+        self.blocks[self.rank] = memory
+        self._held: set[tuple[int, int]] = set()
+
+    def begin(self) -> None:
+        """Called before each operation: simulated ranks may take turns here."""
+
+    def _acquire(self, rank: int, lock: int) -> None:
+        """Take a lock, however long that takes."""
+
+    def _release(self, rank: int, lock: int) -> None:
+        """Give a lock back."""
+
+    def acquire(self, rank: int, lock: int = ATOMIC) -> None:
+        """Take a lock of the memory of ``rank``."""
+        if (rank, lock) in self._held:
+            raise CommunicationError(
+                f"{self.what}: rank {self.rank} already has this lock of rank {rank}, and would wait for itself; "
+                "release it first"
+            )
+        self._acquire(rank, lock)
+        self._held.add((rank, lock))
+
+    def release(self, rank: int, lock: int = ATOMIC) -> None:
+        """Release a lock that this rank has. What it wrote before is visible to the next holder."""
+        if (rank, lock) not in self._held:
+            raise CommunicationError(
+                f"{self.what}: rank {self.rank} releases a lock of rank {rank} that it does not have"
+            )
+        self._held.discard((rank, lock))
+        self._release(rank, lock)
+
+    def read(self, target: Target, out: Array) -> Request:
+        """Begin to fill the contiguous ``out`` from memory that is not in ``blocks``."""
+        raise NotImplementedError
+
+    def write(self, target: Target, values: Array) -> Request:
+        """Begin to write the contiguous ``values`` into memory that is not in ``blocks``."""
+        raise NotImplementedError
+
+    def flush(self, rank: int | None = None) -> None:
+        """Return once what this rank has written is visible to all, at one rank or at all of them."""
+
+    def close(self) -> None:
+        """End the window. Collective, after the last operation of every rank."""
+
+
+class SimulatedMemory:
+    """What the ranks of one simulated window share."""
+
+    def __init__(self, size: int) -> None:
+        self.blocks: list[Array | None] = [None] * size
+        self.queues: dict[tuple[int, int], deque[Any]] = {}
+
+
+class SimulatedWindow(Window):
+    """The window of a simulated rank. A rank that waits for a lock passes its turn on."""
+
+    kind = "memory of simulated ranks"
+    takes_turns = True
+    communicator: SimulatedCommunicator
+
+    def __init__(
+        self,
+        communicator: SimulatedCommunicator,
+        memory: Array,
+        what: str,
+        shared: SimulatedMemory,
+    ) -> None:
+        super().__init__(communicator, memory, what)
+        shared.blocks[self.rank] = memory
+        self.blocks = shared.blocks
+        self._queues = shared.queues
+
+    def begin(self) -> None:
+        self.communicator.take_turns()
+
+    def _acquire(self, rank: int, lock: int) -> None:
+        queue = self._queues.setdefault((rank, lock), deque())
+        communicator = self.communicator
+        request = communicator.waiting_for(
+            f"lock {lock} of the memory of rank {rank}", self.what, lambda: [queue[0].owner.number]
+        )
+        queue.append(request)
+        if queue[0] is request:
+            communicator.now_complete(request)
+        request.wait()
+
+    def _release(self, rank: int, lock: int) -> None:
+        queue = self._queues[rank, lock]
+        queue.popleft()
+        if queue:
+            self.communicator.now_complete(queue[0])
+
+
+def bytes_of(nbytes: int) -> Array:
+    """Fresh memory, all zeros, for a window within one process."""
+    return np.zeros(nbytes, np.uint8)

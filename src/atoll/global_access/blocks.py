@@ -1,0 +1,97 @@
+"""The short way to what lies within one rank's block, where every rank holds a box that this process can load and store.
+
+Most operations on few elements are of this kind, and the general way through index sets costs more than they do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from ..layout import BlockAxis, Layout
+
+Array = np.ndarray[Any, Any]
+
+
+class Blocks:
+    """The blocks of all ranks, by the bounds of their cells."""
+
+    __slots__ = ("_axes", "_blocks", "_line")
+
+    def __init__(self, layout: Layout, blocks: list[Array | None]) -> None:
+        counts = [*layout.grid[1:], 1]
+        axes = []
+        for axis, count in zip(layout.axes, counts, strict=True) if layout.ndim else ():
+            assert isinstance(axis, BlockAxis)
+            axes.append((axis.bounds, axis.size, count))
+        self._axes = tuple(axes)
+        self._line = self._axes[0][:2] if len(axes) == 1 else None
+        owners = layout.table[..., 0].ravel().tolist()
+        self._blocks = [(rank, blocks[rank]) for rank in owners]
+
+    @classmethod
+    def of(cls, layout: Layout, blocks: list[Array | None]) -> Blocks | None:
+        """``None`` where there is no short way."""
+        if layout.is_block and layout.ndim and all(block is not None for block in blocks):
+            return cls(layout, blocks)
+        return None
+
+    def view(self, key: Any) -> Any:
+        """The memory of a region without steps that lies in one block; ``None`` where the general way is needed."""
+        line = self._line
+        if line is not None and type(key) is slice:
+            start, stop = key.start, key.stop
+            if type(start) is not int or type(stop) is not int or key.step is not None:
+                return None
+            bounds, size = line
+            if not 0 <= start < stop <= size:
+                return None
+            cell = bisect_right(bounds, start) - 1
+            low = bounds[cell]
+            if stop > bounds[cell + 1]:
+                return None
+            return self._blocks[cell][1][start - low : stop - low]  # type: ignore[index]
+        if type(key) is not tuple or len(key) != len(self._axes):
+            return None
+        cell = 0
+        local: list[Any] = []
+        for item, (bounds, size, count) in zip(key, self._axes):
+            if type(item) is int:
+                if not 0 <= item < size:
+                    return None
+                here = bisect_right(bounds, item) - 1
+                local.append(item - bounds[here])
+            elif type(item) is slice and item.step is None:
+                start, stop = item.start, item.stop
+                if type(start) is not int or type(stop) is not int or not 0 <= start < stop <= size:
+                    return None
+                here = bisect_right(bounds, start) - 1
+                low = bounds[here]
+                if stop > bounds[here + 1]:
+                    return None
+                local.append(slice(start - low, stop - low))
+            else:
+                return None
+            cell = (cell + here) * count
+        return self._blocks[cell][1][tuple(local)]  # type: ignore[index]
+
+    def element(self, key: Any) -> Any:
+        """The rank, its block and the local index of one element; ``None`` where the general way is needed."""
+        if type(key) is int:
+            line = self._line
+            if line is None or not 0 <= key < line[1]:
+                return None
+            cell = bisect_right(line[0], key) - 1
+            return (*self._blocks[cell], key - line[0][cell])
+        if type(key) is not tuple or len(key) != len(self._axes):
+            return None
+        cell, local = 0, []
+        for item, (bounds, size, count) in zip(key, self._axes):
+            if type(item) is not int or not 0 <= item < size:
+                return None
+            here = bisect_right(bounds, item) - 1
+            local.append(item - bounds[here])
+            cell = (cell + here) * count
+        return (*self._blocks[cell], tuple(local))

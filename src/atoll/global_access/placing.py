@@ -1,0 +1,146 @@
+"""Puts the blocks of an array into a window, so that other ranks reach them, and ends that.
+
+There are three cases, and all ranks are in the same one:
+
+* The world has one rank: the memory of the array, or of the view, is used as it is.
+* A distributed array whose memory the program does not hold: its block moves into the window once, and stays there. The
+  array shows what other ranks write at once.
+* Any other array (replicated, small, a view, memory of the program): the window has a copy, which is assigned to the array
+  when the window closes.
+
+An element with several copies is that of its first owner while the window is open; the copies follow at its end.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..array import ndarray
+from ..comm.in_step import agree
+from ..comm.windows import Window
+from ..comm.world import World, current_world
+from ..context.threads import turn
+from ..errors import LayoutError
+from ..graph.geometry import dense
+from ..graph.node import source
+from ..layout import Layout
+from ..lazy.making import must_travel
+from ..lazy.sections import section_of
+from ..lazy.showing import memory
+from ..lazy.spread import place_of
+from ..lazy.views import Cell, Handle
+
+Array = np.ndarray[Any, Any]
+
+
+class Placed:
+    """The blocks of an array, where every rank can reach them."""
+
+    def __init__(self, array: Handle, what: str) -> None:
+        place = place_of(array)
+        self.array = array
+        self.world: World = current_world() if place is None else place.world
+        self.dtype: np.dtype[Any] = array.dtype  # type: ignore[attr-defined]
+        must_travel(self.dtype)
+        self.layout: Layout = array.layout  # type: ignore[attr-defined]
+        if not self.layout.is_dense:
+            raise LayoutError(
+                "onesided: an axis of the layout has labels; one-sided operations need indices from 0 on"
+            )
+        self.cell: Cell | None = None
+        """The cell of an array that stays in the window."""
+        self.writeable = bool(array.flags.writeable)  # type: ignore[attr-defined]
+        self._copied = False
+        if self.world.size == 1:
+            block = memory(array)
+            self.window: Window = self.world.communicator.window(0, what)
+            self.blocks: list[Array | None] = [block]
+            return
+        self._into_window(array, what)
+
+    def _into_window(self, array: Handle, what: str) -> None:
+        communicator, rank = self.world.communicator, self.world.rank
+        stays = self.writeable and _may_move(array)
+        facts = (self.layout.shape, self.dtype.str, self.layout.grid, stays)
+        every = agree(communicator, facts, what)
+        if any(other[:3] != facts[:3] for other in every):
+            raise LayoutError(
+                "onesided: ranks open different arrays: "
+                + "; ".join(
+                    f"rank {r}: {shape} {dtype}" for r, (shape, dtype, *_) in enumerate(every)
+                )
+            )
+        stays = all(other[3] for other in every)
+        if stays:
+            block = array._cell.settle().array
+        else:
+            section = section_of(array, self.world)
+            block, self.layout = section.block, section.layout.unpadded()
+            self._copied = True
+        shapes = [self.layout.padded_shape(r) for r in range(self.world.size)]
+        self.window = communicator.window(prod(shapes[rank]) * self.dtype.itemsize, what)
+        self.blocks = [
+            None if raw is None else self._block_in(raw, shape)
+            for raw, shape in zip(self.window.blocks, shapes, strict=True)
+        ]
+        mine: Any = self.blocks[rank]
+        mine[...] = block
+        if stays:
+            self._keep(array._cell, mine)
+        if self.layout.is_padded:
+            self.blocks = [
+                block if block is None else block[self.layout.inside(r)]
+                for r, block in enumerate(self.blocks)
+            ]
+        communicator.barrier(what)
+
+    def _block_in(self, raw: Array, shape: tuple[int, ...]) -> Array:
+        nbytes = prod(shape) * self.dtype.itemsize
+        return np.ndarray(shape, self.dtype, raw[:nbytes])
+
+    def _keep(self, cell: Cell, block: Array) -> None:
+        """Let the array's value be the block in the window, pinned."""
+        with turn.lock:
+            cell.node = source(block, cell.geometry, pinned=True, place=cell.node.place)
+            cell.pins += 1
+            cell.shared = False
+            cell.sites = cell.read_by_pieces = None
+        self.cell = cell
+
+    def shadow(self, rank: int) -> Array:
+        """An array that lies as the block of a rank does in its window. Its memory must not be touched."""
+        shape = self.layout.padded_shape(rank)
+        element = np.empty(1, self.dtype)
+        strides = dense(shape, self.dtype).strides
+        whole = np.lib.stride_tricks.as_strided(element, shape, strides)
+        return whole[self.layout.inside(rank)]
+
+    def release(self) -> None:
+        """End without the other ranks: the array keeps its memory."""
+        if self.cell is not None:
+            self.cell.unpin()
+            self.cell = None
+
+    def assign(self) -> None:
+        """Assign a window's copy to its array. Collective."""
+        if not self._copied:
+            return
+        mine = np.array(self.blocks[self.world.rank])
+        if self.layout.is_replicated:
+            self.array[...] = mine  # type: ignore[index]
+        else:
+            with self.world:
+                self.array[...] = ndarray._from_block(mine, self.layout, self.world)  # type: ignore[index]
+
+
+def _may_move(array: Handle) -> bool:
+    """Whether an array's block may move into a window: it is a base on ranks, and the program does not hold its memory."""
+    if place_of(array) is None or not array._geometry.is_base:
+        return False
+    cell = array._cell
+    cell.settle()
+    same = cell.geometry.strides == dense(cell.geometry.shape, cell.geometry.dtype).strides
+    return same and not cell.held()

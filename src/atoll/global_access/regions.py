@@ -1,0 +1,191 @@
+"""Which parts of which ranks' blocks an index selects.
+
+An index has an integer, a slice or a sequence of integers for each axis; sequences select along their own axis (an open
+mesh). :func:`read_region` checks it and gives the *selection* of each axis: index sets with the positions at which they
+stand in the result. :func:`parts_of` intersects these with the owned indices of the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutIndexError
+from ..layout import IndexSet, Layout
+from ..layout.index_set import Range, is_index, listed
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a region that lies on one rank."""
+
+    rank: int
+    result: Key
+    """What selects it in the result, in which dropped axes have length one."""
+    block: Key
+    """What selects it in the rank's block, without padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What an index selects."""
+
+    shape: tuple[int, ...]
+    """The shape of the result, without the axes that integers drop."""
+    axes: tuple[tuple[tuple[IndexSet, IndexSet], ...], ...]
+    """For each axis of the array, pairs: indices, and their positions in the result."""
+    full: Key
+    """What adds the dropped axes to the result again, as axes of length one."""
+
+
+def _spelled_out(key: Any, ndim: int) -> list[Any]:
+    """An item for each axis."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise LayoutIndexError("region: an index can have one ellipsis ('...') only")
+    missing = ndim - (len(items) - len(dots))
+    if missing < 0:
+        raise LayoutIndexError(f"region: too many indices: {len(items)} for {ndim} axes")
+    place = dots[0] if dots else len(items)
+    items[place : place + len(dots)] = [slice(None)] * missing
+    return items
+
+
+def _outside(number: int, axis: int, extent: int) -> LayoutIndexError:
+    return LayoutIndexError(
+        f"region: index {number} is out of bounds for axis {axis} with size {extent}; "
+        "periodic=True lets indices wrap around"
+    )
+
+
+def _listed(item: Any, axis: int, extent: int, periodic: bool) -> IndexSet:
+    """A sequence of integers along an axis."""
+    if isinstance(item, IndexSet):
+        item = item.array()
+    values = np.asarray(item)
+    if values.ndim != 1 or (values.size and values.dtype.kind not in "iu"):
+        raise TypeError(
+            f"region: axis {axis} has {item!r}; an index has an integer, a slice or integers in one dimension for each "
+            "axis, and gather() takes index arrays of any shape"
+        )
+    values = values.astype(np.int64)
+    if periodic and extent:
+        values = values % extent
+    bad = values[(values < -extent) | (values >= extent)]
+    if bad.size:
+        raise _outside(int(bad[0]), axis, extent)
+    values = np.where(values < 0, values + extent, values)
+    if len(np.unique(values)) != len(values):
+        raise LayoutIndexError(
+            f"region: the integers of axis {axis} have some index twice; use gather() or scatter_add() for that"
+        )
+    return listed(values)
+
+
+def _wrapped(item: slice, axis: int, extent: int) -> range:
+    """The indices of a slice of a periodic axis, before they wrap: bounds may be anywhere."""
+    step = 1 if item.step is None else item.step.__index__()
+    if step == 0:
+        raise LayoutIndexError(f"region: the step of axis {axis} is zero")
+    first, last = (0, extent) if step > 0 else (extent - 1, -1)
+    start = first if item.start is None else item.start.__index__()
+    stop = last if item.stop is None else item.stop.__index__()
+    if not extent and len(range(start, stop, step)):
+        raise _outside(start, axis, extent)
+    return range(start, stop, step)
+
+
+def _by_period(values: range, extent: int) -> Iterator[tuple[IndexSet, IndexSet]]:
+    """The indices within each period, as indices of the axis, and their positions."""
+    position = 0
+    while position < len(values):
+        period = values[position] // extent
+        if values.step > 0:
+            count = -(-((period + 1) * extent - values[position]) // values.step)
+        else:
+            count = -(-(values[position] - period * extent + 1) // -values.step)
+        run = values[position : position + count]
+        shifted = range(run.start - period * extent, run.stop - period * extent, run.step)
+        yield Range.of(shifted), Range(position, position + len(run))
+        position += len(run)
+
+
+def read_region(key: Any, shape: tuple[int, ...], periodic: bool = False) -> Region:
+    """What an index of an array of this shape selects; an error if an index is out of bounds."""
+    extents: list[int] = []
+    axes: list[tuple[tuple[IndexSet, IndexSet], ...]] = []
+    full: list[slice | None] = []
+    for axis, (item, extent) in enumerate(zip(_spelled_out(key, len(shape)), shape, strict=True)):
+        if isinstance(item, slice):
+            if periodic:
+                values = _wrapped(item, axis, extent)
+                pairs = tuple(_by_period(values, extent))
+            else:
+                values = range(extent)[item]
+                pairs = ((Range.of(values), Range(len(values))),) if values else ()
+            extents.append(len(values))
+            full.append(slice(None))
+        elif is_index(item) and not isinstance(item, bool | np.bool_):
+            number = item.__index__()
+            if periodic and extent:
+                number %= extent
+            if not -extent <= number < extent:
+                raise _outside(number, axis, extent)
+            number %= extent
+            pairs = ((Range(number, number + 1), Range(1)),)
+            full.append(None)
+        else:
+            chosen = _listed(item, axis, extent, periodic)
+            pairs = ((chosen, Range(len(chosen))),) if len(chosen) else ()
+            extents.append(len(chosen))
+            full.append(slice(None))
+        axes.append(pairs)
+    return Region(tuple(extents), tuple(axes), tuple(full))
+
+
+def of_block(layout: Layout, rank: int) -> Region:
+    """All that a rank holds, copies of other ranks' elements included."""
+    held = layout.region(rank)
+    axes = tuple(((part, Range(len(part))),) if len(part) else () for part in held)
+    return Region(tuple(map(len, held)), axes, (slice(None),) * layout.ndim)
+
+
+def parts_of(region: Region, layout: Layout) -> Iterator[Part]:
+    """The parts by rank: each element once, at its owner."""
+    along: list[list[tuple[int, Any, Any]]] = []
+    for axis, pairs in zip(layout.axes, region.axes, strict=True):
+        places = []
+        for wanted, positions in pairs:
+            for coordinate, part in axis.owners_of(wanted):
+                if len(part):
+                    result = positions.select(wanted.positions(part))
+                    local = axis.owned(coordinate).positions(part)
+                    places.append((coordinate, result.key, local.key))
+        if not places:
+            return
+        along.append(places)
+    for cell in product(*along):
+        rank = layout.ranks_at([coordinate for coordinate, _, _ in cell])[0]
+        yield Part(rank, _mesh([key for _, key, _ in cell]), _mesh([key for _, _, key in cell]))
+
+
+def _mesh(keys: Sequence[Any]) -> Key:
+    """Keys of each axis as one key; arrays select along their own axis."""
+    if any(isinstance(key, np.ndarray) for key in keys):
+        return np.ix_(*[_array(key) for key in keys])
+    return tuple(keys)
+
+
+def _array(key: Any) -> np.ndarray[Any, Any]:
+    if isinstance(key, slice):
+        stop = -1 if key.stop is None else key.stop
+        return np.arange(key.start, stop, key.step)
+    array: np.ndarray[Any, Any] = key
+    return array
