@@ -318,9 +318,9 @@ def test_ranks_that_open_different_arrays_are_told(rank, size):
 
 @on(pytest.mark.ranks(3))
 def test_ranks_that_share_no_memory_use_mpi(rank, size, monkeypatch):
-    from atoll.comm import shared_windows
+    from atoll.comm import mpi_windows
 
-    monkeypatch.setattr(shared_windows, "host", lambda: str(rank // 2))
+    monkeypatch.setattr(mpi_windows, "host", lambda: str(rank // 2))
     a = atoll.zeros(4, layout=Layout((4,), "b"))
     with atoll.onesided(a) as g:
         assert g._window.kind == "MPI"

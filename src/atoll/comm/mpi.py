@@ -361,7 +361,7 @@ class MpiCommunicator(ObjectsByMpi):
     def window(self, nbytes: int, what: str) -> Window:
         if self.size == 1:
             return Window(self, bytes_of(nbytes), what)
-        from .shared_windows import open_window
+        from .mpi_windows import open_window
 
         return open_window(self, nbytes, what)
 

@@ -1,6 +1,6 @@
 """Windows of ranks on several hosts: one-sided operations of MPI, and loads and stores within a host.
 
-MPI's window lies over the segments of ``shared_windows``. A request of MPI moves the bytes, so that the wait for it has a
+MPI's window lies over the segments of ``segments``. A request of MPI moves the bytes, so that the wait for it has a
 limit and can be interrupted. A lock is a word in front of the memory, which an atomic operation of MPI takes. Whether
 these operations progress while the target rank is outside of MPI depends on the network and on MPI: see
 ``docs/onesided.md``.
@@ -15,8 +15,10 @@ import numpy as np
 
 from ..config import config
 from .communicator import Array, Request
+from .in_step import agree
 from .mpi_requests import MpiRequest
-from .shared_windows import HEADER
+from .segments import HEADER, Segment, host, mutexes, opened
+from .shared_windows import SharedWindow
 from .waiting import Patience
 from .windows import Target, Window
 
@@ -128,3 +130,24 @@ class MpiWindow(Window):
         self.communicator.barrier(f"the end of {self.what}")
         self._window.Unlock_all()
         self._window.Free()
+
+
+def open_window(communicator: MpiCommunicator, nbytes: int, what: str) -> Window:
+    """A window of real ranks. Collective."""
+    segment = Segment(nbytes)
+    facts = (host(), segment.path, segment.nbytes, segment.token)
+    every = agree(communicator, facts, what)
+    headers: list[Array | None] = [
+        segment.bytes
+        if rank == communicator.rank
+        else opened(path, total, token)
+        if where == facts[0]
+        else None
+        for rank, (where, path, total, token) in enumerate(every)
+    ]
+    reached = all(header is not None for header in headers) and mutexes.works
+    everywhere = all(agree(communicator, reached, what))
+    segment.finish()
+    if everywhere:
+        return SharedWindow(communicator, headers, what)
+    return MpiWindow(communicator, headers, what)

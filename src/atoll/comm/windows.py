@@ -2,7 +2,7 @@
 
 A window is opened by all ranks together (:meth:`Communicator.window`). From then on, each rank acts alone. Where the
 memory of another rank can be loaded and stored by this process, :attr:`Window.blocks` has it: always in one process and
-on simulated ranks, and on real ranks of one host (``shared_windows``). Otherwise an operation of MPI moves the bytes
+on simulated ranks, and on real ranks of one host (``shared_windows``, ``segments``). Otherwise an operation of MPI moves the bytes
 (``mpi_windows``); its target is a :class:`Target`, the place of an array in memory that this process does not see.
 
 Each rank's memory has two locks. ``ATOMIC`` makes operations on elements atomic, and ``MUTEX`` is for the program.
