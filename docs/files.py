@@ -13,6 +13,7 @@ ROOMS = (
         ".",
         "cli",
         "dataflow",
+        "global_access",
         "functions",
         "functions/linalg",
         "explaining",
