@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from .functions.clusters import from_ray as from_ray
     from .functions.clusters import to_dask as to_dask
     from .functions.clusters import to_ray as to_ray
+    from .functions.storing import checkpoint as checkpoint
+    from .functions.storing import restore as restore
     from .global_access.onesided import onesided as onesided
     from .interchange.dask import DaskPartitions as DaskPartitions
     from .interchange.distarray import check_distarray as check_distarray
@@ -49,6 +51,7 @@ globals().update(names)  # NumPy's names; some would be hidden by rooms that are
 
 
 LATE = {
+    "checkpoint": "functions.storing",
     "check_distarray": "interchange.distarray",
     "check_partitioned": "interchange.partitioned",
     "DaskPartitions": "interchange.dask",
@@ -57,6 +60,7 @@ LATE = {
     "from_ray": "functions.clusters",
     "onesided": "global_access.onesided",
     "RayPartitions": "interchange.ray",
+    "restore": "functions.storing",
     "to_dask": "functions.clusters",
     "to_distarray": "interchange.distarray",
     "to_partitioned": "interchange.partitioned",

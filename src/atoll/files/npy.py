@@ -194,53 +194,6 @@ def arrived(block: Array, shape: tuple[int, ...], place: Place | None, turned: b
     return recorded(source(block, dense(shape, block.dtype, order), place=place))
 
 
-def load(
-    file: Any,
-    mmap_mode: Any = None,
-    allow_pickle: bool = False,
-    fix_imports: bool = True,
-    encoding: str = "ASCII",
-    *,
-    max_header_size: int = LONGEST_HEADER,
-    layout: Any = None,
-) -> Any:
-    """Load an array from a ``.npy`` file, arrays from a ``.npz`` file, or a pickled object.
-
-    As ``numpy.load``. On ranks, each reads its own part of a large array. ``layout`` says where the array is to lie: an
-    :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. All ranks call it then, and with ``mmap_mode``.
-    """
-    options = {
-        "mmap_mode": mmap_mode, "allow_pickle": allow_pickle, "fix_imports": fix_imports, "encoding": encoding,
-        "max_header_size": max_header_size,
-    }  # fmt: skip
-    world, path = current_world(), path_of(file)
-    if path is None or allow_pickle or (world.size == 1 and layout is None):
-        if layout is not None:
-            raise ValueError(
-                "load: layout= needs the path of a .npy file, and no allow_pickle; "
-                f"the file is {file!r}, with allow_pickle={allow_pickle}"
-            )
-        return by_numpy(np.load, (file,), options)
-    header, error = None, None
-    try:
-        with open(path, "rb") as stream:
-            if stream.read(2) == b"\x93N" or layout is not None:
-                stream.seek(0)
-                header = read_header(stream, path, max_header_size)
-    except (OSError, FileFormatError) as raised:
-        error = raised
-    if layout is None and (header is None or world.size == 1 or (
-        mmap_mode is None and default_place(header.shape) is None
-    )):  # fmt: skip
-        return by_numpy(np.load, (file,), options)
-    in_step(world, "load", path, mmap_mode, repr(layout))
-    header = same_header(world, path, header, error, "np.load")
-    wanted = layout_for(layout, header.shape)
-    if mmap_mode is not None:
-        return mapped(world, path, header, mmap_mode, wanted)
-    return read(world, path, header, wanted)
-
-
 def same_header(
     world: World, path: str, header: Header | None, error: Exception | None, what: str
 ) -> Header:

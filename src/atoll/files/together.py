@@ -100,11 +100,7 @@ class NewFile:
             )
         except OSError as raised:
             error = raised
-        try:
-            settle(self.communicator, error, self.what)
-        except Exception:
-            self._discard()
-            raise
+        self._settle(error)
         return self
 
     @contextmanager
@@ -119,8 +115,8 @@ class NewFile:
                 self.error = error
 
     def settle(self, facts: Any = None) -> Any:
-        """The facts of all ranks, or an error of some of them on all. Collective."""
-        return settle(self.communicator, self.error, self.what, facts)
+        """The facts of all ranks, or an error of some of them on all; then the file is gone already. Collective."""
+        return self._settle(self.error, facts)
 
     def __exit__(
         self,
@@ -136,12 +132,18 @@ class NewFile:
                 os.fsync(self.descriptor)
             descriptor, self.descriptor = self.descriptor, -1
             os.close(descriptor)
+        self._settle(self.error)
+        done(self.communicator, self._appear, self.what)
+
+    def _settle(self, error: Exception | None, facts: Any = None) -> Any:
         try:
-            self.settle()
-        except Exception:
+            return settle(self.communicator, error, self.what, facts)
+        except CommunicationError:
             self._discard()
             raise
-        done(self.communicator, self._appear, self.what)
+        except Exception:
+            done(self.communicator, self._discard, self.what)
+            raise
 
     def _appear(self) -> None:
         try:
@@ -158,6 +160,7 @@ class NewFile:
         if self._beside:
             with suppress(OSError):
                 os.unlink(self._beside)
+            self._beside = ""
 
 
 def done(communicator: Communicator, action: Callable[[], Any], what: str) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -50,6 +51,8 @@ def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, 
         inner = prod(part.shape[axis + 1 :]) if part.shape else 1
         if part.shape or rank == 0:
             yield first + start * inner, np.ascontiguousarray(mine.block)
+        elif ordered:
+            yield first, np.empty(0, dtype)
 
 
 def write_at(descriptor: int, data: Array, offset: int) -> None:
@@ -107,7 +110,7 @@ def fill(
     rows = max(most // inner, 1)
     part = region[axis]
     places = [list(enumerate(held.array().tolist())) for held in region[:axis]]
-    for lead in _product(places):
+    for lead in product(*places):
         base = 0
         for (_, index), extent in zip(lead, shape[:axis]):
             base = base * extent + index
@@ -126,7 +129,31 @@ def fill(
             start += rows
 
 
-def _product(places: list[list[tuple[int, int]]]) -> Iterator[tuple[tuple[int, int], ...]]:
-    from itertools import product
+def fill_from(
+    stream: BinaryIO, shape: tuple[int, ...], region: Region, block: Array, path: str
+) -> None:
+    """Fill a rank's block from the elements of the whole array, which a stream gives one after the other."""
+    dtype = block.dtype
+    for first, key in boxes(shape, _most(dtype)):
+        extents = tuple([part.stop - part.start for part in key]) + shape[len(key) :]
+        lines = np.empty(extents, dtype)
+        rest = memoryview(as_bytes(lines))
+        while rest:
+            count = stream.readinto(rest)  # type: ignore[attr-defined]
+            if not count:
+                raise truncated(path, first * dtype.itemsize, len(rest))
+            rest = rest[count:]
+        wanted = [
+            held.intersection(Range(part.start, part.stop))
+            for held, part in zip(region, key, strict=False)
+        ]
+        if all(map(len, wanted)):
+            rows = [held.positions(part) for held, part in zip(region, wanted, strict=False)]
+            whole = [Range(0, len(held)) for held in region[len(key) :]]
+            chosen = [part.shifted(-cut.start) for part, cut in zip(wanted, key, strict=True)]
+            block[region_key((*rows, *whole))] = lines[region_key((*chosen, *region[len(key) :]))]
 
-    return product(*places)
+
+def chunk_bytes() -> int:
+    """How many bytes a rank reads at a time."""
+    return policy.limits.file_buffer

@@ -146,8 +146,6 @@ def _appearing(target: Any, write: Write) -> None:
     return None
 
 
-savez = writing(np.savez, 0, "file", ".npz")
-savez_compressed = writing(np.savez_compressed, 0, "file", ".npz")
 savetxt = writing(np.savetxt, 0, "fname")
 tofile = writing(np.ndarray.tofile, 1, "fid")
 dump = writing(np.ndarray.dump, 1, "file")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..files import npy, writing
+from ..files import loading, npy, npz, writing
 from ..lazy.registry import registry
 from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
@@ -71,9 +71,10 @@ def publish_the_rest() -> None:
         "lib.format", lambda: {"write_array": npy.write_array, "open_memmap": npy.open_memmap}
     )
     publish("save", npy.save, "data", np.save)
-    publish("load", npy.load, "data", np.load)
-    for name in ("savez", "savez_compressed", "savetxt"):
-        publish(name, getattr(writing, name), "data", getattr(np, name))
+    publish("load", loading.load, "data", np.load)
+    publish("savez", npz.savez, "data", np.savez)
+    publish("savez_compressed", npz.savez_compressed, "data", np.savez_compressed)
+    publish("savetxt", writing.savetxt, "data", np.savetxt)
     publish("testing", Namespace("testing", _calling), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")

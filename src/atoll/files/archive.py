@@ -1,0 +1,178 @@
+"""Zip archives of ``.npy`` files that all ranks write into one file, each its own parts of each array."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..collective import Section
+from ..comm.in_step import allgather
+from ..comm.world import World
+from ..lazy.creation import asarray
+from .checksums import Sum, joined, sum_of
+from .npy import Header, header_bytes, in_file_order
+from .together import NewFile
+from .transport import as_bytes, outgoing, write_at
+
+_DATE = 0x21
+"""The first of January 1980, at midnight: files of the same arrays are equal."""
+_STORED, _DEFLATED = 0, 8
+_LEVEL = 6
+
+
+class Member(NamedTuple):
+    """A file of an archive: its name, where its local header and its data are, their size, and the parts of its checksum.
+
+    ``header`` describes the array whose elements end it.
+    """
+
+    name: str
+    offset: int
+    start: int
+    stored: int
+    size: int
+    method: int
+    sums: list[Sum]
+    header: Header | None = None
+
+
+class Writer:
+    """Writes members one after the other; all methods but :attr:`members` are collective."""
+
+    def __init__(self, world: World, file: NewFile, *, compressed: bool = False) -> None:
+        self.world = world
+        self.file = file
+        self.members: list[Member] = []
+        self._end = 0
+        self._method = _DEFLATED if compressed else _STORED
+
+    def add(self, name: str, value: Any) -> Iterator[int]:
+        """Write an array; gives the bytes that this rank has written, piece by piece."""
+        value = value if hasattr(value, "_cell") else asarray(value)
+        section, header = in_file_order(value, self.world)
+        head = header_bytes(header.shape, header.dtype, header.fortran_order)
+        start = self._end + len(_local(name, 0, 0, 0, 0))
+        if self._method == _STORED:
+            size = len(head) + header.nbytes
+            header = header._replace(offset=start + len(head))
+            sums = yield from self._store(section, head, header, start)
+            stored = size
+        else:
+            sums, stored, size = [], 0, len(head) + header.nbytes
+            for data, parts in _deflated(section, head, self.world.rank):
+                stored += write_in_turn(self.file, start + stored, data)
+                sums += parts
+                yield len(data)
+        self.members.append(
+            Member(name, self._end, start, stored, size, self._method, sums, header)
+        )
+        self._end = start + stored
+
+    def _store(self, section: Section, head: bytes, header: Header, start: int) -> Any:
+        sums = []
+        if self.file.is_first:
+            with self.file.attempt():
+                os.pwrite(self.file.descriptor, head, start)
+            sums.append(Sum(0, len(head), zlib.crc32(head)))
+        for first, data in outgoing(section):
+            place = len(head) + first * header.dtype.itemsize
+            sums.append(sum_of(place, data))
+            with self.file.attempt():
+                write_at(self.file.descriptor, data, start + place)
+            yield data.nbytes
+        return sums
+
+    def share(self) -> None:
+        """Let all ranks know the checksums of all parts."""
+        every = self.file.settle([member.sums for member in self.members])
+        for number, member in enumerate(self.members):
+            sums = sorted(Sum(*part) for told in every for part in told[number])
+            self.members[number] = member._replace(sums=sums)
+
+    def finish(self, *others: tuple[str, bytes]) -> None:
+        """Write the directory of the archive, with other members that every rank has. To be called after :meth:`share`."""
+        for name, content in others:
+            start = self._end + len(_local(name, 0, 0, 0, 0))
+            sums = [Sum(0, len(content), zlib.crc32(content))]
+            size = len(content)
+            self.members.append(Member(name, self._end, start, size, size, _STORED, sums))
+            self._end = start + size
+            if self.file.is_first:
+                with self.file.attempt():
+                    os.pwrite(self.file.descriptor, content, start)
+        if self.file.is_first:
+            with self.file.attempt():
+                self._directory()
+
+    def _directory(self) -> None:
+        """The headers before each member, and the directory behind all of them."""
+        entries = b""
+        for member in self.members:
+            crc = joined(member.sums)
+            local = _local(member.name, member.method, crc, member.stored, member.size)
+            os.pwrite(self.file.descriptor, local, member.offset)
+            entries += _central(member, crc)
+        count, size, start = len(self.members), len(entries), self._end
+        end64 = struct.pack(
+            "<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, start
+        )
+        end64 += struct.pack("<4sIQI", b"PK\x06\x07", 0, start + size, 1)
+        end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, min(count, 0xFFFF), min(count, 0xFFFF),
+            min(size, 0xFFFFFFFF), 0xFFFFFFFF, 0)  # fmt: skip
+        write_at(self.file.descriptor, np.frombuffer(entries + end64 + end, np.uint8), start)
+
+
+def _local(name: str, method: int, crc: int, stored: int, size: int) -> bytes:
+    words = name.encode()
+    most = 0xFFFFFFFF
+    return struct.pack("<4sHHHHHIIIHHHHQQ", b"PK\x03\x04", 45, 0x800, method, 0, _DATE, crc, most, most,
+        len(words), 20, 1, 16, size, stored)[:30] + words + struct.pack("<HHQQ", 1, 16, size, stored)  # fmt: skip
+
+
+def _central(member: Member, crc: int) -> bytes:
+    words, most = member.name.encode(), 0xFFFFFFFF
+    fixed = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\x01\x02", 45 | 3 << 8, 45, 0x800, member.method, 0, _DATE, crc,
+        most, most, len(words), 28, 0, 0, 0, 0o600 << 16, most)  # fmt: skip
+    return fixed + words + struct.pack("<HHQQQ", 1, 24, member.size, member.stored, member.offset)
+
+
+def _deflated(section: Section, head: bytes, rank: int) -> Iterator[tuple[Any, list[Sum]]]:
+    """The compressed pieces of a rank, step by step: all pieces in the order of the ranks are one stream."""
+    first = head if rank == 0 else b""
+    yield _flushed(first), [Sum(0, len(first), zlib.crc32(first))] if first else []
+    for place, data in outgoing(section, ordered=True):
+        part = sum_of(len(head) + place * section.dtype.itemsize, data)
+        yield _flushed(as_bytes(data)), [part] if part.length else []
+    yield (b"\x03\x00" if rank == 0 else b""), []
+
+
+def _flushed(data: Any) -> bytes:
+    if not len(data):
+        return b""
+    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return stream.compress(data) + stream.flush(zlib.Z_FULL_FLUSH)
+
+
+def write_in_turn(file: NewFile, offset: int, data: bytes) -> int:
+    """Write every rank's bytes behind those of the rank before; the length of all. Collective."""
+    lengths = allgather(file.communicator, np.array([len(data)], np.int64), file.what).ravel()
+    with file.attempt():
+        before = int(lengths[: file.communicator.rank].sum())
+        write_at(file.descriptor, np.frombuffer(data, np.uint8), offset + before)
+    return int(lengths.sum())
+
+
+def write_members(
+    writer: Writer, arrays: Iterable[tuple[str, Any]], *others: tuple[str, bytes]
+) -> None:
+    """Write all of an archive."""
+    for name, value in arrays:
+        for _ in writer.add(name, value):
+            pass
+    writer.share()
+    writer.finish(*others)

@@ -1,0 +1,227 @@
+"""Checkpoints: the arrays and values of a program in a file that appears when it is whole, with checksums of everything.
+
+A checkpoint is a ``.npz`` archive that NumPy can read, with a description in JSON behind its arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Self
+
+import numpy as np
+
+from ..comm.world import World, current_world
+from ..errors import FileFormatError
+from ..lazy.spread import in_step
+from ..lazy.views import Handle
+from .archive import Writer
+from .checksums import Sum, first_wrong, merged, share
+from .npy import Header, layout_for, path_of, read, read_header, same_header
+from .npz import damaged
+from .together import NewFile, done, opened, settle
+from .transport import chunk_bytes
+from .values import Generators, decoded, encoded, random_state, set_random_state
+
+NAME = re.compile(r"checkpoint-(\d{6,})\.npz")
+_LEFT_OVER = re.compile(r"\.[0-9a-f]{12}\.npz")
+DESCRIPTION = "checkpoint.json"
+FORMAT, VERSION = "atoll checkpoint", 1
+_PATIENCE, _PAUSE = 0.5, 0.1
+"""Seconds before the first line about the progress, and between two of them."""
+
+
+def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: Any) -> str:
+    """Write arrays and values into a new checkpoint in the folder ``path``; the name of its file. Collective.
+
+    The checkpoint appears when it is whole: a job that is killed leaves those before it. The last ``keep`` of them stay.
+    Arrays may be distributed in any way. Values may be numbers, strings, bytes, ``None``, random generators, and lists,
+    tuples and dictionaries of these. The state of ``np.random`` is kept as well. With ``durable``, the data is on the
+    disk when the function returns; without it, a crash of the machine, but not of the job, may lose the checkpoint.
+    :func:`atoll.restore` reads it on any number of ranks.
+    """
+    if type(keep) is not int or keep < 1:
+        raise ValueError(f"checkpoint: keep is {keep!r}; it must be an integer of at least 1")
+    world, folder = current_world(), path_of(path)
+    if folder is None:
+        raise TypeError(
+            f"checkpoint: the first argument is {path!r}; it must be the path of a folder"
+        )
+    arrays = {
+        name: value for name, value in state.items() if isinstance(value, Handle | np.ndarray)
+    }
+    for name, value in arrays.items():
+        if value.dtype.hasobject:  # type: ignore[union-attr]
+            raise TypeError(
+                f"checkpoint: {name} is an array of Python objects, which a checkpoint does not keep, as it has no pickles; "
+                "use a dtype of a fixed size"
+            )
+    values = {name: encoded(value, name) for name, value in state.items() if name not in arrays}
+    if world.size > 1:
+        in_step(world, "checkpoint", folder, state)
+    number = done(world.communicator, lambda: _next_number(folder), "checkpoint")
+    target = os.path.join(folder, f"checkpoint-{number:06d}.npz")
+    with NewFile(world, target, "checkpoint", durable=durable) as file:
+        writer = Writer(world, file)
+        sizes: Any = sum([getattr(value, "nbytes", 0) for value in arrays.values()])
+        with Progress(world, f"checkpoint {number}", sizes // world.size) as progress:
+            for name, value in arrays.items():
+                for nbytes in writer.add(f"{name}.npy", value):
+                    progress.add(nbytes)
+        writer.share()
+        if file.is_first:
+            facts = {
+                "format": FORMAT, "version": VERSION, "values": values, "numpy.random": random_state(),
+                "arrays": {
+                    name: {"start": member.start, "size": member.size, "sums": merged(member.sums, chunk_bytes())}
+                    for name, member in zip(arrays, writer.members, strict=True)
+                },
+            }  # fmt: skip
+            writer.finish((DESCRIPTION, json.dumps(facts).encode()))
+    done(world.communicator, lambda: _forget(folder, number - keep), "checkpoint")
+    return target
+
+
+def _numbers(folder: str) -> list[int]:
+    """The numbers of the checkpoints in a folder, in ascending order."""
+    return sorted(int(match[1]) for name in os.listdir(folder) if (match := NAME.fullmatch(name)))
+
+
+def _next_number(folder: str) -> int:
+    """The number of the next checkpoint; what a killed job has left unfinished is removed."""
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        if _LEFT_OVER.fullmatch(name):
+            with suppress(OSError):
+                os.unlink(os.path.join(folder, name))
+    return max(_numbers(folder), default=0) + 1
+
+
+def _forget(folder: str, last: int) -> None:
+    for number in _numbers(folder):
+        if number <= last:
+            os.unlink(os.path.join(folder, f"checkpoint-{number:06d}.npz"))
+
+
+def restored(
+    path: Any, layouts: Mapping[str, Any] | None, generators: Generators
+) -> dict[str, Any]:
+    """What the last checkpoint of a folder, or that of a file, holds; see :func:`atoll.restore`. Collective."""
+    world, given = current_world(), path_of(path)
+    if given is None:
+        raise TypeError(
+            f"restore: the first argument is {path!r}; it must be the path of a folder or a file"
+        )
+    if world.size > 1:
+        in_step(world, "restore", given, *[f"{k}: {v!r}" for k, v in (layouts or {}).items()])
+    source, facts = done(world.communicator, lambda: _newest(given), "restore")
+    unknown = set(layouts or ()) - set(facts["arrays"])
+    if unknown:
+        raise KeyError(
+            f"restore: layouts= names {sorted(unknown)}, but the arrays of {source} are {sorted(facts['arrays'])}"
+        )
+    state = {}
+    with Progress(
+        world, "restore", sum(part["size"] for part in facts["arrays"].values())
+    ) as progress:
+        for name, part in facts["arrays"].items():
+            header = _checked(world, source, name, part)
+            wanted = layout_for((layouts or {}).get(name), header.shape)
+            state[name] = read(world, source, header, wanted, "restore")
+            progress.add(part["size"])
+    try:
+        state |= {name: decoded(value, generators) for name, value in facts["values"].items()}
+        set_random_state(facts["numpy.random"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise _no_checkpoint(source, error) from error
+    return state
+
+
+def _newest(path: str) -> tuple[str, Any]:
+    """The file of the newest checkpoint, and its description. On one rank."""
+    if os.path.isdir(path):
+        numbers = _numbers(path)
+        if not numbers:
+            raise FileNotFoundError(f"restore: the folder {path} has no checkpoint")
+        path = os.path.join(path, f"checkpoint-{numbers[-1]:06d}.npz")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            facts = json.loads(archive.read(DESCRIPTION))
+        if facts["format"] != FORMAT or facts["version"] > VERSION:
+            raise ValueError(f"its format is {facts['format']!r}, version {facts['version']}")
+        return path, facts
+    except OSError:
+        raise
+    except Exception as error:
+        raise _no_checkpoint(path, error) from error
+
+
+def _no_checkpoint(path: str, error: Exception) -> FileFormatError:
+    return FileFormatError(
+        f"{path} is no checkpoint that this version of atoll reads, or is damaged: {type(error).__name__}: {error}; "
+        "name an older file of the folder to restore that instead"
+    )
+
+
+def _checked(world: World, path: str, name: str, part: Any) -> Header:
+    """The header of an array, once all ranks together have compared the checksums of all of it. Collective."""
+    label = f"{path}[{name!r}]"
+    descriptor, error, header = opened(world.communicator, path, "restore"), None, None
+    try:
+        sums = [Sum(*piece) for piece in part["sums"]]
+        own = share(sums, world.rank, world.size)
+        wrong = first_wrong(descriptor, part["start"], own, chunk_bytes(), label)
+        if wrong is not None:
+            raise damaged(f"{label}, bytes {wrong.start} to {wrong.start + wrong.length},")
+        with open(path, "rb") as file:
+            file.seek(part["start"])
+            header = read_header(file, label, part["size"])
+        if header.offset + header.nbytes != part["start"] + part["size"]:
+            raise damaged(label)
+    except Exception as raised:
+        error = raised
+    finally:
+        os.close(descriptor)
+    if world.size == 1:
+        settle(world.communicator, error, "restore")
+        assert header is not None
+        return header
+    return same_header(world, label, header, error, "restore")
+
+
+class Progress:
+    """Says on standard error how far this rank has come, if it is the first one, and a terminal shows it."""
+
+    def __init__(self, world: World, label: str, total: int) -> None:
+        self._shown = world.rank == 0 and sys.stderr is not None and sys.stderr.isatty()
+        self._label, self._total, self._done = label, max(total, 1), 0
+        self._next = time.monotonic() + _PATIENCE
+        self._width = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, nbytes: int) -> None:
+        """So many more bytes are done."""
+        self._done += nbytes
+        if self._shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + _PAUSE
+            share = min(100 * self._done // self._total, 100)
+            self._show(f"{self._label}: {share} % of {self._total / 1e6:.0f} MB")
+
+    def _show(self, text: str) -> None:
+        sys.stderr.write("\r" + text.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(text)
+
+    def __exit__(self, *_: object) -> None:
+        if self._width:
+            self._show("")
+            sys.stderr.write("\r")
+            sys.stderr.flush()

@@ -1,0 +1,139 @@
+"""`.npz` archives: all ranks write one, and read large arrays out of it, each its own part."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from ..collective.moving import even_part
+from ..comm.world import World, current_world
+from ..errors import FileFormatError
+from ..lazy.making import default_place
+from ..lazy.spread import in_step
+from ..lazy.views import Handle
+from .archive import Writer, write_members
+from .checksums import Sum, joined
+from .npy import Header, arrived, empty_block, place_for, read, read_header, same_header
+from .together import NewFile, opened, settle
+from .transport import as_bytes, chunk_bytes, fill_from, read_at
+from .writing import writing
+
+
+def _parts(compressed: bool) -> Any:
+    def write(world: World, path: str, *args: Any, allow_pickle: bool = True, **named: Any) -> Any:
+        arrays = {f"arr_{k}": value for k, value in enumerate(args)}
+        if arrays.keys() & named.keys() or not all(map(_is_plain, (*args, *named.values()))):
+            return NotImplemented
+        members = [(f"{name}.npy", value) for name, value in {**named, **arrays}.items()]
+        with NewFile(world, path, "np.savez_compressed" if compressed else "np.savez") as file:
+            write_members(Writer(world, file, compressed=compressed), members)
+        return None
+
+    return write
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is an array whose elements a file can have as they are."""
+    return isinstance(value, Handle | np.ndarray) and not value.dtype.hasobject  # type: ignore[union-attr]
+
+
+savez = writing(np.savez, 0, "file", ".npz", _parts(False))
+savez_compressed = writing(np.savez_compressed, 0, "file", ".npz", _parts(True))
+
+
+class Archive(np.lib.npyio.NpzFile):
+    """The arrays of a file by name, as NumPy gives them, but that ranks read large ones together, each its own part."""
+
+    def __init__(self, path: str, **options: Any) -> None:
+        super().__init__(open(path, "rb"), own_fid=True, **options)  # noqa: SIM115
+        self._path = path
+
+    def __getitem__(self, key: str) -> Any:
+        world = current_world()
+        assert self.zip is not None
+        members = self.zip.namelist()
+        name = key if key in members else f"{key}.npy"
+        if name not in members:
+            return super().__getitem__(key)
+        info = self.zip.getinfo(name)
+        label = f"{self._path}[{key!r}]"
+        try:
+            with self.zip.open(info) as member:
+                if member.read(2) != b"\x93N":
+                    return super().__getitem__(key)
+            with self.zip.open(info) as member:
+                header = read_header(member, label)  # type: ignore[arg-type]
+        except (zipfile.BadZipFile, zlib.error) as error:
+            raise FileFormatError(f"{label} is damaged: {error}") from error
+        if default_place(header.shape) is None:
+            return super().__getitem__(key)
+        in_step(world, "load", label)
+        header = same_header(world, label, header, None, "np.load")
+        if info.compress_type != zipfile.ZIP_STORED:
+            return _decompressed(world, self.zip, info, header, label)
+        offset = _data_offset(self._path, info)
+        _check(world, self._path, offset, info, label)
+        return read(world, self._path, header._replace(offset=offset + header.offset), None)
+
+
+def _data_offset(path: str, info: zipfile.ZipInfo) -> int:
+    """Where the bytes of a member begin."""
+    with open(path, "rb") as file:
+        file.seek(info.header_offset + 26)
+        name, extra = struct.unpack("<HH", file.read(4))
+    return info.header_offset + 30 + int(name) + int(extra)
+
+
+def _check(world: World, path: str, offset: int, info: zipfile.ZipInfo, label: str) -> None:
+    """Compare the checksum of a member with that of the directory: each rank reads an even part. Collective."""
+    descriptor, error, sums = opened(world.communicator, path, "np.load"), None, []
+    try:
+        start, stop = even_part(info.file_size, world.size, world.rank)
+        while start < stop:
+            data = np.empty(min(chunk_bytes(), stop - start), np.uint8)
+            read_at(descriptor, data, offset + start, label)
+            sums.append(Sum(start, len(data), zlib.crc32(as_bytes(data))))
+            start += len(data)
+    except Exception as raised:
+        error = raised
+    finally:
+        os.close(descriptor)
+    every = settle(world.communicator, error, "np.load", sums)
+    if joined(Sum(*part) for told in every for part in told) != info.CRC:
+        raise damaged(label)
+
+
+def damaged(label: str) -> FileFormatError:
+    """The error of data whose checksum is wrong."""
+    return FileFormatError(
+        f"{label} is damaged: its bytes do not have the checksum that was written with them; restore the file from a copy"
+    )
+
+
+def _decompressed(
+    world: World, archive: zipfile.ZipFile, info: zipfile.ZipInfo, header: Header, label: str
+) -> Any:
+    """A compressed array: every rank decompresses all of it, and keeps its own part."""
+    place = place_for(header.shape, header.dtype, None)
+    turned = header.fortran_order
+    block, inner, region = empty_block(header.shape, header.dtype, place, turned)
+    error: Exception | None = None
+    try:
+        with archive.open(info) as member:
+            member.read(header.offset)
+            if turned:
+                fill_from(member, header.stored_shape, region[::-1], inner.T, label)  # type: ignore[arg-type]
+            else:
+                fill_from(member, header.shape, region, inner, label)  # type: ignore[arg-type]
+            member.read()  # checks the checksum
+    except (zipfile.BadZipFile, zlib.error):
+        error = damaged(label)
+    except Exception as raised:
+        error = raised
+    settle(world.communicator, error, "np.load")
+    return arrived(block, header.shape, place, turned)
