@@ -335,7 +335,12 @@ static PyObject *eager_compare(PyObject *a, PyObject *b, int slot, int relation)
 static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t count);
 static PyObject *item_at_hand(PyObject *self, PyObject *key);
 static int put_at_hand(PyObject *self, PyObject *key, PyObject *value);
+static PyObject *picked(PyObject *self, PyObject *key);
+static int put_picked(PyObject *self, PyObject *key, PyObject *value);
 static PyObject *kept(PyObject *result, PyObject *base);
+static int is_kept(PyArrayObject *array);
+static PyObject *memory_entered(void);
+static void memory_left(PyObject *before);
 
 /* An array that is large and at hand becomes one that is recorded; whether that went well. */
 static inline int adopted_all(PyObject *const *args, Py_ssize_t n) {
@@ -890,6 +895,7 @@ static PyObject *get_item(PyObject *self, PyObject *key) {
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
         PyObject *result = item_at_hand(self, key);
+        if (result == NULL && !PyErr_Occurred() && np_of(self) != NULL) result = picked(self, key);
         if (result == NULL && !PyErr_Occurred() && adopted_all(&self, 1)) result = get_in_memory(self, key);
         if (result == NULL && !PyErr_Occurred()) {
             result = record_view(self, key);
@@ -898,6 +904,7 @@ static PyObject *get_item(PyObject *self, PyObject *key) {
                 if (moved != NULL) result = moved;
             }
         }
+        if (result == NULL && !PyErr_Occurred()) result = picked(self, key);
         if (result != NULL || PyErr_Occurred()) return result;
         result = call_two(general[GETITEM], self, key);
         if (result != NULL) remember_view(self, key, result);
@@ -909,9 +916,12 @@ static PyObject *get_item(PyObject *self, PyObject *key) {
                                             : array_of(&where, array, (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
         return where.is_element || result == NULL ? result : handle_of(result);
     }
-    PyObject *index = index_of(key);
-    if (index == NULL) return PyErr_Occurred() ? NULL : call_two(general[GETITEM], self, key);
-    PyObject *result = with_two(PyObject_GetItem, (PyObject *)array, index);
+    PyObject *index = index_of(key), *result = NULL;
+    if (index == NULL) {
+        if (!PyErr_Occurred()) result = picked(self, key);
+        return result != NULL || PyErr_Occurred() ? result : call_two(general[GETITEM], self, key);
+    }
+    result = with_two(PyObject_GetItem, (PyObject *)array, index);
     Py_DECREF(index);
     return wrapped(result);
 }
@@ -934,9 +944,11 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
     }
     Py_XDECREF(given);
     int set = array == NULL && !PyErr_Occurred() ? put_at_hand(self, key, value) : 0;
+    if (!set && !PyErr_Occurred() && np_of(self) != NULL) set = put_picked(self, key, value);
     PyObject *large[2] = {self, value};
     if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 2)) set = set_in_memory(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred()) set = record_store(self, key, value);
+    if (!set && array == NULL && !PyErr_Occurred()) set = put_picked(self, key, value);
     if (set > 0) return 0;
     if (PyErr_Occurred()) return -1;
     PyObject *args[4] = {NULL, self, key, value};
@@ -1105,15 +1117,25 @@ static PyTypeObject FrontType = {
     .tp_doc = "What arrays are to the native front."};
 
 #include "_call_sites.h"
+#include "_picking.h"
 
 /* ---- functions and methods */
 
-enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512 };
+enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
+       SHARED = 8192, WHOLE = 16384 };
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
  * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
- * RECORDED is never NumPy's at once. */
-enum { MOST = 16 };                /* arguments of a call that is looked at */
+ * RECORDED is never NumPy's at once. What is EXACT has the same bits however it is computed: NumPy folds arrays in memory at once, as
+ * far as one thread does that quickly; what is WHOLE only without an axis. A call that may be SHARED by threads is Python's where it
+ * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
+ * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. */
+enum { MOST = 16, SIZE_AT = 16 };  /* arguments of a call that is looked at */
+static Py_ssize_t exact = 0;       /* elements that are folded at once */
+static Py_ssize_t block = 0;
+static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
+static PyObject *has_threads;      /* whether there are several */
+static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
 
 typedef struct {
     PyObject_HEAD
@@ -1261,6 +1283,7 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
         if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && plain(call->args[0]) == NULL && shows(array, call->given[0]))
             return view_in(call->args[0], array);
         if (PyArray_SIZE(array) < limit) return handle_of(result);
+        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result, NULL);
     } else if (type == &PyTuple_Type || type == &PyList_Type) {
         Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
         PyObject *items = type == &PyTuple_Type ? PyTuple_New(length) : PyList_New(length);
@@ -1292,6 +1315,42 @@ static Py_ssize_t target_of(Function *function, Py_ssize_t count, Py_ssize_t n, 
     return -1;
 }
 
+/* Whether several threads share a call with these arguments. */
+static int is_shared(PyObject *const *given, Py_ssize_t n) {
+    Py_ssize_t largest = 0;
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (PyArray_CheckExact(given[k]) && PyArray_SIZE((PyArrayObject *)given[k]) > largest) largest = PyArray_SIZE((PyArrayObject *)given[k]);
+    if (largest < divided_from || has_threads == NULL) return 0;
+    PyObject *answer = PyObject_CallNoArgs(has_threads);
+    int are_several = answer == NULL ? 1 : PyObject_IsTrue(answer);
+    if (answer == NULL) PyErr_Clear();
+    Py_XDECREF(answer);
+    return are_several;
+}
+
+/* The memory of an array that NumPy folds at once; a new reference, or NULL. */
+static PyObject *to_fold(PyObject *value) {
+    PyObject *array = ((Front *)value)->large ? Py_NewRef(np_of(value)) : in_memory(value);
+    if (array != NULL && PyArray_SIZE((PyArrayObject *)array) > exact) Py_CLEAR(array);
+    return array;
+}
+
+/* NumPy's generator of one of ours, where it draws so many numbers; a new reference, or NULL. `size` is how many, as far as is known. */
+static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
+    Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    PyObject *wanted = place < count ? args[place] : NULL;
+    if (!count || among_ranks()) return NULL;
+    for (Py_ssize_t k = 0; k < named; k++)
+        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "size")) wanted = args[count + k];
+    *size = wanted == NULL || wanted == Py_None ? 1 : extent_of(wanted);
+    if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
+    PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
+    PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, drawer_name));
+    Py_XDECREF(dict);
+    if (dict == NULL) PyErr_Clear();
+    return drawer;
+}
+
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
@@ -1299,14 +1358,18 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     PyObject *space[MOST + 1], **given = space + 1;
     int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED), was = 0;
     int large = function->kind & LARGE && !among_ranks();  /* on ranks a value may be there on some only, and bits must not differ */
-    Py_ssize_t owned = 0;
+    Py_ssize_t owned = 0, drawn = 0;
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
         given[k] = NULL;
-        if (Py_TYPE(value) == array_type) {
+        if (!k && function->kind & DRAWS) {
+            given[k] = drawer_of(function->kind, args, count, keywords, &drawn);
+        } else if (Py_TYPE(value) == array_type) {
             int is_plain = plain(value) != NULL;
             int in_place = ((Front *)value)->large && k != target;
-            given[k] = !large || is_plain ? at_hand(value) : in_place ? Py_NewRef(np_of(value)) : in_memory(value);
+            if (function->kind & EXACT && !is_plain && !k && !among_ranks() && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
+            else if (!large || is_plain) given[k] = at_hand(value);
+            else given[k] = in_place ? Py_NewRef(np_of(value)) : in_memory(value);
             arrays |= is_plain ? PLAIN : SHOWN;
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
         } else if (is_of(passed, value)) {
@@ -1322,9 +1385,11 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         fits = PyUnicode_CompareWithASCIIString(name, "like") &&
                PyUnicode_CompareWithASCIIString(name, "layout");
     }
+    if (fits && function->kind & SHARED) fits = !is_shared(given, n);
     if (fits && function->kind > ANY) fits = made_by(function->kind, args, count, keywords != NULL) < limit;
     PyObject *result;
-    if (!fits || !(arrays || function->kind & ~(LARGE | VIEWS | WRITES))) {
+    if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
+    if (!fits || !(arrays || function->kind & ~(LARGE | VIEWS | WRITES | EXACT))) {
         while (owned) Py_DECREF(given[--owned]);
         result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
                                                       size_made(function->kind, args, count));
@@ -1339,8 +1404,11 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (function->fold != NULL && n == 1 && count == 1 && PyArray_CheckExact(given[0]) &&
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
-        if (result == NULL && !PyErr_Occurred())
+        if (result == NULL && !PyErr_Occurred()) {
+            PyObject *memory = drawn >= limit || (large && arrays & SHOWN) ? memory_entered() : NULL;
             result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+            memory_left(memory);
+        }
         if (writes) end_writing((PyArrayObject *)given[target], was);
         int again = arrays & SHOWN && !writes &&
                     (result == NULL ? PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
@@ -1541,6 +1609,23 @@ static PyObject *set_limit(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+static PyObject *set_folded(PyObject *module, PyObject *number) {
+    exact = PyLong_AsSsize_t(number);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *set_shared(PyObject *module, PyObject *args) {
+    PyObject *function;
+    if (!PyArg_ParseTuple(args, "nO", &divided_from, &function)) return NULL;
+    Py_XSETREF(has_threads, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_drawn(PyObject *module, PyObject *number) {
+    block = PyLong_AsSsize_t(number);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
 static PyObject *enter(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *function;
@@ -1577,6 +1662,9 @@ static PyMethodDef methods[] = {
     {"limit", set_limit, METH_VARARGS, "Leave arrays of so many elements, and larger ones, to Python: by the settings that say least, and most."},
     {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
+    {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},
+    {"folded", set_folded, METH_O, "NumPy folds up to so many elements of arrays in memory at once, where that gives the same bits."},
+    {"drawn", set_drawn, METH_O, "Up to so many random numbers are those of NumPy's stream."},
     {"enter_site", enter_site, METH_VARARGS, "Let NumPy compute at this call site."},
     {"leave_sites", leave_sites, METH_NOARGS, "Let NumPy compute at no call site."},
     {"enter", enter, METH_VARARGS, "Call this Python function where an operator cannot do with NumPy."},
@@ -1586,6 +1674,7 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_front", "Arrays
 PyMODINIT_FUNC PyInit__front(void) {
     import_array();
     import_umath();
+    if ((drawer_name = PyUnicode_InternFromString("_numpy")) == NULL) return NULL;
     FrontType.tp_new = PyBaseObject_Type.tp_new;
     PyObject *module = PyModule_Create(&definition), *operators = PyList_New(0);
     if (module == NULL || operators == NULL) return NULL;

@@ -549,10 +549,12 @@ _add_methods()
 install(ndarray)
 _KINDS = {
     Kind.ARRAYS: (
-        "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
+        "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
         "conjugate", "copy", "cumprod", "cumsum", "diagonal", "flatten", "item", "max", "mean", "min", "nonzero", "prod",
         "repeat", "round", "searchsorted", "std", "sum", "take", "tobytes", "tolist", "trace", "var",
     ),
+    Kind.EXACT: ("all", "any"),
+    Kind.EXACT | Kind.WHOLE: ("argmax", "argmin"),
     Kind.LARGE: ("dot",),
     Kind.VIEWS: ("ravel", "reshape", "squeeze", "swapaxes", "transpose"),
     Kind.WRITES: ("fill", "sort"),

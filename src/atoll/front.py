@@ -37,6 +37,15 @@ class Kind(IntFlag):
     VIEWS = 128
     WRITES = 256
     RECORDED = 512
+    EXACT = 1024
+    DRAWS = 2048
+    BOUNDED = 4096
+    SHARED = 8192
+    WHOLE = 16384
+
+
+PLACE = 16
+"""The bit from which on a kind has a place among arguments."""
 
 
 if TYPE_CHECKING or native is None:

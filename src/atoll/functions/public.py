@@ -23,6 +23,7 @@ from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
+from ..lazy.shared_calls import is_cut
 from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
@@ -45,7 +46,9 @@ KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
     "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
     "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
     "transpose", "vsplit",
-), Kind.VIEWS) | dict.fromkeys(("fill_diagonal", "put", "put_along_axis"), Kind.LARGE | Kind.WRITES)  # fmt: skip
+), Kind.VIEWS) | dict.fromkeys(("fill_diagonal", "put", "put_along_axis"), Kind.LARGE | Kind.WRITES) | dict.fromkeys((
+    "all", "any", "count_nonzero",
+), Kind.EXACT) | dict.fromkeys(("argmax", "argmin"), Kind.EXACT | Kind.WHOLE)  # fmt: skip
 """What the size of a result follows from, and what a function does with its first argument; see ``_front.c``."""
 
 EXPANDING = frozenset(
@@ -193,7 +196,7 @@ def numpy_function(
         return function
     kind = KINDS.get(name, Kind.ARRAYS) | bare
     if not (writes or alone):
-        kind |= Kind.LARGE
+        kind |= Kind.LARGE | (Kind.SHARED if is_cut(original) else 0)
     return front.function(original, function, kind)
 
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
+from .. import front, policy
 from ..comm.in_step import bcast_object
 from ..comm.world import current_world
+from ..front import PLACE, Kind
 from ..lazy import creation
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
@@ -185,7 +186,23 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
 
     draw.__name__ = name
     draw.__doc__ = original.__doc__
-    return draw
+    natively = _drawn_natively(kind, name)
+    return draw if natively is None else front.function(original, draw, natively)
+
+
+_PLACES = {"permutation": 0, "choice": 1}
+
+
+def _drawn_natively(kind: type, name: str) -> int | None:
+    """The kind of a method that the native front may call in a process by itself (see ``_front.c``); ``None`` for the others."""
+    from ..lazy.drawing import BLOCK, SIZE_AT
+
+    place = SIZE_AT.get(name, _PLACES.get(name))
+    if front.native is None or kind is not np.random.Generator or place is None:
+        return None
+    front.native.drawn(BLOCK)
+    bounded = 0 if name in ("random", "uniform", "choice") else Kind.BOUNDED
+    return Kind.ANY | Kind.DRAWS | bounded | (place + 1) << PLACE
 
 
 def _with_our_results(kind: type) -> type:

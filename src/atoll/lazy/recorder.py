@@ -91,6 +91,7 @@ def install() -> None:
         _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
+    policy.watch(lambda limits: native.folded(limits.parallel))
     policy.watch(lambda limits: native.limits(limits.light, limits.near, limits.pending))
     atexit.register(native.record, False)
     for name, ufunc in _OPERATORS.items():

@@ -20,6 +20,7 @@ import numpy as np
 from .. import policy
 from ..config import config
 from ..context.threads import turn
+from ..front import native
 
 Array = np.ndarray[Any, Any]
 Cut = Callable[[Callable[..., Any], list[Any], dict[str, Any], int], Any]
@@ -39,6 +40,14 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
             if result is not NotImplemented:
                 return result
     return function(*args, **options)
+
+
+def is_cut(function: Callable[..., Any]) -> bool:
+    """Whether several threads may share calls of a function."""
+    try:
+        return function in _CUTS
+    except TypeError:
+        return False
 
 
 def _bounds(length: int, pieces: int) -> list[tuple[int, int]]:
@@ -207,3 +216,6 @@ def _pool() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
+
+if native is not None:
+    policy.watch(lambda limits: native.shared(2 * limits.shared_call, lambda: config.threads > 1))

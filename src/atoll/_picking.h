@@ -1,0 +1,74 @@
+/* Elements at index arrays: included by _front.c.
+ *
+ * In a process by itself NumPy reads and writes elements at index arrays, in memory, whatever their size. Masks are left to the
+ * runtime, which may record what is under them: only where both are at hand NumPy takes them.
+ */
+
+/* The memory of an array of this process, which is evaluated if it is pending; a new reference, NULL without an error where Python
+ * has to decide. */
+static PyObject *memory_here(PyObject *value) {
+    Py_ssize_t size = 0;
+    return Py_TYPE(value) != array_type || type_of(value, &size) == NOTHING ? NULL : memory_for(value);
+}
+
+static int is_mask(PyObject *value) {
+    Py_ssize_t size = 0;
+    return type_of(value, &size) == NPY_BOOL;
+}
+
+/* An index for NumPy with at least one index array; a new reference, NULL without an error where it is none. */
+static PyObject *picking(PyObject *key, int takes_masks) {
+    PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, arrays = 0;
+    PyObject *given = PyTuple_New(n);
+    for (Py_ssize_t k = 0; given != NULL && k < n; k++) {
+        PyObject *item = items[k], *value = NULL;
+        if (is_basic(item) || listed(item) > 0) {
+            value = Py_NewRef(item);
+        } else if (Py_TYPE(item) == array_type && (takes_masks || plain(item) != NULL || !is_mask(item))) {
+            value = memory_here(item);
+            arrays += value != NULL;
+        }
+        if (value == NULL) Py_CLEAR(given);
+        else PyTuple_SET_ITEM(given, k, value);
+    }
+    if (given != NULL && !arrays) Py_CLEAR(given);
+    if (given == NULL || PyTuple_CheckExact(key)) return given;
+    PyObject *only = Py_NewRef(PyTuple_GET_ITEM(given, 0));
+    Py_DECREF(given);
+    return only;
+}
+
+/* The elements of an array that index arrays pick; NULL without an error where Python has to decide. */
+static PyObject *picked(PyObject *self, PyObject *key) {
+    if (Py_TYPE(self) != array_type || among_ranks()) return NULL;
+    PyObject *index = picking(key, np_of(self) != NULL), *array = index == NULL ? NULL : memory_here(self), *result = NULL;
+    if (array != NULL) {
+        PyObject *memory = memory_entered();
+        result = PyObject_GetItem(array, index);
+        if (result != NULL && PyArray_CheckExact(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
+            Py_SETREF(result, PyArray_NewCopy((PyArrayObject *)result, NPY_KEEPORDER));
+        memory_left(memory);
+    }
+    Py_XDECREF(index);
+    Py_XDECREF(array);
+    return kept(result, NULL);
+}
+
+/* Whether a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
+static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
+    int at = np_of(self) != NULL, was = 0, status = 0;
+    if (Py_TYPE(self) != array_type || among_ranks() || !(at || (value_of((Front *)self) != NULL && may_write((Front *)self)))) return 0;
+    PyObject *index = picking(key, at), *array = NULL;
+    PyObject *given = index == NULL ? NULL : is_of(scalars, value) ? Py_NewRef(value) : memory_here(value);
+    if (given != NULL && (at || may_write((Front *)self))) array = memory_here(self);  /* evaluating the others may have used it */
+    if (array != NULL && !(at && PyArray_TYPE((PyArrayObject *)array) == NPY_OBJECT)) {
+        if (!at) was = begin_writing((Front *)self, (PyArrayObject *)array);
+        status = PyObject_SetItem(array, index, given) < 0 ? -1 : 1;
+        if (!at) end_writing((PyArrayObject *)array, was);
+    }
+    Py_XDECREF(index);
+    Py_XDECREF(given);
+    Py_XDECREF(array);
+    return PyErr_Occurred() ? -1 : status;
+}

@@ -1,0 +1,171 @@
+"""What NumPy does at once with large arrays in memory, without a step of Python's: index arrays, folds, random numbers."""
+
+import sys
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import policy
+from atoll.front import native
+from atoll.lazy import shared_calls
+
+N = 40_000
+DRAWN = numpy.random.default_rng(5)
+X, Y, INDICES = DRAWN.random(N), DRAWN.random(N), DRAWN.integers(-N, N, N)
+M, ROWS, MASK = DRAWN.random((400, 100)), DRAWN.integers(0, 400, 500), DRAWN.random(400) < 0.9
+TABLE = DRAWN.random(300)
+
+pytestmark = pytest.mark.skipif(
+    native is None, reason="the native front was not built, or is left out"
+)
+
+
+def put(y, index, value):
+    y[index] = value
+    return y
+
+
+READS = {
+    "elements": lambda n, x, y, i, m: x[i],
+    "in another shape": lambda n, x, y, i, m: x[i.reshape(200, -1)],
+    "of a small table": lambda n, x, y, i, m: n.array(TABLE)[i % 300],
+    "rows": lambda n, x, y, i, m: m[n.array(ROWS)],
+    "columns": lambda n, x, y, i, m: m[:, n.array(ROWS) % 100],
+    "pairs": lambda n, x, y, i, m: m[i % 400, i % 100],
+    "rows under a mask": lambda n, x, y, i, m: m[n.array(MASK)],
+    "written numbers": lambda n, x, y, i, m: put(y, i, 2.0),
+    "written elements": lambda n, x, y, i, m: put(y, i, x),
+    "its own elements": lambda n, x, y, i, m: put(y, i, y),
+    "written to a copy": lambda n, x, y, i, m: put(y.copy(), i, y) - y,
+    "added": lambda n, x, y, i, m: put(y, i, y[i] + x[i]),
+    "pending": lambda n, x, y, i, m: put(y * 2, i + 0, x + 1)[i - 0],
+    "counted": lambda n, x, y, i, m: n.array([n.count_nonzero(i % 3), n.count_nonzero(x > 0.5)]),
+    "truths": lambda n, x, y, i, m: n.array([(x > 0.9).any(), n.all(i), (m > 0.99).any(axis=1).sum()]),
+    "positions": lambda n, x, y, i, m: n.array([x.argmax(), n.argmin(y), n.argmax(m)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("again", [1, 3])
+def test_elements_and_folds_are_numpys(name, again):
+    for _ in range(again):
+        expected = READS[name](numpy, X.copy(), Y.copy(), INDICES, M)
+        found = READS[name](np, np.array(X), np.array(Y), np.array(INDICES), np.array(M))
+        assert type(found) is np.ndarray
+        result = numpy.asarray(found)
+        assert result.dtype == expected.dtype
+        assert result.strides == expected.strides or not result.flags.c_contiguous
+        assert (result == expected).all()
+
+
+def test_errors_and_read_only_memory_are_numpys():
+    x, far = np.array(X), np.array(INDICES + 2 * N)
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[far]
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[far] = 1.0
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        x[np.array(INDICES)] = 1.0
+    assert (numpy.asarray(x) == X).all()
+
+
+def test_writing_at_indices_leaves_views_and_copies_right():
+    x, i = np.array(X), np.array(INDICES)
+    row, copy, held = x[5:9], x.copy(), numpy.asarray(x)
+    x[i] = 0.0
+    assert (held == numpy.asarray(x)).all()
+    assert (numpy.asarray(copy) == X).all()
+    assert (numpy.asarray(row) == numpy.asarray(x)[5:9]).all()
+    later = x + 1
+    x[i] = 7.0
+    assert later.max() <= 2.0
+
+
+def _entered(call):
+    """Which functions of atoll's Python run in a call."""
+    names = []
+
+    def note(frame, event, argument):
+        if event == "call" and "/atoll/" in frame.f_code.co_filename:
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+def test_python_is_not_entered():
+    x, y, i, m, g = (
+        np.array(X),
+        np.array(Y),
+        np.array(INDICES),
+        np.array(M),
+        np.random.default_rng(1),
+    )
+    b, rows = np.array(X > 0.5), np.array(ROWS)
+    g.random(), g.permutation(3)
+    np.sync()
+    calls = (
+        lambda: x[i], lambda: m[rows], lambda: y.__setitem__(i, x), lambda: y.__setitem__(i, 1.0),
+        lambda: np.count_nonzero(b), lambda: b.any(), lambda: np.all(b, axis=0), lambda: x.argmax(),
+        lambda: g.random(N), lambda: g.integers(0, 9, size=N), lambda: g.normal(0, 1, (200, 200)), lambda: g.permutation(9),
+        lambda: g.choice(5, 3),
+    )  # fmt: skip
+    ignored = {"test_python_is_not_entered", "threads", "<lambda>"}
+    entered = [set(_entered(call)) - ignored for call in calls]
+    assert entered == [set()] * len(entered)
+
+
+@pytest.mark.parametrize("stream", ["PCG64", "MT19937"])
+def test_random_numbers_are_numpys(stream):
+    ours = np.random.Generator(getattr(np.random, stream)(3))
+    theirs = numpy.random.Generator(getattr(numpy.random, stream)(3))
+    draws = (
+        lambda g: g.random(5), lambda g: g.random((300, 300)), lambda g: g.random(), lambda g: g.uniform(1, 2, size=N),
+        lambda g: g.integers(3), lambda g: g.integers(0, 1 << 40, N), lambda g: g.normal(size=(2, 3)), lambda g: g.poisson(3, 40),
+        lambda g: g.permutation(50), lambda g: g.permutation([1, 2, 3]), lambda g: g.choice(9, 4, replace=False),
+        lambda g: g.choice([1.5, 2.5]), lambda g: g.random(N, dtype="f4"), lambda g: g.gamma(2.0, 1.0, None),
+    )  # fmt: skip
+    for draw in draws * 2:
+        found, expected = draw(ours), draw(theirs)
+        assert type(found) is (
+            np.ndarray if isinstance(expected, numpy.ndarray) else type(expected)
+        )
+        assert (numpy.asarray(found) == expected).all()
+    out = np.empty(N)
+    assert ours.random(out=out) is out
+    assert (numpy.asarray(out) == theirs.random(N)).all()
+    with pytest.raises(ValueError, match="scale"):
+        ours.normal(0, -1, N)
+    ours.random(3)
+    theirs.random(3)
+    assert ours.bit_generator.state["bit_generator"] == theirs.bit_generator.state["bit_generator"]
+
+
+def test_longer_lines_of_other_numbers_have_streams_of_their_own():
+    """Where a rank draws its own part, one process draws the same: natively as in Python."""
+    first, second = np.random.default_rng(2), np.random.default_rng(2)
+    first.random(), second.random()
+    native_way = first.normal(size=70_000)
+    python_way = np.random.Generator.normal._python(second, size=70_000)
+    assert (numpy.asarray(native_way) == numpy.asarray(python_way)).all()
+
+
+def test_calls_are_shared_by_threads_where_numpy_is_called_at_once(monkeypatch):
+    calls = []
+    together = shared_calls._together
+    monkeypatch.setattr(
+        shared_calls, "_together", lambda some: calls.append(len(some)) or together(some)
+    )
+    m = np.array(M)
+    with np.config(threads=2), policy.limited(shared_call=1000):
+        np.sort(m)
+    assert calls == [2]
+    with np.config(threads=1), policy.limited(shared_call=1000):
+        np.sort(m)
+    assert calls == [2]
