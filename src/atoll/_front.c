@@ -18,7 +18,6 @@ static PyObject *passed;           /* a frozenset: classes of arguments that Num
 static PyObject *from_numpy;       /* makes an array over memory that nobody else holds, of any size */
 static PyObject *taken;            /* makes arrays of what a function has returned, wherever its memory lies */
 Py_ssize_t limit = 0;
-static Py_ssize_t largest_limit = 0; /* the same of the settings that leave most to NumPy */
 
 enum {
     ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
@@ -140,7 +139,7 @@ static inline int is_few(Front *front, Py_ssize_t size) {
 }
 
 /* Whether NumPy may take elements out of an array that lies here, by its size: see lazy.making.is_at_hand. */
-static inline int may_take_from(Front *front) { return !among_ranks() || whole_of(front) >= largest_limit; }
+static inline int may_take_from(Front *front) { return !among_ranks() || whole_of(front) >= small_now(); }
 
 /* The value of an array that is computed, and lies here, borrowed; else NULL. */
 static inline PyObject *value_of(Front *front) {
@@ -1604,8 +1603,10 @@ static PyObject *share(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *set_limit(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "nn", &limit, &largest_limit)) return NULL;
+static PyObject *set_limit(PyObject *module, PyObject *number) {
+    Py_ssize_t n = PyLong_AsSsize_t(number);
+    if (n == -1 && PyErr_Occurred()) return NULL;
+    limit = n;
     Py_RETURN_NONE;
 }
 
@@ -1659,7 +1660,7 @@ static PyMethodDef methods[] = {
     {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
     {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
     {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},
-    {"limit", set_limit, METH_VARARGS, "Leave arrays of so many elements, and larger ones, to Python: by the settings that say least, and most."},
+    {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
     {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
     {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},

@@ -32,6 +32,9 @@ int among_ranks(void);
 /* Whether the current world is that of the process, whose profiles native code looks at. */
 int in_world_of_process(void);
 
+/* The elements of arrays that are small by the settings in force; the recorder knows where these are. */
+Py_ssize_t small_now(void);
+
 /* Whether an array has a geometry, which a short view is given when it is asked for. */
 int has_geometry(PyObject *array);
 

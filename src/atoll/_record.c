@@ -19,9 +19,8 @@ PyObject *settings_now(void) {
     return settings;
 }
 
-/* The elements of arrays that are small by the settings in force. */
-static Py_ssize_t small(void) {
-    PyObject *settings = settings_now();
+Py_ssize_t small_now(void) {
+    PyObject *settings = objects[SETTINGS] == NULL ? NULL : settings_now();
     Py_ssize_t number = settings == NULL ? PY_SSIZE_T_MAX : PyLong_AsSsize_t(field(settings, SETTINGS_SMALL));
     Py_XDECREF(settings);
     return number;
@@ -29,7 +28,7 @@ static Py_ssize_t small(void) {
 
 /* Whether NumPy may be asked to do it: for few elements that are there. */
 static inline int is_short(PyObject *geometry) {
-    return field(geometry, FORM_SHORT) == Py_True && size_of(geometry) < small();
+    return field(geometry, FORM_SHORT) == Py_True && size_of(geometry) < small_now();
 }
 
 /* ---- nodes and boxes: as they end, their memory serves the next ones */

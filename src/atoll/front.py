@@ -138,7 +138,7 @@ def entered(small: int) -> None:
     if native is not None:
         with _changing:
             _smalls.append(small)
-            native.limit(min(_smalls), max(_smalls))
+            native.limit(min(_smalls))
 
 
 def left(small: int) -> None:
@@ -146,4 +146,4 @@ def left(small: int) -> None:
     if native is not None:
         with _changing:
             _smalls.remove(small)
-            native.limit(min(_smalls, default=0), max(_smalls, default=0))
+            native.limit(min(_smalls, default=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from threading import Thread
 
 import pytest
 
@@ -36,6 +37,35 @@ class Post:
     def notes(self):
         letters, self.boxes[self.rank] = self.boxes[self.rank], []
         return iter(letters)
+
+
+class Received:
+    """A note whose sending ends when it is received, as MPI may send what is long."""
+
+    def __init__(self, data):
+        self.data, self.received = data, False
+
+    def Test(self):
+        return self.received
+
+
+class SlowPost(Post):
+    """A mailbox of such notes, which come one by one."""
+
+    def __init__(self, rank, boxes):
+        super().__init__(rank, boxes)
+        self.members = tuple(range(len(boxes)))
+
+    def post_note(self, peer, data):
+        note = Received(data)
+        self.boxes[peer].append(note)
+        return note
+
+    def notes(self):
+        if self.boxes[self.rank]:
+            note = self.boxes[self.rank].pop(0)
+            note.received = True
+            yield note.data
 
 
 class Wait:
@@ -111,6 +141,21 @@ def test_many_ranks_ask_a_few():
     told = [rank for rank, box in enumerate(many[0].boxes) if box]
     assert {2, 4, 5, 7, 515} <= set(told)
     assert len(told) < 25
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_a_rank_that_answers_at_its_end_is_not_left_alone(size):
+    """Its answer is received, though the rank that has asked has come to its end meanwhile."""
+    boxes = [[] for _ in range(size)]
+    ranks = [SlowPost(rank, boxes) for rank in range(size)]
+    ranks[0].watch.check([Wait()])
+    leaving = [Thread(target=post.watch.leave, args=((), HOW), daemon=True) for post in ranks]
+    for thread in leaving:
+        thread.start()
+    for thread in leaving:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in leaving)
+    assert not any(boxes)
 
 
 PARTED = {

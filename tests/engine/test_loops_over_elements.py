@@ -295,6 +295,21 @@ def test_what_a_rank_has_met_alone_decides_nothing(rank, size):
             )
 
 
+@pytest.mark.simulated(3)
+@pytest.mark.parametrize("columns", [5, 7])
+def test_what_a_rank_has_met_alone_decides_nothing_in_place(columns, rank, size):
+    """Ranks take turns, so one of them meets the operands first, and the others know them from it."""
+    theirs = numpy.zeros((13, columns))
+    with atoll.config(small=100):
+        a = atoll.zeros((13, columns), layout=atoll.Layout((13, columns), "bn", size=size))
+        atoll.sync()
+        for k in range(6):
+            a += 1
+            theirs += 1
+            assert a[0, ::-1].tolist() == theirs[0, ::-1].tolist()
+            assert float(a[: k + 1].sum()) == theirs[: k + 1].sum()
+
+
 @pytest.mark.simulated(1, 3)
 def test_memory_that_others_read_is_copied_once(rank, size):
     with atoll.config(small=100, everywhere=100):

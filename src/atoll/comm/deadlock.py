@@ -53,6 +53,7 @@ class DeadlockMonitor:
     """One rank's watch over the waits on one communicator."""
 
     __slots__ = (
+        "_answers",
         "_asked",
         "_communicator",
         "_curious",
@@ -66,6 +67,8 @@ class DeadlockMonitor:
     def __init__(self, communicator: NoteCommunicator) -> None:
         self._communicator = communicator
         self._posted: list[tuple[Any, bytes]] = []
+        self._answers = True
+        """Whether anyone may still wait for an answer of this rank."""
         self._asked = (0, 0, 1)
         """The step of the last question, checks since then, and checks until the next."""
         self._curious: set[int] = set()
@@ -154,7 +157,7 @@ class DeadlockMonitor:
             if record.gone:
                 self._ended.setdefault(record.rank, 1)
                 self._ways[record.rank] = record.gone
-            if not record.answer and not record.verdict:
+            if not record.answer and not record.verdict and self._answers:
                 self._curious.add(record.rank)
                 self._tell(record.rank, mine)
             if verdict and not log.gone:
@@ -189,21 +192,40 @@ class DeadlockMonitor:
             log.gone = how
             for peer in sorted(watch._curious):
                 watch._tell(peer, log.record(answer=True))
+        watches = (self, *others)
+        self._meet(watches, 1)
+        for watch in watches:  # all have come, so nobody waits for an answer any more
+            watch._answers = False
+        while any(watch._pending() for watch in watches):
+            for watch in watches:
+                watch.listen()
+            time.sleep(1e-5)
+        self._meet(
+            watches, -1
+        )  # MPI may end a send only when it is received, and who has left receives nothing
+        while self._pending():
+            pass
+
+    def _pending(self) -> bool:
+        """Whether notes of this rank are on their way."""
+        self._sweep()
+        return bool(self._posted)
+
+    def _meet(self, watches: Sequence[DeadlockMonitor], sign: int) -> None:
+        """Wait for all ranks, and read and answer their notes meanwhile; the two meetings have different signs."""
         rank, size = self._communicator.rank, self._communicator.size
         distance, late_ranks = 1, LateRanks()
         while distance < size:
-            self._tell((rank + distance) % size, distance)
+            self._tell((rank + distance) % size, sign * distance)
             pause = 1e-5
-            while distance not in self._rounds:
-                for watch in (self, *others):
+            while sign * distance not in self._rounds:
+                for watch in watches:
                     watch.listen()
                 if distance == 1 and pause >= 5e-3:  # a neighbour of each missing rank has arrived
                     self._look_after(late_ranks)
                 time.sleep(pause)
                 pause = min(5e-3, 1.5 * pause)
             distance *= 2
-        while self._posted:
-            self._sweep()
 
     def _look_after(self, late_ranks: LateRanks) -> None:
         """Report the ranks that this rank waits for at its end; raise an error after the limit."""

@@ -85,11 +85,12 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
     """Record ``target += other`` where such operands were met before, the result needs no cast, and
     no other array shows the memory; whether that was so.
 
-    Without axes the result is a number, which is computed at the call, met before or not: ranks must not differ.
+    Without axes the result is a number, which is computed at the call, and what is short on ranks is asked for, met before
+    or not: ranks must not differ.
     """
     kind = type(other)
     cell, geometry = target._cell, target._geometry
-    if not geometry.ndim:
+    if not geometry.ndim or (geometry.short and cell.node.place is not None):
         return False
     if kind is Handle.array_type and other._np is None:
         met = known.get((geometry.number, other._geometry.number))

@@ -19,8 +19,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..ops.elementwise import FAST_SCALARS
 from .making import present
-from .tiles import Tiles, whole
-from .tiles import present as tile_of
+from .tiles import Tiles, showing, whole
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
@@ -129,11 +128,11 @@ def _write(array: Array, box: Any, region: Geometry, taken: list[int], wide: Arr
 
 
 def joined(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
-    """Let NumPy do ``target += other`` with a few elements of an array on ranks; whether it did."""
+    """Let NumPy do ``target += other`` with a few elements of an array on ranks that are in a tile; whether it did."""
     cell, region = target._cell, target._geometry
     if not (cell.writeable and region.writeable):
         return False
-    mine = tile_of(cell, region)
+    mine = showing(cell, region)
     second = None if mine is None else _given(other, region.dtype)
     if second is None or not _may_write(cell):
         return False

@@ -181,6 +181,12 @@ def present(cell: Cell, view: Geometry) -> Array | None:
     return _seen(view, wanted, tiles.bring(cell.node, wanted))
 
 
+def showing(cell: Cell, view: Geometry) -> Array | None:
+    """A short view of a value that is there, if a tile has it already."""
+    tiles = None if view.size >= config.small or cell.node.value is None else _tiles(cell)
+    return None if tiles is None else tiles.showing(view)
+
+
 def _settled(cell: Cell) -> bool:
     """Whether nothing but short assignments were pending, again and again: then they have been computed.
 
