@@ -194,7 +194,7 @@ class DeadlockMonitor:
                 watch._tell(peer, log.record(answer=True))
         watches = (self, *others)
         self._meet(watches, 1)
-        for watch in watches:  # all have come, so nobody waits for an answer any more
+        for watch in watches:  # all have come, so no rank waits for an answer any more
             watch._answers = False
         while any(watch._pending() for watch in watches):
             for watch in watches:
