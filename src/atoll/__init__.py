@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from .functions.clusters import to_ray as to_ray
     from .functions.storing import checkpoint as checkpoint
     from .functions.storing import restore as restore
+    from .global_access.groups import copy_between as copy_between
     from .global_access.onesided import onesided as onesided
+    from .global_access.queries import distribution as distribution
+    from .global_access.tasks import tasks as tasks
     from .interchange.dask import DaskPartitions as DaskPartitions
     from .interchange.distarray import check_distarray as check_distarray
     from .interchange.distarray import to_distarray as to_distarray
@@ -59,6 +62,9 @@ LATE = {
     "from_dask": "functions.clusters",
     "from_ray": "functions.clusters",
     "onesided": "global_access.onesided",
+    "copy_between": "global_access.groups",
+    "distribution": "global_access.queries",
+    "tasks": "global_access.tasks",
     "RayPartitions": "interchange.ray",
     "restore": "functions.storing",
     "to_dask": "functions.clusters",

@@ -252,6 +252,9 @@ class Communicator(ABC):
     log: StepLog
     """What this rank has done together with the others."""
 
+    counters: Any = None
+    """The counters of ``atoll.tasks``, once there are any. Set by an upper layer."""
+
     comm: Any = None
     """The mpi4py communicator of the same ranks that the program may use, if there is one."""
 

@@ -11,11 +11,13 @@ communication padding.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy.typing as npt
+from numpy.exceptions import AxisError
 
 from ..comm.communicator import Communicator
 from ..context.caches import remembered
@@ -55,27 +57,46 @@ def wrapped(axis: BlockAxis) -> BlockAxis:
 
 
 @remembered
-def _planned(layout: Layout, rank: int) -> HaloTransfer:
+def _planned(layout: Layout, rank: int, axis: int | None, side: str | None) -> HaloTransfer:
     """What ``rank`` sends, receives and copies."""
     if any(counts_its_wrap(axis) for axis in layout.axes):
         axes = [wrapped(axis) if isinstance(axis, BlockAxis) else axis for axis in layout.axes]
         layout = Layout.of(axes, layout.processes, layout.table)
-    return halo_transfer(layout, rank)
+    return halo_transfer(layout, rank, axis, side)
+
+
+def _checked(layout: Layout, axis: int | None, side: str | None) -> tuple[int | None, str | None]:
+    if side not in (None, "left", "right"):
+        raise ValueError(f"exchange_halos: side is 'left', 'right' or None, not {side!r}")
+    if axis is None:
+        if side is not None:
+            raise ValueError(f"exchange_halos: side={side!r} needs an axis")
+        return None, None
+    if not -layout.ndim <= axis < layout.ndim:
+        raise AxisError(axis, layout.ndim)
+    return axis % layout.ndim, side
 
 
 def exchange_halos(
-    padded: npt.NDArray[Any], layout: Layout, communicator: Communicator
+    padded: npt.NDArray[Any],
+    layout: Layout,
+    communicator: Communicator,
+    axis: int | None = None,
+    side: str | None = None,
 ) -> npt.NDArray[Any]:
     """Fill the communication padding of this rank's block, in place. Collective.
 
-    ``padded`` is the block with its communication padding. All ranks of the layout call this.
+    ``padded`` is the block with its communication padding. All ranks of the layout call this. ``axis`` and ``side``
+    choose a part of the padding.
     """
-    plan = _planned(layout, communicator.rank)
+    axis, side = _checked(layout, axis, side)
+    plan = _planned(layout, communicator.rank, axis, side)
     if (plan.receives or plan.local) and not padded.flags.writeable:
         raise LayoutError(
             "halo exchange: the block is read-only memory; its padding cannot be filled"
         )
-    communicator.log.step(of_layout(layout), WHAT)
+    part = "" if axis is None else f" of axis {axis}{', ' + side if side else ''}"
+    communicator.log.step(of_layout(layout) ^ zlib.crc32(part.encode()), WHAT + part)
     dtype = padded.dtype
     exchange = Exchange(
         communicator,

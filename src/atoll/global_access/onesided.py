@@ -69,8 +69,9 @@ class OneSided:
 
     def __init__(self, array: Handle) -> None:
         self._what = f"onesided() at {site_text(user_site())}"
-        self._placed = Placed(array, self._what)
+        self._placed = Placed(array, "onesided()")
         self._window = self._placed.window
+        self._window.what = self._what
         self._blocks: list[Array | None] = self._placed.blocks
         self._short = Blocks.of(self._placed.layout, self._blocks)
         self._open = True

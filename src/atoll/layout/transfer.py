@@ -25,6 +25,7 @@ from ..errors import LayoutError
 from .axes import Axis
 from .index_set import IndexSet, Range, listed
 from .layout import Layout, Region
+from .maps import read_key
 from .symbolic_layout import Interval, extent
 
 
@@ -143,6 +144,16 @@ def _preferring(axis: Axis, coordinate: int, wanted: IndexSet) -> list[tuple[int
     return pieces + list(axis.owners_of(rest))
 
 
+def holds(layout: Layout, rank: int, key: Any) -> bool:
+    """Whether a rank holds all elements that an index of integers and slices selects."""
+    cuts = [item for item in read_key(key, layout.shape) if item is not None]
+    wanted = [Range.of(cut if isinstance(cut, range) else range(cut, cut + 1)) for cut in cuts]
+    held = layout.region(rank)
+    return not all(map(len, wanted)) or all(
+        len(part & items) == len(items) for part, items in zip(held, wanted, strict=True)
+    )
+
+
 def transfer(source: Layout, target: Layout, rank: int) -> Transfer:
     """What ``rank`` sends, receives and copies when an array goes from one layout to another."""
     if source.shape != target.shape or source.processes != target.processes:
@@ -243,10 +254,13 @@ class HaloTransfer:
 _Stretch = tuple[int, IndexSet, IndexSet, IndexSet]
 
 
-def halo_transfer(layout: Layout, rank: int) -> HaloTransfer:
+def halo_transfer(
+    layout: Layout, rank: int, axis: int | None = None, side: str | None = None
+) -> HaloTransfer:
     """The messages of ``rank`` that fill communication padding, corners included.
 
-    On each axis a padded block has three ranges: left padding, the owned middle, right padding. Every combination of
+    With ``axis`` they fill the padding beside the blocks along this axis, without corners, and with ``side`` ("left" or
+    "right") on one side of the blocks. On each axis a padded block has three ranges: left padding, the owned middle, right padding. Every combination of
     them but the owned block itself is one message. Both sides iterate over the combinations in the receiver's order, so
     that several messages between two ranks match.
     """
@@ -255,14 +269,23 @@ def halo_transfer(layout: Layout, rank: int) -> HaloTransfer:
         return HaloTransfer((), (), ())
     copy = layout.copy_number(rank)
     incoming, outgoing = [], []
-    for axis, here in zip(layout.axes, place):
-        before, after = axis.neighbours(here)
-        middle = _middle(axis, here)
-        incoming.append([_edge(axis, before, here, 0), middle, _edge(axis, after, here, 2)])
+    for number, (line, here) in enumerate(zip(layout.axes, place)):
+        before, after = line.neighbours(here)
+        middle = _middle(line, here)
+        arriving_along = [_edge(line, before, here, 0), middle, _edge(line, after, here, 2)]
         # My end is my right neighbour's left padding, and my start the left one's right padding.
-        outgoing.append(
-            [_edge(axis, after, here, 0, True), middle, _edge(axis, before, here, 2, True)]
-        )
+        leaving_along = [
+            _edge(line, after, here, 0, True),
+            middle,
+            _edge(line, before, here, 2, True),
+        ]
+        for along in (arriving_along, leaving_along):
+            if axis is not None and number != axis:
+                along[0] = along[2] = None
+            elif side is not None:
+                along[2 if side == "left" else 0] = None
+        incoming.append(arriving_along)
+        outgoing.append(leaving_along)
     arriving = _halo_records(layout, incoming, copy)
     leaving = _halo_records(layout, outgoing, copy)
     return HaloTransfer(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,11 +12,12 @@ from ..comm.world import World, current_world
 from ..context import statistics
 from ..context.caches import remembered
 from ..context.divergence import asking_for
+from ..context.threads import turn
 from ..exchange.halo import exchange_halos
 from ..graph.geometry import dense
-from ..graph.node import source
+from ..graph.node import source, view_of
 from ..layout import Layout
-from ..layout.transfer import region_key
+from ..layout.transfer import holds, region_key
 from ..ops.placement import Place, placed_view
 from .creation import asarray
 from .making import chosen, must_travel
@@ -129,10 +132,45 @@ class Distributed(Handle):
             return block
         return block[layout.inside(self.world.rank)]
 
-    def exchange_halos(self) -> Any:
-        """Fill the communication padding from the ranks that own the elements. Collective."""
+    @contextmanager
+    def access(self) -> Iterator[Array]:
+        """This rank's block, without padding, as a NumPy array to read and write until the end of the ``with`` statement.
+
+        Unlike ``a.local``, which holds the memory for good, the array is an ordinary one again afterwards; the block must
+        not be used any more then.
+        """
+        small = self._np
+        if small is not None:
+            yield small
+            return
+        cell, geometry = self._cell, self._geometry
+        cell.pin()
+        try:
+            place = cell.node.place
+            if place is None:
+                yield view_of(cell.settle().array, geometry)
+            else:
+                value = cell.settle().array
+                block = value if geometry.is_base else block_of_view(value, place, geometry)
+                layout = self.layout
+                yield block[layout.inside(self.world.rank)] if layout.is_padded else block
+        finally:
+            with turn.lock:
+                cell.own()  # what was learnt of the elements that have changed is forgotten
+                cell.read_by_pieces = None
+            cell.unpin()
+
+    def owns(self, region: Any) -> bool:
+        """Whether this rank holds all elements of a region: an index of integers and slices."""
+        return holds(self.layout, self.world.rank, region)
+
+    def exchange_halos(self, axis: int | None = None, side: str | None = None) -> Any:
+        """Fill the communication padding from the ranks that own the elements. Collective.
+
+        ``axis`` limits that to the padding along one axis, without corners, and ``side`` ("left" or "right") to one side.
+        """
         block = self._block()
-        exchange_halos(block, self.layout, self.world.communicator)
+        exchange_halos(block, self.layout, self.world.communicator, axis, side)
         return self
 
     def redistribute(self, layout: Layout) -> Any:

@@ -1,0 +1,100 @@
+"""``atoll.copy_between``: copies an array of one group of ranks to an array of another group."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..array import ndarray
+from ..comm.in_step import agree
+from ..comm.world import World, world_of
+from ..errors import LayoutError, WorldError
+from ..layout import Layout
+from ..lazy.sections import section_of
+from ..lazy.spread import place_of
+from ..lazy.views import Handle
+
+
+def copy_between(source: Any, target: Any, *, world: Any = None) -> None:
+    """Copy the elements of ``source`` to ``target``, arrays of the same shape that lie on different groups of ranks.
+
+    All ranks of ``world``, by default the current one, call this; both groups are parts of it. A rank that belongs to no
+    such group passes ``None``. Each element goes from its owner to its owner, converted as NumPy's ``same_kind`` allows.
+    """
+    whole = world_of(world)
+    for name, array in (("source", source), ("target", target)):
+        if array is not None and not isinstance(array, Handle):
+            raise TypeError(
+                f"copy_between: {name} is an atoll array or None, not {type(array).__name__}"
+            )
+    told = [None if array is None else _Fact.of(array, whole) for array in (source, target)]
+    every = agree(whole.communicator, told, "copy_between()")
+    given, dtype = _joined("source", [pair[0] for pair in every], whole)
+    wanted, into = _joined("target", [pair[1] for pair in every], whole)
+    if given.shape != wanted.shape:
+        raise LayoutError(
+            f"copy_between: the source has shape {given.shape}, the target {wanted.shape}"
+        )
+    if not np.can_cast(dtype, into, "same_kind"):
+        raise TypeError(
+            f"copy_between: elements of dtype {dtype} do not fit into a target of dtype {into}"
+        )
+    with nullcontext() if target is None else target.access() as block, whole:
+        seen = _seen(block, wanted, into, whole)
+        seen[...] = _seen(None if source is None else _block(source), given, dtype, whole)
+
+
+class _Fact(NamedTuple):
+    """What a rank knows of an array of its group; ``layout`` is on the whole world, ``None`` where the group has copies."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    layout: Layout | None
+    ranks: tuple[int, ...]
+
+    @classmethod
+    def of(cls, array: Any, whole: World) -> _Fact:
+        shape, dtype = tuple(array.shape), array.dtype
+        place = place_of(array)
+        if place is None:
+            return cls(shape, dtype, None, ())
+        translated = whole.translate(place.world)
+        ranks = tuple(rank for rank in translated if rank is not None)
+        if len(ranks) < len(translated):
+            raise WorldError(f"copy_between: {place.world!r} is no part of {whole!r}")
+        layout = array.layout.unpadded()
+        table = np.array(ranks, np.int64)[layout.table]
+        return cls(shape, dtype, Layout.of(layout.axes, whole.size, table), ranks)
+
+
+def _joined(name: str, facts: list[_Fact | None], whole: World) -> tuple[Layout, np.dtype[Any]]:
+    """The layout on the whole world, and the dtype, of what the ranks have passed as one array."""
+    passed = [rank for rank, fact in enumerate(facts) if fact is not None]
+    known = [fact for fact in facts if fact is not None]
+    if not known:
+        raise WorldError(f"copy_between: no rank of {whole!r} has passed a {name}")
+    first = known[0]
+    if any(fact != first for fact in known) or not set(first.ranks) <= set(passed):
+        lies = f", which lies on ranks {list(first.ranks)}" if first.ranks else ""
+        raise WorldError(
+            f"copy_between: ranks {passed} have passed a {name}{lies}; the ranks of its group, and only they, pass the same "
+            "array"
+        )
+    layout = first.layout
+    if layout is None:
+        layout = Layout(first.shape, "n" * len(first.shape), size=whole.size, ranks=passed)
+    return layout, first.dtype
+
+
+def _block(array: Any) -> Any:
+    return section_of(array, array.world).block
+
+
+def _seen(block: Any, layout: Layout, dtype: np.dtype[Any], whole: World) -> ndarray:
+    """The array over the blocks of a group, as all ranks see it."""
+    if block is None:
+        block = np.empty(layout.local_shape(whole.rank), dtype)
+    array: ndarray = ndarray._from_block(block, layout, whole)
+    return array

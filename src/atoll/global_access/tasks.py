@@ -1,0 +1,61 @@
+"""``atoll.tasks``: dynamic work from a counter that all ranks share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import index as as_integer
+from typing import Any
+
+import numpy as np
+
+from ..comm.in_step import agree
+from ..comm.world import current_world
+from ..lazy.creation import asarray
+from .onesided import OneSided
+
+_COUNTERS = 1024
+"""The counters of a world, used in turn: so many loops may be under way at one time."""
+
+
+def tasks(count: int, chunk: int = 1) -> Iterator[int]:
+    """The numbers of the tasks that this rank does: ``for k in atoll.tasks(n):``. Collective to begin.
+
+    Each number from 0 up to ``count`` goes to one rank, to the first that is free: so ranks whose tasks take long do
+    fewer. ``chunk`` numbers at a time are drawn. The ranks do different tasks, so a task computes with NumPy or in a
+    world of its own. A rank leaves the loop when no number is left, and does not wait for the others.
+    """
+    total, at_once = as_integer(count), as_integer(chunk)
+    if total < 0 or at_once < 1:
+        raise ValueError(
+            f"tasks: {total} tasks, {at_once} at a time; there must be 0 or more tasks and 1 or more at a time"
+        )
+    communicator = current_world().communicator
+    if communicator.counters is None:
+        communicator.counters = Counters()
+    counters: Counters = communicator.counters
+    agree(
+        communicator, None, f"tasks({total}, {at_once})"
+    )  # ranks that begin others are told by the log
+    return counters.begin(total, at_once)
+
+
+class Counters:
+    """The counters of a world: an array that stays open to all ranks."""
+
+    def __init__(self) -> None:
+        self._open = OneSided(asarray(np.zeros(_COUNTERS, np.int64)))
+        self._next = 0
+
+    def begin(self, count: int, chunk: int) -> Iterator[int]:
+        """The numbers that this rank draws from a fresh counter. Collective."""
+        place = self._next % _COUNTERS
+        self._next += 1
+        if self._open.world.rank == 0:
+            self._open.put(place, 0)
+        self._open.fence()
+        return self._drawn(place, count, chunk)
+
+    def _drawn(self, place: int, count: int, chunk: int) -> Iterator[int]:
+        draw: Any = self._open.fetch_add
+        while (first := int(draw(place, chunk))) < count:
+            yield from range(first, min(first + chunk, count))
