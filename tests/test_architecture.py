@@ -57,6 +57,8 @@ ORDER = [
 """From the room on top, which may import all others, to the one that imports nothing."""
 
 FOREIGN = {
+    "h5py": {"files/hdf5.py"},
+    "zarr": {"files/zarr.py"},
     "mpi4py": {"comm/mpi.py"},
     "llvmlite": {"backend/llvm"},
 }

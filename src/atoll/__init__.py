@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from . import dataflow as dataflow
     from . import graph as graph
     from .explaining import explain as explain
+    from .files.hdf5 import load_hdf5 as load_hdf5
+    from .files.hdf5 import save_hdf5 as save_hdf5
+    from .files.zarr import load_zarr as load_zarr
+    from .files.zarr import save_zarr as save_zarr
     from .functions.clusters import from_dask as from_dask
     from .functions.clusters import from_ray as from_ray
     from .functions.clusters import to_dask as to_dask
@@ -61,12 +65,16 @@ LATE = {
     "explain": "explaining",
     "from_dask": "functions.clusters",
     "from_ray": "functions.clusters",
+    "load_hdf5": "files.hdf5",
+    "load_zarr": "files.zarr",
     "onesided": "global_access.onesided",
     "copy_between": "global_access.groups",
     "distribution": "global_access.queries",
     "tasks": "global_access.tasks",
     "RayPartitions": "interchange.ray",
     "restore": "functions.storing",
+    "save_hdf5": "files.hdf5",
+    "save_zarr": "files.zarr",
     "to_dask": "functions.clusters",
     "to_distarray": "interchange.distarray",
     "to_partitioned": "interchange.partitioned",

@@ -34,6 +34,7 @@ def test_everything_comes_back(size, tmp_path):
     for dtype in DTYPES:
         arrays[str(dtype)] = on_ranks(values((6, 2), dtype), np.Layout((6, 2), "bn", size=size))
     arrays["of numpy"] = numpy.arange(5).reshape(1, 5)
+    arrays["no axes"], arrays["no elements"] = np.array(2.5), numpy.zeros((0, 3))
     path = np.checkpoint(tmp_path / "run", **arrays, **VALUES)
     assert os.listdir(tmp_path / "run") == [os.path.basename(path)]
     for chosen in (None, {"columns": "bb", "halos": kinds["scattered"]}):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
@@ -74,25 +76,37 @@ class NewFile:
         self.descriptor = -1
         self.error: Exception | None = None
         self._durable = durable
-        self._beside = ""
+        self._beside = self._hidden = ""
 
     @property
     def is_first(self) -> bool:
         """Whether this rank writes what belongs to no rank."""
         return self.communicator.rank == 0
 
+    @property
+    def hidden(self) -> str:
+        """The name under which it is written."""
+        return self._hidden
+
+    def _create(self) -> str:
+        return beside(self.path)
+
+    def _open(self, name: str) -> None:
+        self.descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+
     def __enter__(self) -> Self:
         error: Exception | None = None
         if self.is_first:
             try:
-                self._beside = beside(self.path)
+                self._beside = self._create()
             except OSError as raised:
                 error = raised
         told, name = bcast_object(self.communicator, (_sendable(error), self._beside), 0, self.what)
         if told is not None:
             raise told if error is None else error
+        self._hidden = name
         try:
-            self.descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+            self._open(name)
         except FileNotFoundError:
             error = FileFormatError(
                 f"{self.what}: rank {self.communicator.rank} does not see the file that rank 0 has created in "
@@ -128,12 +142,15 @@ class NewFile:
             self._discard()
             return
         with self.attempt():
-            if self._durable:
-                os.fsync(self.descriptor)
-            descriptor, self.descriptor = self.descriptor, -1
-            os.close(descriptor)
+            self._close()
         self._settle(self.error)
         done(self.communicator, self._appear, self.what)
+
+    def _close(self) -> None:
+        if self._durable:
+            os.fsync(self.descriptor)
+        descriptor, self.descriptor = self.descriptor, -1
+        os.close(descriptor)
 
     def _settle(self, error: Exception | None, facts: Any = None) -> Any:
         try:
@@ -159,8 +176,63 @@ class NewFile:
         self.descriptor = -1
         if self._beside:
             with suppress(OSError):
-                os.unlink(self._beside)
+                self._remove(self._beside)
             self._beside = ""
+
+    def _remove(self, name: str) -> None:
+        os.unlink(name)
+
+
+class NewFolder(NewFile):
+    """The same for a folder, which may replace one that has a file ``proof``: proof that it is of the same kind."""
+
+    def __init__(self, world: World, path: str, what: str, proof: str) -> None:
+        super().__init__(world, path, what)
+        self._proof = proof
+
+    def _create(self) -> str:
+        if os.path.lexists(self.path):
+            is_folder = os.path.isdir(self.path)
+            if not is_folder or (os.listdir(self.path) and not self._is_alike()):
+                raise FileExistsError(
+                    errno.EEXIST,
+                    f"{self.what} replaces only a folder that is empty or has a {self._proof}",
+                    self.path,
+                )
+        return self._name()
+
+    def _is_alike(self) -> bool:
+        return os.path.exists(os.path.join(self.path, self._proof))
+
+    def _name(self) -> str:
+        folder, name = os.path.split(self.path)
+        hidden = os.path.join(folder, f".{os.urandom(6).hex()}.{name}")
+        os.mkdir(hidden)
+        return hidden
+
+    def _open(self, name: str) -> None:
+        os.listdir(name)
+
+    def _close(self) -> None:
+        pass
+
+    def _appear(self) -> None:
+        try:
+            if os.path.lexists(
+                self.path
+            ):  # a folder that is not empty cannot be replaced by one call
+                old = self._name()
+                os.replace(self.path, os.path.join(old, "old"))
+                os.replace(self._beside, self.path)
+                shutil.rmtree(old)
+            else:
+                os.replace(self._beside, self.path)
+        except Exception:
+            self._discard()
+            raise
+
+    def _remove(self, name: str) -> None:
+        shutil.rmtree(name)
 
 
 def done(communicator: Communicator, action: Callable[[], Any], what: str) -> Any:

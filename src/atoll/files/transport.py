@@ -102,7 +102,9 @@ def fill(
         return
     if run_length(region, shape) * dtype.itemsize >= policy.limits.file_run or not shape:
         for piece in pieces(region, shape, 1 << 62):
-            read_at(descriptor, block[piece.key], offset + piece.first * dtype.itemsize, path)
+            read_at(
+                descriptor, block[(*piece.key, ...)], offset + piece.first * dtype.itemsize, path
+            )
         return
     most = _most(dtype)
     axis = split_axis(shape, most)

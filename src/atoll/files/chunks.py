@@ -1,0 +1,149 @@
+"""Arrays in chunks: which rank writes which chunks, a buffer at a time, and reading regions of what is in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import policy
+from ..collective import Section, redistributed
+from ..context.caches import remembered
+from ..layout import BlockAxis, Layout, Range, Region
+from ..layout.axes import balanced_bounds
+from ..layout.transfer import region_key
+from .extents import boxes
+
+Array = np.ndarray[Any, Any]
+
+
+def grid_of(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[int, ...]:
+    """How many chunks there are along each axis."""
+    return tuple([-(-n // c) for n, c in zip(shape, chunks, strict=True)])
+
+
+def _most(section: Section, chunks: tuple[int, ...]) -> int:
+    return max(policy.limits.file_buffer // max(prod(chunks) * section.dtype.itemsize, 1), 1)
+
+
+def outgoing_boxes(
+    section: Section, chunks: tuple[int, ...], *, in_step: bool = False
+) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Boxes of whole chunks that this rank writes: where each begins, and its elements. Collective.
+
+    Ranks bring the array into such boxes, a buffer for each at a time, unless their blocks have whole chunks only. With
+    ``in_step``, all ranks come to the same number of boxes.
+    """
+    shape, size, rank = section.shape, section.communicator.size, section.rank
+    if not in_step and _is_aligned(section.layout, chunks):
+        if section.layout.coordinates(rank) is None or section.layout.copy_number(rank):
+            return
+        corner = [part.lowest if len(part) else 0 for part in section.region]
+        local = section.block.shape
+        for _, key in boxes(grid_of(local, chunks), _most(section, chunks)):
+            cut = _elements(key, chunks, local)
+            starts = [first + part.start for first, part in zip(corner, cut, strict=True)]
+            yield tuple(starts), section.block[cut]
+        return
+    for _, key in boxes(grid_of(shape, chunks), _most(section, chunks), size):
+        cut = _elements(key, chunks, shape)
+        part = section.sliced(cut)
+        axis = next((k for k, n in enumerate(grid_of(part.shape, chunks)) if n > 1), 0)
+        target = _chunk_rows(part.shape, chunks, axis, size)
+        mine = redistributed(part, target)
+        held = target.region(rank)
+        starts = [p.start + (h.lowest if len(h) else 0) for p, h in zip(cut, held, strict=True)]
+        yield tuple(starts), mine.block
+
+
+def _elements(
+    key: tuple[Any, ...], chunks: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[slice, ...]:
+    """The elements of a box of chunks."""
+    whole = [slice(0, n) for n in shape[len(key) :]]
+    cut = [
+        slice(part.start * c, min(part.stop * c, n))
+        for part, c, n in zip(key, chunks, shape, strict=False)
+    ]
+    return (*cut, *whole)
+
+
+@remembered
+def _chunk_rows(shape: tuple[int, ...], chunks: tuple[int, ...], axis: int, size: int) -> Layout:
+    """Whole chunks along one axis, in the order of the ranks."""
+    axes = [BlockAxis(n, (0, n)) for n in shape]
+    if not shape:
+        return Layout.of(axes, size, 0)
+    bounds = balanced_bounds(-(-shape[axis] // chunks[axis]), size)
+    ends = tuple([min(bound * chunks[axis], shape[axis]) for bound in bounds])
+    axes[axis] = BlockAxis(shape[axis], ends)
+    grid = [size if k == axis else 1 for k in range(len(shape))]
+    return Layout.of(axes, size, np.arange(size).reshape(grid))
+
+
+@remembered
+def _is_aligned(layout: Layout, chunks: tuple[int, ...]) -> bool:
+    """Whether every rank's block is one of whole chunks."""
+    if not layout.is_block:
+        return False
+    for axis, chunk in zip(layout.axes, chunks, strict=True):
+        for coordinate in range(axis.processes):
+            part = axis.owned(coordinate)
+            if len(part) and part.lowest % chunk:
+                return False
+    return True
+
+
+def chunks_in(
+    start: tuple[int, ...], block: Array, chunks: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """The chunks of a box: where each begins, and its elements in C order, filled up by zeros at the array's end."""
+    if not block.size:
+        return
+    for place in np.ndindex(*grid_of(block.shape, chunks)):
+        cut = tuple([slice(i * c, (i + 1) * c) for i, c in zip(place, chunks, strict=True)])
+        part = block[cut]
+        if part.shape != chunks:
+            whole = np.zeros(chunks, block.dtype)
+            whole[tuple([slice(0, n) for n in part.shape])] = part
+            part = whole
+        yield (
+            tuple([s + i * c for s, i, c in zip(start, place, chunks, strict=True)]),
+            np.ascontiguousarray(part),
+        )
+
+
+def fill_by(
+    reader: Callable[[tuple[slice, ...]], Any],
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    region: Region,
+    block: Array,
+) -> None:
+    """Fill a rank's block from a reader of slices, which cuts between chunks so that it reads each once."""
+    if not block.size:
+        return
+    if not shape:
+        block[()] = reader(())
+        return
+    low = [part.lowest // c * c for part, c in zip(region, chunks, strict=True)]
+    hull = tuple([part.highest + 1 - first for part, first in zip(region, low, strict=True)])
+    most = max(policy.limits.file_buffer // max(prod(chunks) * block.dtype.itemsize, 1), 1)
+    for _, key in boxes(grid_of(hull, chunks), most):
+        cut = _elements(key, chunks, hull)
+        window = [
+            Range(first + part.start, first + part.stop)
+            for first, part in zip(low, cut, strict=True)
+        ]
+        wanted = [held.intersection(part) for held, part in zip(region, window, strict=True)]
+        if not all(map(len, wanted)):
+            continue
+        first = [part.lowest for part in wanted]
+        lines = np.asarray(
+            reader(tuple([slice(p.lowest, p.highest + 1) for p in wanted])), block.dtype
+        )
+        rows = [held.positions(part) for held, part in zip(region, wanted, strict=True)]
+        chosen = [part.shifted(-start) for part, start in zip(wanted, first, strict=True)]
+        block[region_key(rows)] = lines[region_key(chosen)]

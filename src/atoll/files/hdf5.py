@@ -1,0 +1,260 @@
+"""HDF5 files: all ranks write one and read it, each its own part, with any build of h5py."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..comm.in_step import alltoall_object, bcast_object
+from ..comm.world import World, current_world
+from ..errors import FileFormatError
+from ..lazy.creation import asarray
+from ..lazy.making import must_travel
+from ..lazy.sections import section_of
+from ..lazy.spread import in_step
+from .chunks import chunks_in, fill_by, outgoing_boxes
+from .npy import arrived, empty_block, layout_for, path_of, place_for
+from .together import NewFile, settle
+from .transport import fill, outgoing, write_at
+
+_LEVELS = range(1, 10)
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError(
+            "HDF5 files need h5py, which is not installed: pip install 'atoll[hdf5]'"
+        ) from error
+    return h5py
+
+
+def save_hdf5(
+    path: Any,
+    arrays: Mapping[str, Any],
+    *,
+    chunks: int | tuple[int, ...] | None = None,
+    compression: int | None = None,
+) -> None:
+    """Write arrays into a new HDF5 file at ``path``, as datasets by name; slashes in names make groups. Collective.
+
+    Without ``chunks`` the datasets are contiguous. With them, and with a level of ``compression`` (gzip, 1 to 9) if wanted,
+    every rank makes whole chunks. The file appears under its name when it is whole. No parallel build of HDF5 is needed.
+    """
+    h5py, world, target = _h5py(), current_world(), path_of(path)
+    if target is None:
+        raise TypeError(f"save_hdf5: the first argument is {path!r}; it must be a path")
+    if compression is not None and (chunks is None or compression not in _LEVELS):
+        raise ValueError(
+            f"save_hdf5: compression={compression!r} with chunks={chunks!r}; it must be a level from 1 to 9, and needs chunks"
+        )
+    if world.size > 1:
+        in_step(world, "save_hdf5", target, list(arrays.items()), chunks, compression)
+    sections = {
+        name: section_of(value if hasattr(value, "_cell") else asarray(value), world)
+        for name, value in arrays.items()
+    }
+    for name, section in sections.items():
+        must_travel(section.dtype)
+        _chunk_shape(name, section.shape, chunks)
+    with NewFile(world, target, "save_hdf5") as file:
+        places = None
+        with file.attempt():
+            if file.is_first:
+                try:
+                    places = _create(h5py, file.hidden, sections, chunks, compression)
+                except RuntimeError as error:  # when HDF5 closes a file that cannot grow
+                    raise OSError(f"save_hdf5: HDF5 cannot create {target}: {error}") from error
+        file.settle()
+        places = bcast_object(world.communicator, places, 0, "save_hdf5")
+        for name, section in sections.items():
+            shape = _chunk_shape(name, section.shape, chunks)
+            if compression is not None and section.shape:
+                _compressed(h5py, world, file, name, section, shape, compression)
+            elif chunks is not None and section.shape:
+                for start, block in outgoing_boxes(section, shape):
+                    with file.attempt():
+                        for corner, chunk in chunks_in(start, block, shape):
+                            write_at(file.descriptor, chunk, places[name][corner])
+            elif places[name] is not None:
+                for first, data in outgoing(section):
+                    with file.attempt():
+                        place = places[name] + first * section.dtype.itemsize
+                        write_at(file.descriptor, data, place)
+
+
+def _chunk_shape(name: str, shape: tuple[int, ...], chunks: Any) -> tuple[int, ...]:
+    """The shape of the chunks of an array, none of which is longer than it."""
+    given = (chunks,) * len(shape) if isinstance(chunks, int) or chunks is None else tuple(chunks)
+    if len(given) != len(shape) or not all(c is None or c > 0 for c in given):
+        raise ValueError(
+            f"chunks={chunks!r} for the array {name!r} of shape {shape}; give an extent of at least 1 for each of its axes"
+        )
+    return tuple(
+        [max(n, 1) if c is None else min(c, max(n, 1)) for n, c in zip(shape, given, strict=True)]
+    )
+
+
+def _create(
+    h5py: Any, path: str, sections: Mapping[str, Any], chunks: Any, compression: int | None
+) -> dict[str, Any]:
+    """Create the file with all datasets; where each of their bytes, or of their chunks, begin."""
+    with h5py.File(path, "w", locking=False) as file:
+        for name, section in sections.items():
+            facts = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            facts.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            if compression is None or not section.shape:
+                facts.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+            if chunks is not None and section.shape:
+                facts.set_chunk(_chunk_shape(name, section.shape, chunks))
+                if compression is not None:
+                    facts.set_deflate(compression)
+            kind = h5py.h5t.py_create(section.dtype, logical=True)
+            if kind.get_size() != section.dtype.itemsize:
+                raise TypeError(
+                    f"save_hdf5: HDF5 does not store the dtype {section.dtype} of {name!r} as NumPy does"
+                )
+            links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
+            links.set_create_intermediate_group(True)
+            space = (
+                h5py.h5s.create_simple(section.shape)
+                if section.shape
+                else h5py.h5s.create(h5py.h5s.SCALAR)
+            )
+            h5py.h5d.create(file.id, name.encode(), kind, space, facts, links)
+        file.flush()
+        return {name: _places(h5py, file[name]) for name in sections}
+
+
+def _places(h5py: Any, dataset: Any) -> Any:
+    if dataset.chunks is None:
+        return dataset.id.get_offset()
+    count = dataset.id.get_num_chunks()
+    if not count:
+        return {}
+    places: dict[tuple[int, ...], int] = {}
+
+    def note(info: Any) -> None:
+        places[tuple(info.chunk_offset)] = info.byte_offset
+
+    dataset.id.chunk_iter(note)
+    return places
+
+
+def _compressed(
+    h5py: Any,
+    world: World,
+    file: NewFile,
+    name: str,
+    section: Any,
+    shape: tuple[int, ...],
+    level: int,
+) -> None:
+    """Each rank compresses its chunks; the first one, which alone knows where they go, writes them."""
+    for start, block in outgoing_boxes(section, shape, in_step=True):
+        mine: list[Any] = []
+        with file.attempt():
+            mine = [
+                (corner, zlib.compress(chunk.tobytes(), level))
+                for corner, chunk in chunks_in(start, block, shape)
+            ]
+        received = alltoall_object(
+            world.communicator,
+            [mine if rank == 0 else [] for rank in range(world.size)],
+            "save_hdf5",
+        )
+        if file.is_first:
+            with file.attempt(), h5py.File(file.hidden, "r+", locking=False) as opened:
+                for corner, content in [pair for part in received for pair in part]:
+                    opened[name].id.write_direct_chunk(corner, content)
+
+
+def load_hdf5(path: Any, name: str, *, layout: Any = None) -> Any:
+    """Read the dataset ``name`` of the HDF5 file at ``path``; each rank reads its own part. Collective.
+
+    ``layout`` says where the array lies, as for :func:`atoll.load`.
+    """
+    h5py, world, source = _h5py(), current_world(), path_of(path)
+    if source is None:
+        raise TypeError(f"load_hdf5: the first argument is {path!r}; it must be a path")
+    if world.size > 1:
+        in_step(world, "load_hdf5", source, name, repr(layout))
+    facts, error = None, None
+    try:
+        with _opened(h5py, source) as file:
+            facts = _facts(h5py, file, source, name)
+    except Exception as raised:
+        error = raised
+    every = settle(world.communicator, error, "load_hdf5", facts)
+    if any(told != every[0] for told in every):
+        raise FileFormatError(f"load_hdf5: ranks see different files as {source}: {every}")
+    assert facts is not None
+    shape, dtype, chunks, offset = facts
+    place = place_for(shape, dtype, layout_for(layout, shape))
+    block, inner, region = empty_block(shape, dtype, place)
+    try:
+        if offset is not None:
+            descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fill(descriptor, offset, shape, region, inner, source)
+            finally:
+                os.close(descriptor)
+        else:
+            with _opened(h5py, source) as file:
+                fill_by(file[name].__getitem__, shape, chunks or shape, region, inner)
+    except OSError as raised:
+        error = FileFormatError(f"{source}[{name!r}] is damaged: {raised}")
+    except Exception as raised:
+        error = raised
+    settle(world.communicator, error, "load_hdf5")
+    return arrived(block, shape, place)
+
+
+def _opened(h5py: Any, path: str) -> Any:
+    os.stat(path)
+    try:
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        raise FileFormatError(f"{path} is no valid HDF5 file: {error}") from error
+
+
+def _facts(h5py: Any, file: Any, path: str, name: str) -> tuple[Any, ...]:
+    """The shape, dtype and chunks of a dataset, and where its elements begin if they are contiguous and as NumPy has them."""
+    dataset = file.get(name)
+    if not isinstance(dataset, h5py.Dataset) or dataset.shape is None:
+        raise KeyError(
+            f"load_hdf5: {path} has no dataset {name!r}; the names in it are {sorted(file)}"
+        )
+    if dataset.dtype.hasobject:
+        raise FileFormatError(
+            f"load_hdf5: {path}[{name!r}] has elements of different lengths or references, which ranks cannot divide; "
+            "read them by h5py"
+        )
+    plain = dataset.chunks is None and dataset.id.get_type() == h5py.h5t.py_create(
+        dataset.dtype, logical=True
+    )
+    plain = plain and not dataset.external and not dataset.is_virtual
+    return (
+        dataset.shape,
+        _plain(dataset.dtype),
+        dataset.chunks,
+        dataset.id.get_offset() if plain else None,
+    )
+
+
+def _plain(dtype: Any) -> np.dtype[Any]:
+    """The dtype without h5py's notes on it, which NumPy's array interface does not understand."""
+    if dtype.subdtype is not None:
+        return np.dtype((_plain(dtype.base), dtype.shape))
+    if dtype.names is None:
+        return np.dtype(dtype.str)
+    fields = [dtype.fields[name] for name in dtype.names]
+    return np.dtype({
+        "names": dtype.names, "formats": [_plain(field[0]) for field in fields],
+        "offsets": [field[1] for field in fields], "itemsize": dtype.itemsize,
+    })  # fmt: skip
