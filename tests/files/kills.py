@@ -91,12 +91,15 @@ class Campaign:
             stderr=subprocess.STDOUT,
         )
 
-    def kill(self, ranks: int) -> None:
-        """Start a job, and kill one of its ranks at a random time after its start."""
+    def _announced(self) -> int:
+        return int((self.folder / "announced").read_text() or 0)
+
+    def kill(self, ranks: int, *, steps: int = 0) -> None:
+        """Start a job, and kill one of its ranks at a random time after its start, and after so many steps."""
         process = self._start(ranks, 1 << 30)
         deadline = time.monotonic() + 50
         pids: list[Path] = []
-        while len(pids) < ranks:
+        while len(pids) < ranks or self._announced() < self.last + steps:
             pids = sorted(self.folder.glob("pid*"))
             if process.poll() is not None or time.monotonic() > deadline:
                 process.kill()
@@ -109,7 +112,7 @@ class Campaign:
         output = process.communicate(timeout=60)[0]
         assert process.returncode, output
         assert "AssertionError" not in output, output
-        self.last = int((self.folder / "announced").read_text() or 0)
+        self.last = self._announced()
 
     def finish(self, ranks: int) -> None:
         """Let a job go on for two steps, and end."""

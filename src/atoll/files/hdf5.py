@@ -250,9 +250,11 @@ def _facts(h5py: Any, file: Any, path: str, name: str) -> tuple[Any, ...]:
 def _plain(dtype: Any) -> np.dtype[Any]:
     """The dtype without h5py's notes on it, which NumPy's array interface does not understand."""
     if dtype.subdtype is not None:
-        return np.dtype((_plain(dtype.base), dtype.shape))
+        several: np.dtype[Any] = np.dtype((_plain(dtype.base), dtype.shape))
+        return several
     if dtype.names is None:
-        return np.dtype(dtype.str)
+        simple: np.dtype[Any] = np.dtype(dtype.str)
+        return simple
     fields = [dtype.fields[name] for name in dtype.names]
     return np.dtype({
         "names": dtype.names, "formats": [_plain(field[0]) for field in fields],
