@@ -11,6 +11,8 @@ Py_ssize_t offsets[FIELDS];
 PyObject *objects[OBJECTS];
 int recording = 0, shown = 0;
 double light, near, most_pending;
+enum { AXES = 8 };
+static PyObject *nothing, *no_name;
 static PyObject *zero, *one, *held_name, *write_name, *index_name, *unshared;
 
 PyObject *settings_now(void) {
@@ -27,7 +29,7 @@ Py_ssize_t small_now(void) {
 }
 
 /* Whether NumPy may be asked to do it: for few elements that are there. */
-static inline int is_short(PyObject *geometry) {
+int is_short(PyObject *geometry) {
     return field(geometry, FORM_SHORT) == Py_True && size_of(geometry) < small_now();
 }
 
@@ -100,7 +102,7 @@ static void end_of_box(PyObject *box) {
 }
 
 /* The line of the user's program that is at work, as a call site; NULL with an error. */
-static PyObject *site_here(void) {
+PyObject *site_here(void) {
     PyFrameObject *frame = PyEval_GetFrame();
     if (frame == NULL) Py_RETURN_NONE;
     static PyCodeObject *latest = NULL;  /* which is no code of ours */
@@ -119,7 +121,7 @@ static PyObject *site_here(void) {
 }
 
 /* A node of a form, none of whose operands lies on ranks: what graph.node.node_of makes. Steals `args` and `site`. */
-static PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
+PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
     PyObject *node = args == NULL || site == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
     if (node == NULL) {
         Py_XDECREF(args);
@@ -187,7 +189,7 @@ static PyObject *handle_on(PyObject *box, PyObject *geometry) {
 /* ---- operands */
 
 /* A large array of the class of arrays. */
-static inline int is_large(PyObject *value) {
+int is_large(PyObject *value) {
     return Py_TYPE(value) == array_type && ((Front *)value)->np == Py_None && has_geometry(value);
 }
 
@@ -204,7 +206,7 @@ int is_calm(void) {
 }
 
 /* Whether the memory of a box is its own, and it lies on no ranks. */
-static int is_free(PyObject *box) {
+int is_free(PyObject *box) {
     if (field(field(box, BOX_NODE), NODE_PLACE) != Py_None) return 0;
     PyObject *pins = field(box, BOX_PINS);
     if (pins == zero) return 1;
@@ -242,10 +244,8 @@ PyObject *number_of(PyObject *site) {
 
 /* A number that was computed, of NumPy's class for its dtype. */
 static PyObject *number_from(PyObject *node) {
-    PyObject *array = field(field(node, NODE_VALUE), VALUE_ARRAY), *nothing = PyTuple_New(0);
+    PyObject *array = field(field(node, NODE_VALUE), VALUE_ARRAY), *number = PyObject_GetItem(array, nothing);
     PyObject *usual = (PyObject *)PyArray_DESCR((PyArrayObject *)array)->typeobj;
-    PyObject *number = nothing == NULL ? NULL : PyObject_GetItem(array, nothing);
-    Py_XDECREF(nothing);
     if (number == NULL || (PyObject *)Py_TYPE(number) == usual) return number;
     PyObject *same = PyObject_CallOneArg(usual, number);
     Py_DECREF(number);
@@ -253,7 +253,7 @@ static PyObject *number_from(PyObject *node) {
 }
 
 /* What the program gets of a node that was just recorded; steals it. */
-static PyObject *array_of(PyObject *node) {
+PyObject *array_of(PyObject *node) {
     if (node == NULL) return NULL;
     PyObject *geometry = field(node, NODE_GEOMETRY), *made;
     if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
@@ -274,47 +274,121 @@ static PyObject *array_of(PyObject *node) {
     return handle_on(new_box(node), geometry);
 }
 
+/* Whether kernels have a dtype. */
+static int is_native(PyObject *dtype) {
+    PyArray_Descr *form = (PyArray_Descr *)dtype;
+    return form->type && strchr("?bhilqBHILQefdFD", form->type) != NULL && PyArray_ISNBO(form->byteorder);
+}
+
 /* ---- operations of one or two operands */
 
-/* `known` has the forms of nodes by the numbers of geometries and the classes of numbers: see lazy.elementwise.binary. */
-PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
-    if (!recording || known == NULL || count < 1 || count > 3) return NULL;
-    int arrays = 0;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        if (Py_TYPE(args[k]) != array_type) continue;
-        if (!is_large(args[k]) || is_short(((Front *)args[k])->geometry)) return NULL;
-        arrays++;
+enum { SMALLS = 256 };
+
+/* The geometry of memory; a new reference. */
+static PyObject *geometry_of(PyArrayObject *array) {
+    static PyObject *known[SMALLS];
+    int n = PyArray_NDIM(array), same = n <= AXES;
+    size_t hash = (size_t)PyArray_DESCR(array) >> 4;
+    for (int k = 0; k < n; k++) hash = (hash * 31 + (size_t)PyArray_DIM(array, k)) * 31 + (size_t)PyArray_STRIDE(array, k);
+    PyObject **place = &known[(hash ^ hash >> 9) % SMALLS], *geometry = *place;
+    same = same && geometry != NULL && field(geometry, FORM_DTYPE) == (PyObject *)PyArray_DESCR(array) &&
+           PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) == n;
+    for (int k = 0; same && k < n; k++)
+        same = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_SHAPE), k)) == PyArray_DIM(array, k) &&
+               PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_STRIDES), k)) == PyArray_STRIDE(array, k);
+    if (same) return Py_NewRef(geometry);
+    if ((geometry = PyObject_CallOneArg(objects[MEMORY_GEOMETRY], (PyObject *)array)) == NULL) return NULL;
+    Py_XSETREF(*place, Py_NewRef(geometry));
+    return geometry;
+}
+
+/* A small array as it is now, as a node; a new reference. */
+static PyObject *snapshot(PyArrayObject *array) {
+    PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy(array, NPY_KEEPORDER);
+    PyObject *geometry = copy == NULL ? NULL : geometry_of(copy);
+    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(copy), 0), *node = value == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    Py_XDECREF(copy);
+    if (node != NULL) {
+        put(node, NODE_OP, objects[SOURCE]);
+        put(node, NODE_ARGS, nothing);
+        put(node, NODE_GEOMETRY, geometry);
+        put(node, NODE_PARAMS, nothing);
+        put(node, NODE_NAME, no_name);
+        put(node, NODE_SITE, Py_None);
+        put(node, NODE_VALUE, value);
+        put(node, NODE_CODE, Py_None);
+        put(node, NODE_MARK, Py_None);
+        put(node, NODE_PLACE, Py_None);
+        put(node, NODE_WEIGHT, zero);
+        put(node, NODE_BORN, zero);
     }
-    if (!arrays) return NULL;
-    PyObject *key = PyTuple_New(count);
-    for (Py_ssize_t k = 0; key != NULL && k < count; k++) {
-        int array = Py_TYPE(args[k]) == array_type;
-        PyTuple_SET_ITEM(key, k, Py_NewRef(array ? field(((Front *)args[k])->geometry, FORM_NUMBER) : (PyObject *)Py_TYPE(args[k])));
-    }
-    if (key == NULL) return NULL;
-    PyObject *met = Py_XNewRef(PyDict_GetItemWithError(known, key));
-    Py_DECREF(key);
-    if (met == NULL) return NULL;
-    PyObject *form = PyTuple_GET_ITEM(met, 0), *operands = NULL, *result = NULL;
-    int recorded = is_calm();
-    for (Py_ssize_t k = 0; recorded && k < count; k++)
-        recorded = Py_TYPE(args[k]) != array_type || is_free(((Front *)args[k])->cell);
-    if (recorded) operands = PyTuple_New(count);
+    Py_XDECREF(geometry);
+    Py_XDECREF(value);
+    return node;
+}
+
+/* A small array as an operand beside large ones, borrowed; NULL where there is none. */
+static PyArrayObject *small_operand(PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)((Front *)value)->np;
+    if ((PyObject *)array == Py_None || ((Front *)value)->large || !PyArray_CheckExact(array) || !PyArray_NDIM(array)) return NULL;
+    return PyArray_ISALIGNED(array) && is_native((PyObject *)PyArray_DESCR(array)) ? array : NULL;
+}
+
+/* The operands of an operation as a tuple of nodes and numbers; a new reference; NULL where Python has to make it. */
+static PyObject *operands_of(PyObject *const *args, PyObject *const *smalls, Py_ssize_t count, PyObject *convert) {
+    PyObject *operands = PyTuple_New(count);
     for (Py_ssize_t k = 0; operands != NULL && k < count; k++) {
         PyObject *operand;
         if (k && args[k] == args[0]) {
             operand = Py_NewRef(PyTuple_GET_ITEM(operands, 0));  /* `a * a` reads a view once */
-        } else if (Py_TYPE(args[k]) == array_type) {
-            operand = node_of(args[k]);
-        } else {
-            operand = PyObject_CallOneArg(PyTuple_GET_ITEM(met, 2), args[k]);
+        } else if (Py_TYPE(args[k]) != array_type) {
+            operand = PyObject_CallOneArg(convert, args[k]);
             if (operand == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) PyErr_Clear();
+        } else {
+            operand = smalls[k] == NULL ? node_of(args[k]) : Py_NewRef(smalls[k]);
         }
         if (operand == NULL) Py_CLEAR(operands);
         else PyTuple_SET_ITEM(operands, k, operand);
     }
-    if (operands != NULL) result = array_of(new_node(form, operands, site_here()));
+    return operands;
+}
+
+/* An operation that was met before; `smalls` are the nodes of small arrays. */
+static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *const *smalls, Py_ssize_t count) {
+    PyObject *key = PyTuple_New(count), *met = NULL, *operands = NULL, *result = NULL;
+    for (Py_ssize_t k = 0; key != NULL && k < count; k++) {
+        PyObject *part = (PyObject *)Py_TYPE(args[k]);
+        if (smalls[k] != NULL) part = field(field(smalls[k], NODE_GEOMETRY), FORM_NUMBER);
+        else if ((PyTypeObject *)part == array_type) part = field(((Front *)args[k])->geometry, FORM_NUMBER);
+        PyTuple_SET_ITEM(key, k, Py_NewRef(part));
+    }
+    if (key != NULL) met = Py_XNewRef(PyDict_GetItemWithError(known, key));
+    Py_XDECREF(key);
+    if (met == NULL) return NULL;
+    int recorded = is_calm();
+    for (Py_ssize_t k = 0; recorded && k < count; k++)
+        recorded = Py_TYPE(args[k]) != array_type || smalls[k] != NULL || is_free(((Front *)args[k])->cell);
+    if (recorded) operands = operands_of(args, smalls, count, PyTuple_GET_ITEM(met, 2));
+    if (operands != NULL) result = array_of(new_node(PyTuple_GET_ITEM(met, 0), operands, site_here()));
     Py_DECREF(met);
+    return result;
+}
+
+/* `known` has the forms of nodes by the numbers of geometries and the classes of numbers: see lazy.elementwise.binary. */
+PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
+    if (!recording || known == NULL || count < 1 || count > 3) return NULL;
+    PyObject *smalls[3] = {NULL, NULL, NULL}, *result = NULL;
+    int large = 0, fits = 1;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (is_large(args[k])) large += !is_short(((Front *)args[k])->geometry);
+    if (!large) return NULL;       /* NumPy may compute it */
+    for (Py_ssize_t k = 0; fits && k < count; k++) {
+        if (Py_TYPE(args[k]) != array_type || is_large(args[k])) continue;
+        PyArrayObject *array = small_operand(args[k]);
+        fits = array != NULL && (smalls[k] = snapshot(array)) != NULL;
+    }
+    if (fits) result = met_call(known, args, smalls, count);
+    for (Py_ssize_t k = 0; k < count; k++) Py_XDECREF(smalls[k]);
     return result;
 }
 
@@ -537,42 +611,18 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     return made;
 }
 
-/* Parts of an array in other places of a new one; `known` has the forms of the nodes by geometry, shift and axis. */
-static PyObject *rolled(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
-    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
-    if (count + named < 2 || count + named > 3 || count < 2 || !PyDict_Check(known) || !PyLong_CheckExact(args[1])) return NULL;
-    if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
-    PyObject *geometry = ((Front *)args[0])->geometry, *axis = count + named == 3 ? args[2] : Py_None;
-    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_short(geometry) || !is_free(((Front *)args[0])->cell)) return NULL;
-    PyObject *key = PyTuple_Pack(3, field(geometry, FORM_NUMBER), args[1], axis);
-    PyObject *forms = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(known, key)), *node = NULL, *site = NULL;
-    Py_XDECREF(key);
-    if (forms == NULL) return NULL;
-    PyObject *whole = Py_NewRef(field(((Front *)args[0])->cell, BOX_NODE));
-    if (field(whole, NODE_WEIGHT) != NULL && weight_of(whole) >= 0 && (site = site_here()) != NULL)
-        node = new_node(PyTuple_GET_ITEM(forms, 0), PyTuple_Pack(1, PyTuple_GET_ITEM(forms, 1)), Py_NewRef(site));
-    for (Py_ssize_t k = 2; node != NULL && k < PyTuple_GET_SIZE(forms); k += 2) {
-        PyObject *part = new_node(PyTuple_GET_ITEM(forms, k), PyTuple_Pack(1, whole), Py_NewRef(Py_None));
-        PyObject *both = part == NULL ? NULL : PyTuple_Pack(2, node, part);
-        Py_XDECREF(part);
-        Py_SETREF(node, both == NULL ? NULL : new_node(PyTuple_GET_ITEM(forms, k + 1), both, Py_NewRef(site)));
-    }
-    Py_DECREF(whole);
-    Py_DECREF(forms);
-    Py_XDECREF(site);
-    if (node == NULL) return NULL;
-    geometry = field(node, NODE_GEOMETRY);
-    return handle_on(new_box(node), geometry);
-}
-
-enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, ROLL };
+enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, RECIPE };
 
 PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
                           Py_ssize_t count, PyObject *keywords) {
     if (way == ELEMENTWISE) return keywords == NULL ? record_call(known, args, count) : NULL;
-    if (!recording || !count || !is_large(args[0])) return NULL;
-    if (way == FOLD) return known == NULL ? NULL : reduced(known, args, count, keywords);
-    if (way == ROLL) return known == NULL ? NULL : rolled(known, args, count, keywords);
+    if (!recording) return NULL;
+    if (way == RECIPE) return by_recipe(function, python, args, count, keywords);
+    if (!count || !is_large(args[0])) return NULL;
+    if (way == FOLD) {
+        PyObject *made = known == NULL ? NULL : reduced(known, args, count, keywords);
+        return made != NULL || PyErr_Occurred() ? made : by_recipe(function, python, args, count, keywords);
+    }
     if (way == DOT) return known == NULL ? NULL : product_of(known, args, count, keywords);
     if (keywords != NULL) return NULL;
     return way == VIEW ? viewed(function, python, args, count) : count == 1 ? copied(args[0]) : NULL;
@@ -584,11 +634,6 @@ PyObject *record_attribute(PyObject *getter, PyObject *array) {
 }
 
 /* ---- assignments */
-
-static int is_native(PyObject *dtype) {
-    PyArray_Descr *form = (PyArray_Descr *)dtype;
-    return form->type && strchr("?bhilqBHILQefdFD", form->type) != NULL && PyArray_ISNBO(form->byteorder);
-}
 
 /* Note an assignment as the latest of a box, whose value is computed if a loop has come round to it: 1, and 2 if so, or 0 where
  * Python has to do it; -1 with an error. */
@@ -807,6 +852,8 @@ static PyObject *install(PyObject *module, PyObject *args) {
     for (int k = 0; k < OBJECTS; k++) objects[k] = Py_NewRef(PyTuple_GET_ITEM(given, k));
     zero = PyLong_FromLong(0);
     one = PyLong_FromLong(1);
+    nothing = PyTuple_New(0);
+    no_name = PyUnicode_FromString("");
     struct {
         PyObject **name;
         const char *text;

@@ -23,7 +23,7 @@ extern Py_ssize_t offsets[FIELDS];
 enum {
     NODE_TYPE, BOX_TYPE, VALUE_TYPE, NEXT_BORN, IS_OURS, NUMBERED, CALM, RULES, WARNINGS, ACQUIRE, RELEASE_LOCK,
     SITE_FROM, BOUNDED, EVALUATED, CONFIG, SETTINGS, SOURCE, BY_ROOTS, PASSED, PROFILES, HELD, LEFT,
-    CATCH_UP, COUNTERS, STATE_TYPE, REPORTED, RESCUED, ALLOCATED, TOO_HEAVY, CUT, POWERS, OBJECTS
+    CATCH_UP, COUNTERS, STATE_TYPE, REPORTED, RESCUED, ALLOCATED, TOO_HEAVY, CUT, POWERS, RECIPES, LEARN, MEMORY_GEOMETRY, OBJECTS
 };
 extern PyObject *objects[OBJECTS];
 extern int recording;
@@ -57,6 +57,25 @@ typedef struct Box {
     struct Box *former, *next;
     long thread;
 } Box;
+
+/* A node of a form, none of whose operands lies on ranks. Steals `args` and `site`. */
+PyObject *new_node(PyObject *form, PyObject *args, PyObject *site);
+
+/* What the program gets of a node that was just recorded; steals it. */
+PyObject *array_of(PyObject *node);
+
+/* The line of the user's program that is at work, as a call site; NULL with an error. */
+PyObject *site_here(void);
+
+/* Whether an array is large, NumPy may be asked for few elements, and the memory of a box is its own. */
+int is_large(PyObject *value);
+int is_short(PyObject *geometry);
+int is_free(PyObject *box);
+
+/* A value over memory; steals the reference. */
+PyObject *new_value(PyObject *array, int pooled);
+
+PyObject *by_recipe(PyObject *function, PyObject *python, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
 
 /* Objects of one class: as they end, their memory serves the next ones. */
 enum { SPARE = 128 };

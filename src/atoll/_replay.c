@@ -67,7 +67,7 @@ static PyObject *let_go(PyObject *module, PyObject *nothing) {
     Py_RETURN_NONE;
 }
 
-static PyObject *new_value(PyObject *array, int pooled) {
+PyObject *new_value(PyObject *array, int pooled) {
     PyObject *value = array == NULL ? NULL : new_of(&values, objects[VALUE_TYPE]);
     if (value == NULL) {
         Py_XDECREF(array);

@@ -168,14 +168,85 @@ OPERATIONS = {
     "methods": lambda a, b: a.T + b.reshape(12, 12).transpose(1, 0).ravel().reshape((12, 12)),
     "copies": lambda a, b: a.copy() + b[1:2].copy(),
     "rows": lambda a, b: a[3] + b[:, 4] - a[None, -2],
-    "powers": lambda a, b: a**2 + b**-1 * a**3 - b**0.5 / (a * 4).astype("i8") ** 2,
+    "powers": lambda a, b: a**2 + b**-1 * a**3 - b**0.5 / (a * 4 + 1).astype("i8") ** 2,
     "choices": lambda a, b: np.where(a > b, a, 0.0) + np.where(b[:1] < 0.5, a[::2][:1], b),
     "rolls": lambda a, b: (
         np.roll(a, 1, 0) + np.roll(b, -2, axis=1) + np.roll(a[1:, 1:], 3, 0)[0, 0]
     ),
+    "compositions": lambda a, b: (
+        a.mean(0)
+        - np.var(b, axis=1) * np.std(a, 0, keepdims=True)
+        + np.clip(a, 0.25, 0.5).sum(1, keepdims=True)
+    ),
+    "joins": lambda a, b: (
+        np.concatenate([a[1:], b[:1]])
+        + np.pad(a[1:-1, 1:-1], 1)
+        + np.concatenate((a, a), axis=1)[:, ::2]
+    ),
+    "new arrays": lambda a, b: (
+        np.zeros((12, 12))
+        + np.ones((12, 1)) * np.full(12, 3.5)
+        + np.zeros_like(a)
+        + np.full_like(b, -0.0)
+    ),
+    "conversions": lambda a, b: (
+        (4 * a).astype("i4") + (a > b).astype(float) + a.astype(numpy.float32)
+    ),
     "functions of folds": lambda a, b: np.sum(a, axis=0) - np.max(b, 0),
     "folds": lambda a, b: a.sum(0) + a.sum(axis=1) - b.max(0),
 }
+
+
+def test_recipes_tell_arguments_apart():
+    """The same call with other numbers, signs, dtypes, axes and arrays records other operations."""
+    a, b = (np.array(numpy.random.default_rng(k).random((12, 12)) - 0.5) for k in (1, 2))
+    plain = numpy.asarray(a).copy(), numpy.asarray(b).copy()
+    calls = [
+        lambda m, a, b: m.full((12, 12), 0.0),
+        lambda m, a, b: m.full((12, 12), -0.0),
+        lambda m, a, b: m.full((12, 12), 0),
+        lambda m, a, b: m.full((12, 12), False),
+        lambda m, a, b: m.zeros((12, 12), "i4"),
+        lambda m, a, b: m.zeros((12, 12), bool),
+        lambda m, a, b: a.mean(1, keepdims=True),
+        lambda m, a, b: a.mean(1, keepdims=False),
+        lambda m, a, b: m.roll(a, 1, 0),
+        lambda m, a, b: m.roll(a, 1, 1),
+        lambda m, a, b: m.clip(a, -0.1, 0.1),
+        lambda m, a, b: m.clip(a, -0.2, 0.1),
+        lambda m, a, b: m.concatenate([a, a]),
+        lambda m, a, b: m.concatenate([a, b]),
+        lambda m, a, b: m.concatenate([b, a]),
+        lambda m, a, b: (a * 100).astype("i2"),
+        lambda m, a, b: (a * 100).astype("i8"),
+        lambda m, a, b: (a < b).sum(0),
+        lambda m, a, b: (a > b).mean(axis=0),
+        lambda m, a, b: m.mean(a, 0, out=b[3]),
+        lambda m, a, b: m.clip(a, -1, 0.3, out=b),
+        lambda m, a, b: a.astype(float, copy=False),
+    ]
+    for turn in range(4):
+        for call in calls:
+            found, expected = numpy.asarray(call(np, a, b)), call(numpy, *plain)
+            numpy.testing.assert_allclose(found, expected, 1e-15, 1e-15, strict=True)
+            numpy.testing.assert_array_equal(numpy.signbit(found), numpy.signbit(expected))
+        numpy.testing.assert_array_equal(b, plain[1])
+        a[turn] *= 2.0  # other values: nothing of the calls may be remembered
+        plain[0][turn] *= 2.0
+
+
+def test_small_operands_are_taken_as_they_are():
+    """What is written into a small array later does not change what was recorded before."""
+    with np.config(small=100):
+        a, row = np.array(numpy.arange(144.0).reshape(12, 12)), np.array(numpy.ones(12))
+        for turn in range(4):
+            result = a * row - row[:, None]
+            before = row._np.copy()
+            row[turn] = 100.0
+            expected = numpy.asarray(a) * before - before[:, None]
+            numpy.testing.assert_array_equal(numpy.asarray(result), expected)
+        with np.config(small=0):
+            assert entered(lambda: a * row - row[:, None], 3) == []
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -24,11 +24,10 @@ from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.float_errors import free
 from ..lazy.making import default_place, distributed, from_numpy, plain, present
-from ..lazy.recorder import remember_roll
 from ..lazy.recording import cast, read, update
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from ..ops.elementwise import is_native, join_of, through
+from ..ops.elementwise import is_native, join_of
 from ..ops.table import FILL
 from .blocks import arrays_of, into, world_among
 from .public import array_of, collective, declare, is_large, names, native, publish
@@ -234,7 +233,7 @@ def _turn(geometry: Geometry, along: int, by: int) -> _Turn:
     return turn
 
 
-def _rolled_here(a: Any, shift: int, along: int, axis: Any) -> Any:
+def _rolled_here(a: Any, shift: int, along: int) -> Any:
     """An array in blocks, or on one process, rolled along one axis; ``None`` where there is more to it.
 
     Programs with periodic borders consist of this, so few questions are asked.
@@ -274,11 +273,6 @@ def _rolled_here(a: Any, shift: int, along: int, axis: Any) -> Any:
     fill = Node(FILL, (zero,), turn.shape, (), join_of(2), site, place=place)
     node = update(fill, turn.first, read(cell.node, turn.late), None, site)
     node = update(node, turn.second, read(cell.node, turn.early), None, site)
-    if home is None:
-        form = FILL, turn.shape, (), fill.name, fill.identify(), fill.marked()
-        late, early = through(turn.late).read, through(turn.early).read
-        first, second = through(turn.first).update, through(turn.second).update
-        remember_roll((geometry.number, shift, axis), (form, zero, late, first, early, second))
     return creation.recorded(node)
 
 
@@ -286,7 +280,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = array_of(a)
     if type(shift) is int and type(a) is ndarray:
         along = axis if axis is not None or a.ndim != 1 else 0
-        result = _rolled_here(a, shift, along, axis) if type(along) is int else None
+        result = _rolled_here(a, shift, along) if type(along) is int else None
         if result is not None:
             return result
     if not is_large(a):

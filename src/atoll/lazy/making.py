@@ -242,6 +242,11 @@ def of_node(node: Node) -> Any:
     return handle
 
 
+def memory_geometry(array: np.ndarray[Any, Any]) -> Geometry:
+    """How the memory of an array lies."""
+    return strided(array.shape, array.dtype, array.strides)
+
+
 def settled(handle: Handle) -> np.ndarray[Any, Any] | None:
     """The memory of an array as NumPy's, computed now if it is pending; ``None`` for a value that comes later."""
     cell = handle._cell

@@ -17,7 +17,6 @@ import numpy as np
 from .. import backend, policy
 from ..config import Config, Settings, config
 from ..context import statistics
-from ..context.caches import Memo
 from ..context.call_sites import _numbered, _ours, site_from
 from ..context.threads import _left, catch_up, process_lock
 from ..execute.parts import State
@@ -31,10 +30,11 @@ from ..ops.elementwise import Through
 from .elementwise import known_of
 from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
-from .making import of_node
+from .making import memory_geometry, of_node
 from .operators import POWERS
 from .pending import bounded, cut, too_heavy
 from .profiles import CallSite, alone
+from .recipes import learn, recipes
 from .reductions import met_folds
 from .replaying import flags_reported, rescued
 from .selecting import met_choices
@@ -89,6 +89,7 @@ def install() -> None:
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
+        recipes, learn, memory_geometry,
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
     policy.watch(lambda limits: native.folded(limits.parallel))
@@ -108,16 +109,14 @@ class Way(IntEnum):
     COPY = 2
     FOLD = 3
     DOT = 4
-    ROLL = 5
+    RECIPE = 5
 
 
-_rolls: Memo[Any, Any] = Memo()
-
-
-def remember_roll(key: tuple[Any, ...], forms: tuple[Any, ...]) -> None:
-    """Note the nodes that a roll consists of, by the number of the geometry, the shift and the axis."""
-    _rolls[key] = forms
-
+_COMPOSED = frozenset({
+    "argmax", "argmin", "astype", "clip", "concatenate", "diff", "flip", "full", "full_like", "gradient", "hstack", "mean", "ones", "ones_like",
+    "pad", "ptp", "roll", "stack", "std", "var", "vstack", "zeros", "zeros_like",
+})  # fmt: skip
+"""Functions and methods that are recorded by recipes: what they record follows from geometries and plain arguments."""
 
 _FOLDS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -137,7 +136,7 @@ def enter(functions: Mapping[str, Any]) -> None:
             function._way, function._known = Way.FOLD, (met_folds, _FOLDS[name])
         elif name == "where":
             function._known = met_choices
-        elif name == "roll":
-            function._way, function._known = Way.ROLL, _rolls
+        elif name in _COMPOSED:
+            function._way = Way.RECIPE
         elif name == "dot":
             function._way, function._known = Way.DOT, (met_folds, np.add, known_of(np.multiply))
