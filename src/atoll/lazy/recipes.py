@@ -2,7 +2,7 @@
 
 A mean is a sum and a division; a padded array is parts of one in other places. Which operations a function records follows from the
 geometries of its arrays and from its other arguments. So the second such call leaves a recipe, by which the native recorder
-(``_recipes.c``) records the next ones. There is none for a function that looked at a value, or made data of its own.
+(``_recipes.c``) records the next ones. There is none for a function that reads a value, or makes data of its own.
 """
 
 from __future__ import annotations
