@@ -16,6 +16,8 @@ from atoll.errors import (
     RankFailedError,
 )
 
+from . import test_corners
+
 everywhere = [pytest.mark.ranks(1, 2, 3), pytest.mark.simulated(1, 4)]
 REF = np.arange(70.0).reshape(7, 10)
 
@@ -316,11 +318,11 @@ def test_ranks_that_open_different_arrays_are_told(rank, size):
         atoll.onesided(a)
 
 
-@on(pytest.mark.ranks(3))
+@on(pytest.mark.ranks(2))
 def test_ranks_that_share_no_memory_use_mpi(rank, size, monkeypatch):
     from atoll.comm import mpi_windows
 
-    monkeypatch.setattr(mpi_windows, "host", lambda: str(rank // 2))
+    monkeypatch.setattr(mpi_windows, "host", lambda: str(rank))
     a = atoll.zeros(4, layout=Layout((4,), "b"))
     with atoll.onesided(a) as g:
         assert g._window.kind == "MPI"
@@ -328,6 +330,8 @@ def test_ranks_that_share_no_memory_use_mpi(rank, size, monkeypatch):
     test_elements_agree_with_numpy(rank, size)
     test_conflicting_updates_give_an_exact_sum(rank, size)
     test_elements_of_a_structured_dtype(rank, size)
+    test_corners.test_every_dtype(rank, size)
+    test_corners.test_no_axes(rank, size)
 
 
 @on(pytest.mark.ranks(2))

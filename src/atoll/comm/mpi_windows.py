@@ -29,6 +29,10 @@ _WORDS = 1024
 """Where the words of the locks lie in the header, 8 bytes each."""
 
 
+_open: set[MpiWindow] = set()
+"""The windows that MPI still has: their memory stays, for ranks that were not told of an error here."""
+
+
 class MpiWindow(Window):
     """A window that needs MPI, at least for some ranks."""
 
@@ -46,6 +50,7 @@ class MpiWindow(Window):
         self._word = library.INT64_T
         self._window = communicator.rma_window(mine)
         self._window.Lock_all(library.MODE_NOCHECK)
+        _open.add(self)
         self._free = np.zeros(1, np.int64)
         self._taken = np.ones(1, np.int64)
         self._before = np.zeros(1, np.int64)
@@ -130,6 +135,7 @@ class MpiWindow(Window):
         self.communicator.barrier(f"the end of {self.what}")
         self._window.Unlock_all()
         self._window.Free()
+        _open.discard(self)
 
 
 def open_window(communicator: MpiCommunicator, nbytes: int, what: str) -> Window:

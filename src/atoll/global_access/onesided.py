@@ -321,6 +321,10 @@ class OneSided:
     def _located(self, indices: Any) -> tuple[tuple[int, ...], list[tuple[int, Array, Key]]]:
         """The shape of index arrays, and by rank: positions in it, and local indices."""
         self._check_open()
+        if not self.shape:
+            raise LayoutIndexError(
+                "onesided: an array without axes takes no index arrays; use get(()) and accumulate((), value)"
+            )
         items = indices if isinstance(indices, tuple) else (indices,)
         if len(items) != len(self.shape):
             raise LayoutIndexError(
@@ -338,9 +342,9 @@ class OneSided:
                     f"onesided: index {int(bad[0])} is out of bounds for axis {axis} with size {extent}"
                 )
             arrays.append(np.where(array < 0, array + extent, array))
-        arrays = list(np.broadcast_arrays(*arrays)) if arrays else []
-        shape = arrays[0].shape if arrays else ()
-        if not arrays or not arrays[0].size:
+        arrays = list(np.broadcast_arrays(*arrays))
+        shape = arrays[0].shape
+        if not arrays[0].size:
             return shape, []
         flat = [array.reshape(-1) for array in arrays]
         ranks, local = self.layout.locate(tuple(flat))
@@ -361,7 +365,7 @@ class OneSided:
             )
             offsets = np.asarray(offsets) + self._start(rank, shadow)
             return Target(rank, 0, offsets.shape, (), self.dtype.itemsize, offsets)
-        chosen = shadow[key]
+        chosen = shadow[(*key, ...)]
         displacement = self._start(rank, shadow) + _address(chosen) - _address(shadow)
         return Target(rank, displacement, chosen.shape, chosen.strides, self.dtype.itemsize)
 
@@ -372,8 +376,8 @@ class OneSided:
         )
         return sum(width * stride for width, stride in zip(before, shadow.strides))
 
-    def _sendable(self, values: Array) -> Array:
-        return np.ascontiguousarray(values)
+    def _sendable(self, values: Any) -> Array:
+        return np.ascontiguousarray(values, self.dtype)
 
     def _read(self, parts: Any, into: Array, result: Array | None = None) -> Transfer:
         """Begin to read parts into an array with an axis for each of the array's."""
@@ -482,7 +486,7 @@ class OneSided:
                 window.begin()
             else:
                 key = tuple([np.array([number]) for number in local])
-                old = self._fetched(rank, key)[0]
+                old = self._fetched(rank, key).reshape(-1)[0]
             if expected is None:
                 new = old + number
             elif old == expected:

@@ -115,8 +115,9 @@ class Placed:
         shape = self.layout.padded_shape(rank)
         element = np.empty(1, self.dtype)
         strides = dense(shape, self.dtype).strides
-        whole = np.lib.stride_tricks.as_strided(element, shape, strides)
-        return whole[self.layout.inside(rank)]
+        whole: Any = np.lib.stride_tricks.as_strided(element, shape, strides)
+        inside: Array = whole[(*self.layout.inside(rank), ...)]
+        return inside
 
     def release(self) -> None:
         """End without the other ranks: the array keeps its memory."""
@@ -126,7 +127,7 @@ class Placed:
 
     def assign(self) -> None:
         """Assign a window's copy to its array. Collective."""
-        if not self._copied:
+        if not self._copied or not self.writeable:
             return
         mine = np.array(self.blocks[self.world.rank])
         if self.layout.is_replicated:

@@ -132,7 +132,7 @@ def read_region(key: Any, shape: tuple[int, ...], periodic: bool = False) -> Reg
                 pairs = ((Range.of(values), Range(len(values))),) if values else ()
             extents.append(len(values))
             full.append(slice(None))
-        elif is_index(item) and not isinstance(item, bool | np.bool_):
+        elif is_index(item) and not isinstance(item, bool | np.bool_ | np.ndarray):
             number = item.__index__()
             if periodic and extent:
                 number %= extent
@@ -147,14 +147,14 @@ def read_region(key: Any, shape: tuple[int, ...], periodic: bool = False) -> Reg
             extents.append(len(chosen))
             full.append(slice(None))
         axes.append(pairs)
-    return Region(tuple(extents), tuple(axes), tuple(full))
+    return Region(tuple(extents), tuple(axes), (*full, ...))
 
 
 def of_block(layout: Layout, rank: int) -> Region:
     """All that a rank holds, copies of other ranks' elements included."""
     held = layout.region(rank)
     axes = tuple(((part, Range(len(part))),) if len(part) else () for part in held)
-    return Region(tuple(map(len, held)), axes, (slice(None),) * layout.ndim)
+    return Region(tuple(map(len, held)), axes, (...,))
 
 
 def parts_of(region: Region, layout: Layout) -> Iterator[Part]:
