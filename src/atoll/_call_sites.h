@@ -6,29 +6,10 @@
  * one that is recorded, and its views become views of that.
  */
 
-#include <time.h>
-
 typedef struct {
-    PyObject_HEAD
-    long long best;                /* nanoseconds of the quickest call */
-    Py_ssize_t left, given, size;  /* how many more calls NumPy computes, of how many, of up to so many elements */
-} Times;
-
-static PyMemberDef times_members[] = {
-    {"best", T_LONGLONG, offsetof(Times, best), 0, "nanoseconds of the quickest call; 0 before the first"},
-    {"left", T_PYSSIZET, offsetof(Times, left), 0, "how many more calls NumPy computes"},
-    {"given", T_PYSSIZET, offsetof(Times, given), 0, "of how many"},
-    {"size", T_PYSSIZET, offsetof(Times, size), 0, "of up to so many elements"},
-    {NULL}};
-static PyTypeObject TimesType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Times", .tp_basicsize = sizeof(Times), .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_members = times_members, .tp_new = PyType_GenericNew, .tp_doc = "The calls of a call site that NumPy computes."};
-
-typedef struct {
-    PyObject *code, *operation;
-    int instruction, first, second;
-    Times *times;
+    PyObject *code, *operation, *key;  /* `key` is how Python calls the call site */
+    int instruction, first, second, magnitude;
+    Loop *loop;
 } Entry;
 enum { ENTRIES = 1 << 13, NUMBER = -1, NOTHING = -2 };
 static Entry entries[ENTRIES];
@@ -38,12 +19,19 @@ static PyObject *evaluated;          /* the memory of an array whose value is pe
 static PyObject *adopted;          /* makes an array that is at hand one that is recorded */
 static PyObject *slot_ufuncs[SLOTS + 1]; /* of the operators; the last is the square */
 
-static Entry *entry_of(PyObject *code, int instruction, PyObject *operation, int first, int second) {
-    size_t hash = (size_t)code / 16 * 31 + instruction * 7 + (size_t)operation / 16 + first * 3 + second * 5;
+/* What arrays of about one size have in common: profiles.magnitude computes the same. */
+static inline int magnitude_of(Py_ssize_t size) {
+    int bits = 0;
+    for (size_t rest = (size_t)size; rest; rest >>= 1) bits++;
+    return bits / 2;
+}
+
+static Entry *entry_of(PyObject *code, int instruction, PyObject *operation, int first, int second, int magnitude) {
+    size_t hash = (size_t)code / 16 * 31 + instruction * 7 + (size_t)operation / 16 + first * 3 + second * 5 + magnitude * 11;
     for (hash &= ENTRIES - 1; entries[hash].code != NULL; hash = (hash + 1) & (ENTRIES - 1)) {
         Entry *entry = entries + hash;
         if (entry->code == code && entry->instruction == instruction && entry->operation == operation &&
-            entry->first == first && entry->second == second)
+            entry->first == first && entry->second == second && entry->magnitude == magnitude)
             return entry;
     }
     return entries + hash;
@@ -53,28 +41,32 @@ static void forget_entries(void) {
     for (int k = 0; k < ENTRIES; k++) {
         Py_CLEAR(entries[k].code);
         Py_CLEAR(entries[k].operation);
-        Py_CLEAR(entries[k].times);
+        Py_CLEAR(entries[k].key);
+        Py_CLEAR(entries[k].loop);
     }
     entered = 0;
 }
 
-/* Enter a call site: code, instruction, operation, the types of its operands, times. */
+/* Enter a call site: code, instruction, operation, the types of its operands, their magnitude, loop, key. */
 static PyObject *enter_site(PyObject *module, PyObject *args) {
-    PyObject *code, *operation;
-    int instruction, first, second;
-    Times *times;
-    if (!PyArg_ParseTuple(args, "OiOiiO!", &code, &instruction, &operation, &first, &second, &TimesType, &times)) return NULL;
+    PyObject *code, *operation, *key;
+    int instruction, first, second, magnitude;
+    Loop *loop;
+    if (!PyArg_ParseTuple(args, "OiOiiiO!O", &code, &instruction, &operation, &first, &second, &magnitude, &LoopType, &loop, &key))
+        return NULL;
     if (entered >= ENTRIES / 2) forget_entries();
-    Entry *entry = entry_of(code, instruction, operation, first, second);
+    Entry *entry = entry_of(code, instruction, operation, first, second, magnitude);
     if (entry->code == NULL) {
         entry->code = Py_NewRef(code);
         entry->operation = Py_NewRef(operation);
         entry->instruction = instruction;
         entry->first = first;
         entry->second = second;
+        entry->magnitude = magnitude;
         entered++;
     }
-    Py_XSETREF(entry->times, (Times *)Py_NewRef(times));
+    Py_XSETREF(entry->loop, (Loop *)Py_NewRef(loop));
+    Py_XSETREF(entry->key, Py_NewRef(key));
     Py_RETURN_NONE;
 }
 
@@ -164,17 +156,15 @@ static PyObject *memory_for(PyObject *value) {
     return array;
 }
 
-/* The times of the call site that the program is at, if NumPy shall compute this operation there; borrowed. */
-static Times *times_at(PyObject *operation, int first, int second, Py_ssize_t size) {
-    if (!entered || among_ranks()) return NULL;
+/* Whether NumPy shall compute this operation at the call site that the program is at. */
+static int is_left(PyObject *operation, int first, int second, Py_ssize_t size) {
+    if (!entered || among_ranks()) return 0;
     PyFrameObject *frame = PyEval_GetFrame();
-    if (frame == NULL) return NULL;
+    if (frame == NULL) return 0;
     PyCodeObject *code = PyFrame_GetCode(frame);
-    Entry *entry = entry_of((PyObject *)code, PyFrame_GetLasti(frame), operation, first, second);
+    Entry *entry = entry_of((PyObject *)code, PyFrame_GetLasti(frame), operation, first, second, magnitude_of(size));
     Py_DECREF(code);
-    if (entry->code == NULL || entry->times->left <= 0 || size > entry->times->size) return NULL;
-    entry->times->left--;
-    return entry->times;
+    return entry->code != NULL && computed_by_numpy(entry->loop, entry->key, size);
 }
 
 /* ---- memory: results take that of results which have ended, for new pages cost more than a pass over them */
@@ -257,18 +247,6 @@ static void memory_left(PyObject *before) {
     PyErr_Restore(type, value, traceback);
 }
 
-static long long now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000LL + time.tv_nsec;
-}
-
-static void took(Times *times, long long start) {
-    if (times == NULL) return;
-    long long span = now() - start;
-    if (times->best == 0 || span < times->best) times->best = span > 0 ? span : 1;
-}
-
 /* Whether an operation is one of those that have letters for names: fill, cast, where. */
 static inline int is_named(PyObject *operation, char letter) {
     return PyUnicode_CheckExact(operation) && PyUnicode_READ_CHAR(operation, 0) == (Py_UCS4)letter;
@@ -281,44 +259,34 @@ static PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call) 
     Py_ssize_t size = 0;
     int first = type_of(a, &size), second = first == NOTHING ? NOTHING : type_of(b, &size);
     if (second == NOTHING || size < limit) return NULL;
-    Times *times = NULL;
     if (slot == MATMUL) {          /* NumPy computes it anyway */
         if (among_ranks() || first == NUMBER || second == NUMBER || !(np_of(a) || np_of(b))) return NULL;
     } else if (slot == POW) {      /* of which the square alone is entered */
-        if (!PyLong_CheckExact(b) || PyLong_AsLong(b) != 2 ||
-            (times = times_at(slot_ufuncs[SLOTS], first, NOTHING, size)) == NULL)
+        if (!PyLong_CheckExact(b) || PyLong_AsLong(b) != 2 || !is_left(slot_ufuncs[SLOTS], first, NOTHING, size))
             return PyErr_Clear(), NULL;
-    } else if ((times = times_at(slot_ufuncs[slot], first, second, size)) == NULL) {
+    } else if (!is_left(slot_ufuncs[slot], first, second, size)) {
         return NULL;
     }
     PyObject *x = memory_for(a), *y = x == NULL ? NULL : memory_for(b), *result = NULL;
-    Py_XINCREF(times);
     if (y != NULL) {
         PyObject *memory = memory_entered();
-        long long start = now();
         result = call(x, y);
-        took(times, start);
         memory_left(memory);
     }
     Py_XDECREF(x);
     Py_XDECREF(y);
-    Py_XDECREF(times);
     return kept(result, NULL);
 }
 
 static PyObject *eager_one(PyObject *a, int slot, unaryfunc call) {
     Py_ssize_t size = 0;
     int type = entered ? type_of(a, &size) : NOTHING;
-    Times *times = type == NOTHING || size < limit ? NULL : times_at(slot_ufuncs[slot], type, NOTHING, size);
-    PyObject *x = times == NULL ? NULL : memory_for(a);
+    if (type == NOTHING || size < limit || !is_left(slot_ufuncs[slot], type, NOTHING, size)) return NULL;
+    PyObject *x = memory_for(a);
     if (x == NULL) return NULL;
-    Py_INCREF(times);
     PyObject *memory = memory_entered();
-    long long start = now();
     PyObject *result = call(x);
-    took(times, start);
     memory_left(memory);
-    Py_DECREF(times);
     Py_DECREF(x);
     return kept(result, NULL);
 }
@@ -329,15 +297,11 @@ static PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call)
     Py_ssize_t size = 0;
     int first = type_of(a, &size), second = type_of(b, &size);
     if (first == NOTHING || second == NOTHING || size < limit) return NULL;
-    Times *times = times_at(slot_ufuncs[slot], first, second, size);
-    if (times == NULL) return NULL;
+    if (!is_left(slot_ufuncs[slot], first, second, size)) return NULL;
     PyObject *y = memory_for(b), *x = y == NULL ? NULL : memory_for(a), *result = NULL;
-    Py_INCREF(times);
     if (x != NULL && (at || may_write((Front *)a))) {  /* evaluating the other one may have used it */
         if (!at) was = begin_writing((Front *)a, (PyArrayObject *)x);
-        long long start = now();
         result = call(x, y);
-        took(times, start);
         if (!at) end_writing((PyArrayObject *)x, was);
     }
     if (result != NULL && result == x) {
@@ -348,7 +312,6 @@ static PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call)
     }
     Py_XDECREF(x);
     Py_XDECREF(y);
-    Py_DECREF(times);
     return result;
 }
 
@@ -356,20 +319,15 @@ static PyObject *eager_compare(PyObject *a, PyObject *b, int slot, int relation)
     Py_ssize_t size = 0;
     int first = entered ? type_of(a, &size) : NOTHING, second = first == NOTHING ? NOTHING : type_of(b, &size);
     if (second == NOTHING || size < limit) return NULL;
-    Times *times = times_at(slot_ufuncs[slot], first, second, size);
-    if (times == NULL) return NULL;
+    if (!is_left(slot_ufuncs[slot], first, second, size)) return NULL;
     PyObject *x = memory_for(a), *y = x == NULL ? NULL : memory_for(b), *result = NULL;
-    Py_INCREF(times);
     if (y != NULL) {
         PyObject *memory = memory_entered();
-        long long start = now();
         result = PyObject_RichCompare(x, y, relation);
-        took(times, start);
         memory_left(memory);
     }
     Py_XDECREF(x);
     Py_XDECREF(y);
-    Py_DECREF(times);
     return kept(result, NULL);
 }
 
@@ -398,22 +356,18 @@ static int put_at_hand(PyObject *self, PyObject *key, PyObject *value) {
     return status < 0 ? -1 : 1;
 }
 
-/* NumPy's result for at most four arguments, whose time counts for the call site; NULL without an error where a value comes later. */
-static PyObject *timed(PyObject *function, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Times *times) {
+/* NumPy's result for at most four arguments; NULL without an error where a value comes later. */
+static PyObject *computed(PyObject *function, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *given[5] = {NULL, NULL, NULL, NULL, NULL}, *result = NULL;
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), k = 0;
-    Py_XINCREF(times);
     for (; k < n; k++)
         if ((given[k + 1] = memory_for(args[k])) == NULL) break;
     if (k == n) {
         PyObject *memory = memory_entered();
-        long long start = now();
         result = PyObject_Vectorcall(function, given + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
-        took(times, start);
         memory_left(memory);
     }
     for (k = 1; k <= n; k++) Py_XDECREF(given[k]);
-    Py_XDECREF(times);
     return result;
 }
 
@@ -434,7 +388,6 @@ static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_
             return NULL;
         if (k < 2 && !own) types[k] = type;
     }
-    Times *times = NULL;
     if (!views) {
         if (is_named(operation, 'w')) types[1] = NOTHING;
         if (is_named(operation, 'c')) {    /* the dtype is the second argument */
@@ -443,9 +396,9 @@ static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_
             types[1] = dtype->type_num;
             Py_DECREF(dtype);
         }
-        if (size < limit || (times = times_at(operation, types[0], types[1], size)) == NULL) return NULL;
+        if (size < limit || !is_left(operation, types[0], types[1], size)) return NULL;
     }
-    return kept(timed(original, args, count, keywords, times), views ? args[0] : NULL);
+    return kept(computed(original, args, count, keywords), views ? args[0] : NULL);
 }
 
 /* `number * array` of a number of NumPy's: what it asks the array for. */
@@ -455,8 +408,8 @@ static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t 
     if (!entered || count > 2) return NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = type_of(args[k], &size)) == NOTHING) return NULL;
-    Times *times = size < limit ? NULL : times_at(ufunc, types[0], types[1], size);
-    return times == NULL ? NULL : kept(timed(ufunc, args, count, NULL, times), NULL);
+    if (size < limit || !is_left(ufunc, types[0], types[1], size)) return NULL;
+    return kept(computed(ufunc, args, count, NULL), NULL);
 }
 
 static PyObject *keep(PyObject *module, PyObject *array) {

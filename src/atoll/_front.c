@@ -1684,11 +1684,14 @@ PyMODINIT_FUNC PyInit__front(void) {
         if (name == NULL || PyList_Append(operators, name) < 0) return NULL;
         Py_DECREF(name);
     }
-    if (PyModule_AddFunctions(module, record_methods) < 0 || PyModule_AddFunctions(module, replay_methods) < 0) return NULL;
+    if (PyModule_AddFunctions(module, record_methods) < 0 || PyModule_AddFunctions(module, replay_methods) < 0 ||
+        PyModule_AddFunctions(module, trial_methods) < 0)
+        return NULL;
     BoxType.tp_new = PyBaseObject_Type.tp_new;
     if (PyType_Ready(&BoxType) < 0 || PyModule_AddObjectRef(module, "Box", (PyObject *)&BoxType) < 0) return NULL;
     if (PyType_Ready(&FrontType) < 0 || PyType_Ready(&FunctionType) < 0 || PyType_Ready(&AttributeType) < 0 || PyType_Ready(&IteratorType) < 0 ||
-        PyType_Ready(&TimesType) < 0 || PyModule_AddObjectRef(module, "Times", (PyObject *)&TimesType) < 0 ||
+        PyType_Ready(&LoopType) < 0 || PyModule_AddObjectRef(module, "Loop", (PyObject *)&LoopType) < 0 ||
+        PyType_Ready(&TracedType) < 0 || PyModule_AddObjectRef(module, "Traced", (PyObject *)&TracedType) < 0 ||
         PyModule_AddObjectRef(module, "Front", (PyObject *)&FrontType) < 0 ||
         PyModule_AddObjectRef(module, "Function", (PyObject *)&FunctionType) < 0 ||
         PyModule_AddObjectRef(module, "Attribute", (PyObject *)&AttributeType) < 0 ||

@@ -52,7 +52,29 @@ int record_store(PyObject *array, PyObject *key, PyObject *value);
 int record_in_place(PyObject *known, PyObject *array, PyObject *other);
 void remember_view(PyObject *array, PyObject *key, PyObject *view);
 extern PyTypeObject BoxType;
-extern PyMethodDef record_methods[], replay_methods[];
+extern PyMethodDef record_methods[], replay_methods[], trial_methods[];
+
+/* Call sites whose operations are evaluated together, and traces of them: see _trials.c. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *anchor;
+    Py_ssize_t left, misses, strays;
+    double work;
+    int eager;
+} Loop;
+typedef struct {
+    PyObject_HEAD
+    PyObject *loop, *anchor;
+    Py_ssize_t visits;
+    double work;
+} Traced;
+extern PyTypeObject LoopType, TracedType;
+
+/* Whether NumPy computes the operation of a call site, which is visited. */
+int computed_by_numpy(Loop *loop, PyObject *site, Py_ssize_t size);
+
+/* Count an evaluation of a kind of trace. */
+void was_evaluated(PyObject *traced);
 
 #pragma GCC visibility pop
 #endif

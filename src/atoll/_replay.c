@@ -6,7 +6,6 @@
  * step of another kind is run by Python. Whatever does not fit is left to Python altogether.
  */
 #include <limits.h>
-#include <time.h>
 #include "_record.h"
 
 static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *rules_name,
@@ -110,9 +109,7 @@ typedef struct {
 typedef struct {
     PyObject *alive, *settings;
     PyObject *program;         /* None where another program stores some of these nodes, too: those that are passed by */
-    PyObject *judged;          /* whom evaluations are timed for; NULL for nobody, or for nobody any more */
-    int left;                  /* how many more of them */
-    long long shortest, between;
+    PyObject *judged;          /* what counts the evaluations; NULL where they do not count */
     int registers, steps, outputs, passing;
     Step *step;
     int *output, *kept, *passed;
@@ -129,23 +126,6 @@ typedef struct {
     PyObject *order;
     Fit fit[FITS];
 } Trace;
-
-/* How many fits are judged: as long as there are any, the ends of evaluations are noted. */
-static int judging = 0;
-static long long ended = 0;
-enum { JUDGED_TIMES = 4 };
-
-/* The time of this thread's processor in nanoseconds: other processes may run meanwhile. */
-static long long worked(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * 1000000000LL + time.tv_nsec;
-}
-
-static void judge_again(Fit *fit) {
-    fit->left = JUDGED_TIMES;
-    fit->shortest = fit->between = LLONG_MAX;
-}
 
 static int *integers(PyObject *tuple, Py_ssize_t *count) {
     *count = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
@@ -176,7 +156,6 @@ static void clear_fit(Fit *fit) {
     Py_XDECREF(fit->alive);
     Py_XDECREF(fit->settings);
     Py_XDECREF(fit->program);
-    if (fit->judged != NULL) judging--;
     Py_XDECREF(fit->judged);
     memset(fit, 0, sizeof *fit);
 }
@@ -300,11 +279,7 @@ static PyObject *add_fit(PyObject *module, PyObject *args) {
     fit.kept = integers(kept, &n);
     fit.passed = integers(passing, &n);
     fit.passing = (int)n;
-    if (judged != Py_None) {
-        fit.judged = Py_NewRef(judged);
-        judging++;
-        judge_again(&fit);
-    }
+    if (judged != Py_None) fit.judged = Py_NewRef(judged);
     fit.step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
     for (Py_ssize_t k = 0; fit.step != NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(steps); k++, fit.steps++)
         read_step(&fit.step[k], PyTuple_GET_ITEM(steps, k));
@@ -674,39 +649,6 @@ static Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
     return NULL;
 }
 
-/* Run the program, timed where it is judged. */
-static int run_timed(Run *run) {
-    if (!judging) return run_program(run);
-    PyObject *program = Py_NewRef(run->fit->program), *trace = Py_NewRef((PyObject *)run->trace);
-    PyObject *nodes = run->fit->judged != NULL && run->fit->left == 1 ? nodes_of(run) : NULL;
-    long long begun = worked(), before = ended;
-    int done = run_program(run);
-    ended = worked();
-    Fit *fit = run->fit;           /* which another program may have taken the place of */
-    if (done > 0 && fit->program == program && fit->judged != NULL) {
-        if (ended - begun < fit->shortest) fit->shortest = ended - begun;
-        if (begun - before < fit->between) fit->between = begun - before;
-        if (--fit->left <= 0 && nodes != NULL) {
-            PyObject *judged = Py_NewRef(fit->judged);
-            long long shortest = fit->shortest, between = fit->between;
-            judge_again(fit);
-            PyObject *settled = PyObject_CallMethod(judged, "measured", "LLOO", shortest, between, nodes, run->trace->order);
-            if (settled == NULL) done = -1;
-            if (settled == Py_True && fit->judged == judged) {
-                Py_CLEAR(fit->judged);
-                judging--;
-            }
-            Py_XDECREF(settled);
-            Py_DECREF(judged);
-            ended = worked();
-        }
-    }
-    Py_XDECREF(nodes);
-    Py_DECREF(program);
-    Py_DECREF(trace);
-    return done;
-}
-
 static int replay_locked(PyObject *const *given, int count, PyObject *settings) {
     PyObject *nodes[MOST_NODES], *roots[MOST_ROOTS];
     memcpy(roots, given, count * sizeof *roots);
@@ -732,7 +674,11 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings) 
             if (noted == NULL) return -1;
             Py_DECREF(noted);
         }
-        return run_timed(&run);
+        PyObject *judged = Py_XNewRef(run.fit->judged);
+        int done = run_program(&run);
+        if (done > 0 && judged != NULL) was_evaluated(judged);
+        Py_XDECREF(judged);
+        return done;
     }
 }
 

@@ -72,8 +72,25 @@ if TYPE_CHECKING or native is None:
         def __call__(self, *args: Any, **options: Any) -> Any:
             return self._python(*args, **options)
 
+    class TimedLoop:
+        """What counts the turns of a loop."""
+
+        anchor: Any
+        eager: bool
+        left: int
+        work: float
+
+    class TimedTrace:
+        """What counts the evaluations of a kind of trace."""
+
+        anchor: Any
+        loop: Any
+        visits: int
+        work: float
+
 else:
     Box, Front, Function = native.Box, native.Front, native.Function
+    TimedLoop, TimedTrace = native.Loop, native.Traced
 
 
 FOLDS = {

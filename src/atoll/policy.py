@@ -117,13 +117,9 @@ class Limits:
     memory_bytes: int = 30
     """The same of larger ones (``throughput``)."""
 
-    # nanoseconds: what is expected of calls and evaluations before they are timed
+    # nanoseconds: what is expected of calls and before they are timed
     numpy_call: int = 500
     """A call of NumPy (``throughput``)."""
-    recorded_time: tuple[int, int] = (250, 2000)
-    """Recording an operation: at least, and at most of the time since the evaluation before (``plan``)."""
-    evaluated_time: int = 10_000
-    """An evaluation of one operation (``plan``)."""
 
     # operations: what compiling costs, and what computing again would
     kernel_operations: int = 2000
@@ -172,9 +168,11 @@ class Limits:
     numbers: int = 32
     """Lists of up to so many numbers are compared one by one (``lists``)."""
     judged: int = 4
-    """So many evaluations are timed before they are compared with NumPy (by definition: the shortest counts)."""
-    ignored: tuple[int, int] = (32, 4096)
-    """How often a line is left to NumPy before it is recorded again: at first, and at most (``plan``)."""
+    """So many turns of a loop are timed at a time, recorded and by NumPy in alternation (by definition: of each the shortest time counts)."""
+    ignored: tuple[int, int] = (256, 1 << 16)
+    """After how many turns a loop is timed again: at first, and at most (``plan``)."""
+    margin: float = 0.98
+    """NumPy computes a loop whose turns take up to this part of the time that evaluations take (by definition: times vary by as much)."""
     compiled_pattern: int = 128
     """A pattern that was met so often is compiled (``template``)."""
     native_nodes: int = 512

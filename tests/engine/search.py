@@ -24,7 +24,7 @@ import atoll
 from atoll import policy
 from atoll.comm import simulated
 from atoll.lazy import evaluate
-from atoll.lazy.profiles import judgement_of
+from atoll.lazy.trials import judgement_of
 
 from ..plan import proof
 from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider
@@ -50,7 +50,7 @@ def small_of(program):
 
 def eagerly(program):
     """Run a program some times, with NumPy at the call sites that were evaluated before."""
-    limits = policy.limited(judged=1, recorded_time=(1 << 40, 1 << 40), ignored=(3, 6))
+    limits = policy.limited(judged=1, margin=float("inf"), ignored=(3, 6))
     judged = mock.patch.object(evaluate, "_judgement", lambda lookup, _: judgement_of(lookup.order))
     with limits, judged:
         for _ in range(6):

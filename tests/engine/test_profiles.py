@@ -5,8 +5,7 @@ import pytest
 
 import atoll as np
 from atoll import policy
-from atoll.front import native
-from atoll.lazy.profiles import Call, CallSite, CallSites, alone
+from atoll.lazy.profiles import CallSites, alone
 
 
 def heavy(np, n):
@@ -49,22 +48,6 @@ def test_ranks_learn_the_same(rank, size, most):
             ]
             every = np.world.communicator.allgather_object(learnt)
             assert every == [learnt] * size
-
-
-@pytest.mark.skipif(native is None, reason="NumPy is called by the native front")
-def test_what_gains_nothing_is_left_to_numpy_longer_each_time():
-    profile = CallSite()
-    site = test_the_oldest_goes.__code__, 0
-    call = Call(0, numpy.add, (12, 12), 40_000, 1.0)
-    first, most = policy.limits.ignored
-    for turns in (first, 4 * first, 16 * first):
-        assert profile.brought(-1.0)
-        profile.leave(call, site)
-        assert profile.times.left == min(turns, most)
-        profile.times.left = 0
-    assert profile.brought(-5.0)
-    assert not profile.brought(3.0), "what was lost before counts half"
-    assert profile.turns == first
 
 
 def test_the_oldest_goes():

@@ -40,6 +40,7 @@ import numpy.typing as npt
 from ..config import Settings, config
 from ..context import statistics
 from ..context.caches import Memo
+from ..context.threads import process_lock
 from ..errors import OutOfMemoryError
 from ..front import native
 from ..graph.geometry import Geometry
@@ -328,8 +329,16 @@ pool = Pool()
 
 atexit.register(pool._close)
 if hasattr(os, "register_at_fork"):
-    hold, let_go = pool._lock.acquire, pool._lock.release
-    os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
+
+    def _hold() -> None:
+        process_lock.acquire()  # first, as evaluations do
+        pool._lock.acquire()
+
+    def _let_go() -> None:
+        pool._lock.release()
+        process_lock.release()
+
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
 
 _TINY = 1024  # below this many bytes NumPy's own allocator is quicker

@@ -106,6 +106,10 @@ class Counters:
         with self._lock:
             return Statistics(**self._values)
 
+    def planned(self) -> int:
+        """How much was planned and compiled, without the lock, which another thread may hold when this process is forked."""
+        return self._values["plans_made"] + self._values["kernels_compiled"]
+
     def reset(self) -> None:
         with self._lock:
             self._values = dict.fromkeys(self._values, 0)
@@ -142,6 +146,11 @@ def peak(bytes_in_use: int) -> None:
 def allocated(name: str, bytes_in_use: int) -> None:
     """Count one buffer more of ``name`` and note what all hold: :func:`add` and :func:`peak` in one."""
     _separate.get().allocated(name, bytes_in_use)
+
+
+def planned() -> int:
+    """How many plans and kernels were made."""
+    return _separate.get().planned()
 
 
 def attempted(work: Callable[[], T]) -> T | None:

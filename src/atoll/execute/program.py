@@ -348,7 +348,6 @@ class Program:
         "description",
         "exact",
         "fingerprint",
-        "judged",
         "kept",
         "leaves",
         "outputs",
@@ -376,8 +375,6 @@ class Program:
         self._empty = (None,) * (size - leaves)
         self.steps = steps
         self._ran = False
-        self.judged: Any = None
-        """What its evaluations have brought: see lazy.profiles; ``False`` where nothing can be left to NumPy."""
         self.running = False
         """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
         self.quick: Sequence[Step] | None = None

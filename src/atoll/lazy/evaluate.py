@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import getrefcount
-from time import thread_time_ns
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +26,7 @@ from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
-from ..context.caches import Recent
+from ..context.caches import Memo, Recent
 from ..context.call_sites import site_number, site_text
 from ..context.divergence import StepLog, opened
 from ..context.threads import catch_up, turn
@@ -43,10 +42,10 @@ from ..ops.fingerprint import of_trace
 from ..ops.placement import placed_view
 from . import float_errors, unplanned
 from .planning import make_program
-from .profiles import Judgement, evaluated, judgement_of
 from .profiles import alone as profiles
 from .replaying import flags_reported, rescued, teach
 from .sharing import with_sharers
+from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
 
 if TYPE_CHECKING:
@@ -69,6 +68,8 @@ class _Programs(threading.local):
         """Programs that were bound to slices, which may not come again."""
         self.families: Recent[Any, Family] = Recent("moved_plans", "plans_dropped")
         """By structure."""
+        self.judged: Memo[Any, Judgement | None] = Memo("plans")
+        """What counts the evaluations of traces, by structure and call sites; ``None`` where NumPy can compute nothing."""
         self.patterns = Patterns()
         """Their ``known`` are programs."""
         self.passed: deque[int] = deque(maxlen=policy.limits.memo)
@@ -78,8 +79,11 @@ class _Programs(threading.local):
 
     def forget(self) -> None:
         """Plan everything anew."""
-        for known in (self.kept, self.moved, self.families, self.patterns, profiles.sites):
+        for known in (self.kept, self.moved, self.families, self.judged, self.patterns):
             known.clear()
+        profiles.sites.clear()
+        if native is not None:
+            native.leave_sites()
 
 
 _programs = _Programs()
@@ -244,7 +248,7 @@ class _Fit(NamedTuple):
     passing: list[int]
     """Those that it computes for others and does not store, though the program refers to them."""
     judged: Judgement | None
-    """What its evaluations have brought."""
+    """What counts its evaluations."""
     taught: list[Settings]
     """Under which settings the native evaluation has learnt it."""
 
@@ -333,12 +337,9 @@ def compute(pending: list[Node]) -> None:
             del run
             unplanned.compute(pending, agreed=True)
             return
-    begun = thread_time_ns()
     _run(*run)
     if judged is not None:
-        judged.ran(begun, run[2], run[4])
-    else:
-        evaluated()
+        judged.ran(run[2], run[4])
 
 
 _Prepared = tuple[
@@ -426,19 +427,15 @@ def _prepared(pending: list[Node]) -> _Prepared:
 
 
 def _judgement(lookup: Lookup, program: Program) -> Judgement | None:
-    """What the evaluations of a trace are judged by; ``None`` the first time, when it is planned and compiled."""
-    holder: Program | Family | None = program
-    if lookup.program is None:
-        family = _programs.families.get(lookup.key[: lookup.structure])
-        holder = family if lookup.key in _programs.moved else None
-    if holder is None or holder.judged is False:
+    """What counts the evaluations of a trace; ``None`` the first time, when it is planned and compiled."""
+    if program.communicator is not None:
         return None
-    if holder.judged is None:
-        holder.judged = judgement_of(lookup.order) or False
-    elif holder is not program:
-        holder.judged.of(lookup.order)
-    judged: Judgement | None = holder.judged or None
-    return judged
+    if lookup.program is None and lookup.key not in _programs.moved:
+        return None
+    key = lookup.key[: lookup.structure], kind_of(lookup.order)
+    if key not in _programs.judged:
+        return _programs.judged.only(key, judgement_of(lookup.order))
+    return _programs.judged[key]
 
 
 def by_roots() -> dict[Any, Any]:

@@ -40,9 +40,9 @@ def teach(
         return  # warnings of NumPy's name the line by Python's frames: see context.warn
     steps = tuple([told(step) for step in program.quick or ()])
     kept, passing = tuple(fit.kept), tuple(fit.passing)
-    judged = fit.judged if fit.judged is not None and not fit.judged.settled else None
+    outputs = program.outputs
     native.fit(
-        trace, alive, settings, program, program.size, steps, program.outputs, kept, passing, judged
+        trace, alive, settings, program, program.size, steps, outputs, kept, passing, fit.judged
     )
 
 

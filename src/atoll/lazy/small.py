@@ -23,7 +23,7 @@ from ..graph.node import Node, Value
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.table import FILL, SETTLED_UFUNCS
 from .making import adopted, from_numpy, of_small, present, settled
-from .profiles import OPERATIONS, SLOTS
+from .trials import OPERATIONS, SLOTS
 from .views import Cell, Handle
 
 GENERAL = object()

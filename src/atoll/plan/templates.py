@@ -51,11 +51,9 @@ def _most_credit() -> int:
 class Family:
     """Traces that differ in the integers of their geometries and places alone, and their templates."""
 
-    __slots__ = ("_credit", "_samples", "_templates", "judged")
+    __slots__ = ("_credit", "_samples", "_templates")
 
     def __init__(self, sample: Sample) -> None:
-        self.judged: Any = None
-        """What evaluations of programs from templates have brought: see lazy.profiles."""
         self._samples = [sample]
         self._templates: list[Template] = []
         self._credit = _most_credit()

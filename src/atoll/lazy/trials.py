@@ -1,0 +1,338 @@
+"""Trials: whether a loop is quicker where its operations are recorded, or where NumPy computes them at the call.
+
+Recording an operation, finding its plan and giving it memory has a cost, and loops of kernels gain where they spare memory, or run on
+several threads. How much that is nobody knows beforehand, so both ways are tried. A :class:`Loop` are the call sites whose
+operations are evaluated together. One of these call sites, its *anchor*, counts the turns of the loop (``_trials.c``). Some turns are
+timed while the operations are recorded, some while the native front lets NumPy compute them, in alternation, so that a program whose
+slices change has slices of about the same size in both; what counts is the time of a turn as a whole, for each element that the anchor handles.
+Then the loop goes the quicker way, and is tried again, each time a while later, so that a program whose phases change adapts, and trials
+take a small part of its time. One loop is tried at a time: what the others do is the same on both ways.
+
+A loop belongs to its call sites, with operands of one magnitude, whatever their slices are. Only operations count that NumPy
+and kernels compute alike, bit for bit, and only in a process by itself: ranks must not differ.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from time import thread_time_ns
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import policy
+from ..comm.world import current_world
+from ..config import config
+from ..context import statistics
+from ..context.call_sites import Site, instructions, site_number
+from ..front import TimedLoop, TimedTrace, native
+from ..graph.node import Node
+from .profiles import alone
+
+
+class Call(NamedTuple):
+    """A node of a trace that NumPy could compute at its call, with the same bits."""
+
+    place: int
+    """In the trace."""
+    site: Site
+    operation: Any
+    """The ufunc, or the name of what is none."""
+    types: tuple[int, int]
+    """The numbers of the operands' dtypes; -1 for a number, -2 where there is no operand."""
+    size: int
+    """Elements of the largest array that it reads or makes."""
+    read: int
+    """Elements of the largest array that it reads."""
+    time: float
+    """Nanoseconds that NumPy takes at least."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a loop knows it by."""
+        return site_number(self.site), self.operation, *self.types, magnitude(self.size)
+
+
+def magnitude(size: int) -> int:
+    """What arrays of about one size have in common; ``_call_sites.h`` computes the same."""
+    return size.bit_length() // 2
+
+
+class Loop(TimedLoop):
+    """The call sites of a loop, and what its turns take both ways."""
+
+    __slots__ = (
+        "asked",
+        "best",
+        "expected",
+        "keys",
+        "length",
+        "phases",
+        "planned",
+        "settled",
+        "spoiled",
+        "started",
+        "thread",
+        "unheard_keys",
+        "visits",
+        "warming",
+    )
+    tried: ClassVar[Loop | None] = None
+    """The loop of the process that is tried now."""
+
+    def __init__(self) -> None:
+        self.keys: dict[Any, Any] = {}
+        """The call sites, each with the key by which the native front knows it."""
+        self.unheard_keys: set[Any] = set()
+        """Those that the native front does not see: their operation is part of a function of atoll's."""
+        self.visits = 1
+        """How often the anchor is visited in a turn."""
+        self.expected = 0.0
+        """Nanoseconds that NumPy takes at least, for each element that the anchor handles."""
+        self.settled = False
+        """Whether NumPy computes, as long as nothing is tried."""
+        self.length = policy.limits.ignored[0]
+        """After how many turns it is tried again."""
+        self.asked = 0
+        """How often this loop has waited for another one's trial."""
+        self.best = [0.0, 0.0]
+        self.phases = self.spoiled = 0
+        self.planned: Any = None
+        """What had been planned and compiled when the phase began: a phase in which there was more is repeated some times."""
+        self.warming = False
+        """Whether these turns only lead over from the other way."""
+        self.started, self.thread = 0, 0
+        self.left = policy.limits.judged
+
+    def enter(self, call: Call) -> None:
+        """Let a call site belong to this loop."""
+        key = self.keys.setdefault(call.key, call.key)
+        alone.sites.of(key[0]).loops[key[1:]] = self
+        for size in {magnitude(call.size), magnitude(call.read)}:
+            for instruction in instructions(call.site):
+                native.enter_site(
+                    call.site[0], instruction, call.operation, *call.types, size, self, key
+                )
+
+    def turned(self) -> None:
+        """The anchor was visited as often as was left: called by the native front."""
+        self.left = self.visits * policy.limits.judged
+        if statistics.attempted(self._turned) is None:
+            self.left = self.visits * policy.limits.ignored[1]
+
+    def _turned(self) -> bool:
+        if Loop.tried is not self:
+            if self._may_try():
+                Loop.tried = self
+                self.best = [float("inf"), float("inf")]
+                self.phases = self.spoiled = self.asked = 0
+                self._time()
+        elif self.warming:
+            self._time()
+        else:
+            took = thread_time_ns() - self.started
+            if self.planned != statistics.planned() and self.spoiled < policy.limits.pieces:
+                self.spoiled += 1
+                self._time()
+                return True
+            if self.work and self.thread == threading.get_ident():
+                way = bool(self.eager)
+                self.best[way] = min(self.best[way], took / self.work)
+            self.phases += 1
+            if self._is_decided():
+                self._settle()
+            else:
+                self.eager = not self.eager
+                self.left, self.warming = self.visits, True
+        return True
+
+    def _may_try(self) -> bool:
+        """Whether no other loop is tried, or it seems to have ended meanwhile."""
+        other = Loop.tried
+        if other is not None:
+            self.asked += 1
+            if self.asked <= policy.limits.pieces:
+                return False
+            other.stop()
+        return True
+
+    def _time(self) -> None:
+        """Begin to time turns."""
+        self.warming = False
+        self.work = 0.0
+        self.left = self.visits * policy.limits.judged
+        self.thread = threading.get_ident()
+        self.planned = statistics.planned()
+        self.started = thread_time_ns()
+
+    def _is_decided(self) -> bool:
+        recorded, numpy = self.best
+        if self.phases == 1:  # NumPy is not tried where it cannot be quicker
+            return self.expected > 1.5 * recorded * policy.limits.margin
+        quicker, slower = sorted([recorded, numpy])
+        changes = (numpy < recorded) != self.settled  # which takes more to be believed
+        return self.phases >= (6 if changes or slower < 1.5 * quicker else 4)
+
+    def _settle(self) -> None:
+        """Go the quicker way, until another trial takes a small part of the time."""
+        recorded, numpy = self.best
+        before = self.settled
+        self.settled = self.eager = numpy <= recorded * policy.limits.margin
+        shortest, longest = policy.limits.ignored
+        if self.settled != before:
+            self.length = shortest
+        ratio = max(numpy, recorded) / max(min(numpy, recorded), 1e-9) if self.phases > 1 else 1.0
+        self.left = self.visits * int(min(self.length * min(max(ratio, 1.0), 64.0), longest))
+        self.length = min(2 * self.length, longest)
+        Loop.tried = None
+
+    def stop(self) -> None:
+        """End a trial without a decision."""
+        if Loop.tried is self:
+            Loop.tried = None
+        self.eager, self.warming = self.settled, False
+        self.left = self.visits * self.length
+
+    def lost(self) -> None:
+        """The anchor is visited no longer, though the loop goes on: called by the native front."""
+        self.stop()
+        self.anchor = None
+
+    def unheard(self) -> None:
+        """The anchor is not left to NumPy, though it should: called by the native front."""
+        self.unheard_keys.add(self.anchor)
+        self.settled = False
+        self.lost()
+
+
+class Judgement(TimedTrace):
+    """What a kind of trace consists of that is tried: the loop that it belongs to counts its evaluations."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self, calls: list[Call]) -> None:
+        self.calls = calls
+        loop = None
+        for call in calls:
+            key = call.key
+            loop = alone.sites.of(key[0]).loops.get(key[1:])
+            if loop is not None:
+                break
+        self.loop = loop or Loop()
+        for call in calls:
+            key = call.key
+            if key[1:] not in alone.sites.of(key[0]).loops:
+                self.loop.enter(call)
+
+    def anchored(self) -> None:
+        """Count the visits of the loop's anchor, which it is given if it has none: called by the native front."""
+        statistics.attempted(self._anchored)
+
+    def _anchored(self) -> None:
+        loop = self.loop
+        if loop.anchor is None:
+            self._choose()
+        self.anchor = loop.anchor
+        own = [call for call in self.calls if call.key == loop.anchor]
+        self.visits = len(own)
+        self.work = float(sum([call.size for call in own]))
+        if own:
+            loop.visits = len(own)
+            loop.expected = sum([call.time for call in self.calls]) / self.work
+
+    def _choose(self) -> None:
+        """Let the loop have an anchor: a call site that is visited once in a turn, in the same function as the last one, and large."""
+        loop = self.loop
+        heard = [call for call in self.calls if call.key in loop.keys.keys() - loop.unheard_keys]
+        if not heard:
+            return
+        keys = [call.key for call in heard]
+        code = self.calls[-1].site[0]
+        best = min(heard, key=lambda c: (keys.count(c.key), c.site[0] is not code, -c.size))
+        loop.anchor = loop.keys[best.key]
+
+    def ran(self, nodes: Sequence[Node], order: Sequence[int]) -> None:
+        """Count an evaluation of such a trace, whose slices may be others than those that it was judged by."""
+        if self.visits and self.anchor is self.loop.anchor:
+            self.work = float(
+                sum(
+                    [
+                        nodes[order[call.place]].geometry.size
+                        for call in self.calls
+                        if call.key == self.anchor
+                    ]
+                )
+            )
+        native.evaluated(self)
+
+
+def kind_of(order: Sequence[Node]) -> tuple[int, ...]:
+    """What traces of one structure have in common that are judged alike."""
+    return tuple([64 * site_number(node.site) + magnitude(node.geometry.size) for node in order])
+
+
+def judgement_of(order: Sequence[Node]) -> Judgement | None:
+    """What a trace will be judged by; ``None`` where NumPy can compute none of it, or not for this process alone."""
+    if native is None or not config.small or current_world().size > 1:
+        return None
+    calls: list[Call] = []
+    for place, node in enumerate(order):
+        op = node.op
+        if node.place is not None:
+            return None
+        if op.is_view or op.is_update or node.site is None:
+            continue
+        operation = op.left_to(node)
+        if operation is None:
+            continue
+        read = [arg.geometry for arg in node.args if type(arg) is Node]
+        largest = max([form.size for form in read], default=node.geometry.size)
+        size = max(largest, node.geometry.size)
+        if size < config.small:
+            continue
+        nbytes = sum([form.size * form.dtype.itemsize for form in (node.geometry, *read)])
+        types = _types(operation, node)
+        calls.append(
+            Call(place, node.site, operation, types, size, largest, policy.numpy_time(nbytes))
+        )
+    return Judgement(calls) if calls else None
+
+
+def _types(operation: Any, node: Node) -> tuple[int, int]:
+    """The numbers by which the native front tells the operands of a call."""
+    if operation == "fill":
+        return -2, -2
+    types = [arg.geometry.dtype.num if type(arg) is Node else -1 for arg in node.args]
+    if operation == "cast":
+        types.append(node.geometry.dtype.num)
+    elif operation == "where":
+        del types[1:]
+    return types[0], types[1] if len(types) > 1 else -2
+
+
+OPERATIONS: dict[Any, Any] = {
+    **dict.fromkeys((np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like, np.empty_like, np.full_like), "fill"),
+    np.ndarray.astype: "cast", np.where: "where", np.outer: np.multiply,
+    **{ufunc: ufunc for ufunc in vars(np).values() if type(ufunc) is np.ufunc and ufunc.nin < 3 and ufunc.nout == 1},
+    **dict.fromkeys((
+        np.ndarray.copy, np.ndarray.reshape, np.ndarray.transpose, np.ndarray.swapaxes, np.ndarray.squeeze, np.ndarray.ravel,
+    ), False),
+}  # fmt: skip
+"""What functions are entered as at call sites; those of no name are views and copies, which NumPy makes of what it has made."""
+
+SLOTS = {
+    "square": np.square, "__neg__": np.negative, "__pos__": np.positive, "__abs__": np.absolute, "__invert__": np.invert,
+    "__lt__": np.less, "__le__": np.less_equal, "__gt__": np.greater, "__ge__": np.greater_equal, "__eq__": np.equal,
+    "__ne__": np.not_equal,
+    **{
+        f"__{place}{name}__": ufunc
+        for name, ufunc in (
+            ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
+            ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),
+            ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
+        )
+        for place in ("", "i")
+    },
+}  # fmt: skip
+"""What operators are entered as."""

@@ -1,0 +1,155 @@
+"""Loops are tried both ways, and go the one whose turns are shorter, whatever slices they have and where their operations stand."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import policy
+from atoll.config import config
+from atoll.front import native
+from atoll.lazy import trials
+from atoll.lazy.profiles import alone
+
+pytestmark = pytest.mark.skipif(native is None, reason="NumPy is called by the native front")
+N = 220
+
+
+class Clock:
+    """A time that passes with the turns of a loop: so much for one that NumPy computes, and more or less for each kernel instead."""
+
+    def __init__(self):
+        self.now = 0
+        self.kernel = 0
+        self.kernels = np.stats().kernels_run
+
+    def __call__(self):
+        return self.now
+
+    def turn(self):
+        """Let a turn end; whether it was recorded."""
+        kernels, self.kernels = self.kernels, np.stats().kernels_run
+        self.now += 30_000_000 + self.kernel * (self.kernels - kernels)
+        return kernels != self.kernels
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    alone.sites.clear()
+    native.leave_sites()
+    gc.collect()  # as long as a world of several ranks is there, NumPy is called by the runtime alone
+    trials.Loop.tried = None
+    clock = Clock()
+    monkeypatch.setattr(trials, "thread_time_ns", clock)
+    with config(small=30_000), policy.limited(judged=2, ignored=(8, 32)):
+        yield clock
+    trials.Loop.tried = None
+    alone.sites.clear()
+
+
+def grid():
+    return numpy.random.default_rng(3).random((N, N))
+
+
+def same_slices(a, k):
+    a *= 0.5
+    a += 1.0
+
+
+def other_slices(a, k):
+    part = a[k % 40 :, k % 30 :]
+    part -= numpy.float64(0.5) * part
+
+
+def outer(a, k):
+    m = np if type(a) is np.ndarray else numpy
+    a[k % 40 :, k % 30 :] -= m.outer(a[k % 40 :, 3], a[5, k % 30 :])
+
+
+def two_traces(a, k):
+    halved(a)
+    np.sync()
+    a += 1.0
+
+
+def halved(a):
+    a *= 0.5
+
+
+STEPS = [same_slices, other_slices, outer, two_traces]
+
+
+def turns(clock, step, a, expected, count):
+    """How many of the last turns were recorded."""
+    recorded = []
+    for k in range(count):
+        step(a, k)
+        step(expected, k)
+        np.sync()
+        recorded.append(clock.turn())
+    numpy.testing.assert_array_equal(numpy.asarray(a.copy()), expected)
+    return sum(recorded[-count // 4 :]) / (count // 4)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_loop_goes_the_quicker_way_and_turns_when_that_changes(clock, step):
+    expected = grid()
+    a = np.array(expected)
+    clock.kernel = 10_000_000
+    assert turns(clock, step, a, expected, 200) < 0.5
+    clock.kernel = -10_000_000
+    assert turns(clock, step, a, expected, 200) > 0.5
+    clock.kernel = 10_000_000
+    assert turns(clock, step, a, expected, 200) < 0.5
+
+
+def test_what_would_take_numpy_longer_in_any_case_is_not_tried(clock):
+    expected = grid()
+    a = np.array(expected)
+    clock.kernel = -29_999_990
+    assert turns(clock, same_slices, a, expected, 100) == 1
+
+
+def test_a_loop_whose_anchor_the_front_does_not_see_is_recorded(clock):
+    """A function of atoll's that is composed of operations: NumPy cannot be called in its place."""
+    expected = grid()
+    a = np.array(expected)
+    clock.kernel = 10_000_000
+    for _ in range(100):
+        b = np.nan_to_num(a)
+        np.sync()
+        clock.turn()
+    numpy.testing.assert_array_equal(numpy.asarray(b), expected)
+    assert trials.Loop.tried is None
+
+
+def test_one_loop_is_tried_at_a_time_and_all_come_to_it(clock):
+    expected = grid()
+    a, b = np.array(expected), np.array(expected)
+    clock.kernel = 10_000_000
+    for _ in range(150):
+        a *= 0.5
+        np.sync()
+        clock.turn()
+    assert len({id(loop) for site in alone.sites.values() for loop in site.loops.values()}) == 1
+    for _ in range(150):  # the first one has ended, perhaps while it was tried
+        b += 1.0
+        np.sync()
+        last = clock.turn()
+    assert not last
+
+
+def test_a_failure_in_a_trial_changes_nothing(clock, monkeypatch):
+    def fails(self):
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(trials.Loop, "_turned", fails)
+    failures = np.stats().planning_failures
+    expected = grid()
+    a = np.array(expected)
+    with config(debug=False):
+        assert turns(clock, same_slices, a, expected, 60) == 1
+    assert np.stats().planning_failures > failures
