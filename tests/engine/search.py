@@ -51,7 +51,7 @@ def small_of(program):
 def eagerly(program):
     """Run a program some times, with NumPy at the call sites that were evaluated before."""
     limits = policy.limited(judged=1, margin=float("inf"), ignored=(3, 6))
-    judged = mock.patch.object(evaluate, "_judgement", lambda lookup, _: judgement_of(lookup.order))
+    judged = mock.patch.object(evaluate, "_judgement", lambda lookup: judgement_of(lookup.order))
     with limits, judged:
         for _ in range(6):
             checking.check(program, 1)

@@ -406,7 +406,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
         program = _new_program(lookup, pending)
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
-    judged = attempted(lambda: _judgement(lookup, program))
+    judged = attempted(lambda: _judgement(lookup))
     passing = _passing(lookup, pending, program)
     _programs.passed.extend([order[place].born for place in passing])
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, lookup):
@@ -426,10 +426,8 @@ def _prepared(pending: list[Node]) -> _Prepared:
     return (program, state, nodes, range(first), pending_nodes, kept, asked), judged
 
 
-def _judgement(lookup: Lookup, program: Program) -> Judgement | None:
+def _judgement(lookup: Lookup) -> Judgement | None:
     """What counts the evaluations of a trace; ``None`` the first time, when it is planned and compiled."""
-    if program.communicator is not None:
-        return None
     if lookup.program is None and lookup.key not in _programs.moved:
         return None
     key = lookup.key[: lookup.structure], kind_of(lookup.order)

@@ -1,7 +1,7 @@
 """Trials: whether a loop is quicker where its operations are recorded, or where NumPy computes them at the call.
 
 Recording an operation, finding its plan and giving it memory has a cost, and loops of kernels gain where they spare memory, or run on
-several threads. How much that is nobody knows beforehand, so both ways are tried. A :class:`Loop` are the call sites whose
+several threads. Which is more cannot be known beforehand, so both ways are tried. A :class:`Loop` is the call sites whose
 operations are evaluated together. One of these call sites, its *anchor*, counts the turns of the loop (``_trials.c``). Some turns are
 timed while the operations are recorded, some while the native front lets NumPy compute them, in alternation, so that a program whose
 slices change has slices of about the same size in both; what counts is the time of a turn as a whole, for each element that the anchor handles.
@@ -70,6 +70,7 @@ class Loop(TimedLoop):
         "length",
         "phases",
         "planned",
+        "seen",
         "settled",
         "spoiled",
         "started",
@@ -95,7 +96,9 @@ class Loop(TimedLoop):
         self.length = policy.limits.ignored[0]
         """After how many turns it is tried again."""
         self.asked = 0
-        """How often this loop has waited for another one's trial."""
+        """How often this loop has waited for another one's trial that did not go on."""
+        self.seen: Any = None
+        """How far that trial was."""
         self.best = [0.0, 0.0]
         self.phases = self.spoiled = 0
         self.planned: Any = None
@@ -127,6 +130,7 @@ class Loop(TimedLoop):
                 Loop.tried = self
                 self.best = [float("inf"), float("inf")]
                 self.phases = self.spoiled = self.asked = 0
+                self.seen = None
                 self._time()
         elif self.warming:
             self._time()
@@ -150,11 +154,13 @@ class Loop(TimedLoop):
     def _may_try(self) -> bool:
         """Whether no other loop is tried, or it seems to have ended meanwhile."""
         other = Loop.tried
-        if other is not None:
-            self.asked += 1
-            if self.asked <= policy.limits.pieces:
-                return False
-            other.stop()
+        if other is None:
+            return True
+        seen, self.seen = self.seen, (other, other.left, other.phases, other.work)
+        self.asked = self.asked + 1 if seen == self.seen else 0
+        if self.asked <= policy.limits.pieces:
+            return False
+        other.stop()
         return True
 
     def _time(self) -> None:
@@ -188,11 +194,11 @@ class Loop(TimedLoop):
         Loop.tried = None
 
     def stop(self) -> None:
-        """End a trial without a decision."""
+        """End a trial without a decision. It begins again as soon as the loop comes back."""
         if Loop.tried is self:
             Loop.tried = None
         self.eager, self.warming = self.settled, False
-        self.left = self.visits * self.length
+        self.left = self.visits * policy.limits.judged
 
     def lost(self) -> None:
         """The anchor is visited no longer, though the loop goes on: called by the native front."""
