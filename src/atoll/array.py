@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DeferredValueError
-from .files import writing
+from .files import raw, writing
 from .front import Kind, adopt
 from .graph.node import Site, new
 from .lazy import (
@@ -516,8 +516,8 @@ def _add_methods() -> None:
         setattr(ndarray, name, reductions.method(name, record))
     for name in DECLARED:
         setattr(ndarray, name, _declared(name))
-    for name in ("dump", "tofile"):
-        setattr(ndarray, name, getattr(writing, name))
+    for name, function in (("dump", writing.dump), ("tofile", raw.tofile)):
+        setattr(ndarray, name, function)
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),

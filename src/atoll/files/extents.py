@@ -11,6 +11,8 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..context.caches import remembered
 from ..layout import BlockAxis, IndexSet, Layout, Range, Region
 from ..layout.axes import balanced_bounds
@@ -58,23 +60,14 @@ def boxes(
 
 
 @remembered
-def rows_layout(shape: tuple[int, ...], size: int) -> Layout:
-    """The layout of a piece of :func:`boxes`: its first axis that is longer than one, in even blocks in the order of ranks."""
+def rows_layout(shape: tuple[int, ...], axis: int, size: int) -> Layout:
+    """The layout of a piece of :func:`boxes`: the axis that it cuts, in even blocks in the order of the ranks."""
     axes = [BlockAxis(n, (0, n)) for n in shape]
-    grid = [1] * len(shape)
-    if shape:
-        cut = next((k for k, n in enumerate(shape) if n > 1), len(shape) - 1)
-        axes[cut] = BlockAxis(shape[cut], balanced_bounds(shape[cut], size))
-        grid[cut] = size
-        return Layout.of(axes, size, _ranks(size).reshape(grid))
-    return Layout.of(axes, size, _ranks(1))
-
-
-def _ranks(size: int) -> Any:
-    import numpy as np
-
-    ranks = np.arange(size)
-    return ranks if size > 1 else ranks.reshape(())
+    if not shape:
+        return Layout.of(axes, size, 0)
+    axes[axis] = BlockAxis(shape[axis], balanced_bounds(shape[axis], size))
+    grid = [size if k == axis else 1 for k in range(len(shape))]
+    return Layout.of(axes, size, np.arange(size).reshape(grid))
 
 
 def is_whole(part: IndexSet, extent: int) -> bool:

@@ -43,10 +43,10 @@ def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, 
     size = section.communicator.size
     for first, key in boxes(layout.shape, most, size):
         part = section.sliced(key)
-        target = rows_layout(part.shape, size)
+        axis = len(key) - 1
+        target = rows_layout(part.shape, axis, size)
         mine = redistributed(part, target)
         held = target.region(rank)
-        axis = next((k for k, n in enumerate(part.shape) if n > 1), len(part.shape) - 1)
         start = held[axis].lowest if part.shape and len(held[axis]) else 0
         inner = prod(part.shape[axis + 1 :]) if part.shape else 1
         if part.shape or rank == 0:

@@ -146,6 +146,4 @@ def _appearing(target: Any, write: Write) -> None:
     return None
 
 
-savetxt = writing(np.savetxt, 0, "fname")
-tofile = writing(np.ndarray.tofile, 1, "fid")
 dump = writing(np.ndarray.dump, 1, "file")

@@ -305,6 +305,6 @@ _IN_C_ORDER, _WRITABLE = {"C", "C_CONTIGUOUS", "CONTIGUOUS"}, {"W", "WRITEABLE"}
 
 
 on_data(
-    "geomspace", "fromfile", "fromiter", "fromstring", "fromregex",
+    "geomspace", "fromiter", "fromstring", "fromregex",
     "bartlett", "blackman", "hamming", "hanning", "kaiser",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..files import loading, npy, npz, writing
+from ..files import loading, npy, npz, raw, text
 from ..lazy.registry import registry
 from .namespaces import Namespace, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
@@ -21,8 +21,8 @@ from .public import kinds, names, numpy_function, on_data, publish
 TRIVIAL = (
     "array2string", "array_repr", "array_str", "base_repr", "binary_repr", "broadcast_shapes", "busday_count",
     "busday_offset", "is_busday", "datetime_as_string", "datetime_data", "format_float_positional",
-    "format_float_scientific", "genfromtxt", "get_include", "get_printoptions", "getbufsize", "geterr",
-    "geterrcall", "info", "isdtype", "issubdtype", "iterable", "loadtxt", "nested_iters", "printoptions",
+    "format_float_scientific", "get_include", "get_printoptions", "getbufsize", "geterr",
+    "geterrcall", "info", "isdtype", "issubdtype", "iterable", "nested_iters", "printoptions",
     "promote_types", "set_printoptions", "setbufsize",
     "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyint",
     "polymul", "polysub", "roots", "bmat", "asmatrix",
@@ -74,7 +74,9 @@ def publish_the_rest() -> None:
     publish("load", loading.load, "data", np.load)
     publish("savez", npz.savez, "data", np.savez)
     publish("savez_compressed", npz.savez_compressed, "data", np.savez_compressed)
-    publish("savetxt", writing.savetxt, "data", np.savetxt)
+    for name in ("savetxt", "loadtxt", "genfromtxt"):
+        publish(name, getattr(text, name), "data", getattr(np, name))
+    publish("fromfile", raw.fromfile, "data", np.fromfile)
     publish("testing", Namespace("testing", _calling), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")

@@ -1,0 +1,74 @@
+"""`tofile` and `fromfile`: elements and nothing else, of which each rank writes and reads its own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ..comm.world import World, current_world
+from ..lazy.fallback import by_numpy
+from ..lazy.making import default_place
+from ..lazy.sections import section_of
+from ..lazy.spread import in_step
+from ..lazy.views import Handle
+from .npy import Header, layout_for, path_of, read, same_header
+from .together import NewFile
+from .transport import outgoing, write_at
+from .writing import writing
+
+
+def _parts(world: World, path: str, a: Any, sep: str = "", format: str = "%s") -> Any:
+    """``a.tofile`` by all ranks, in binary."""
+    if sep or not isinstance(a, Handle):
+        return NotImplemented
+    section = section_of(a, world)
+    with NewFile(world, path, "tofile") as file:
+        for first, data in outgoing(section):
+            with file.attempt():
+                write_at(file.descriptor, data, first * section.dtype.itemsize)
+    return None
+
+
+tofile = writing(np.ndarray.tofile, 1, "fid", parts=_parts)
+
+
+def fromfile(
+    file: Any,
+    dtype: Any = float,
+    count: int = -1,
+    sep: str = "",
+    offset: int = 0,
+    *,
+    like: Any = None,
+    layout: Any = None,
+) -> Any:
+    """Construct an array from data in a text or binary file, as ``numpy.fromfile``.
+
+    On ranks, each reads its own part of a large array in a binary file that is named by its path. ``layout`` says where the
+    array is to lie: an :class:`atoll.Layout`, or its maps alone, such as ``"b"``. All ranks call it then.
+    """
+    world, path, kind = current_world(), path_of(file), np.dtype(dtype)
+    plain = {"dtype": dtype, "count": count, "sep": sep, "offset": offset}
+    if like is not None:
+        plain["like"] = like
+    alone = world.size == 1 and layout is None
+    if alone or path is None or sep or like is not None or kind.hasobject or not kind.itemsize:
+        if layout is not None:
+            raise ValueError(
+                "fromfile: layout= needs the path of a binary file, and a dtype of a fixed size"
+            )
+        return by_numpy(np.fromfile, (file,), plain)
+    header, error = None, None
+    try:
+        rest = max(os.stat(path).st_size - offset, 0) // kind.itemsize
+        length = rest if count < 0 else min(count, rest)
+        header = Header((length,), False, kind, offset)
+    except OSError as raised:
+        error = raised
+    if layout is None and (header is None or default_place(header.shape) is None):
+        return by_numpy(np.fromfile, (file,), plain)
+    in_step(world, "fromfile", path, str(kind), count, offset, repr(layout))
+    header = same_header(world, path, header, error, "np.fromfile")
+    return read(world, path, header, layout_for(layout, header.shape), "np.fromfile")

@@ -1,0 +1,281 @@
+"""Text files: each rank writes its own rows, and reads those whose lines begin in its part of the bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import policy
+from ..collective import Section, redistributed
+from ..collective.moving import even_part
+from ..comm.world import World, current_world
+from ..config import config
+from ..layout import BlockAxis, Layout
+from ..lazy.fallback import by_numpy
+from ..lazy.sections import of_section, result_layout, section_of
+from ..lazy.spread import in_step
+from ..lazy.views import Handle
+from .archive import write_in_turn
+from .npy import layout_for, path_of
+from .together import NewFile, done, opened, settle
+from .transport import outgoing
+from .writing import writing
+
+Array = np.ndarray[Any, Any]
+PACKED = (".gz", ".bz2", ".xz", ".lzma")
+ENCODINGS = (None, "utf-8", "utf8", "latin1", "ascii", "bytes")
+"""Encodings in which a byte that ends a line is nothing else."""
+SHORTEST = 2
+"""The bytes that a number takes at least, with what separates it from the next."""
+
+
+def _save_parts(
+    world: World, path: str, X: Any, fmt: Any = "%.18e", delimiter: str = " ", newline: str = "\n",
+    header: str = "", footer: str = "", comments: str = "# ", encoding: Any = None,
+) -> Any:  # fmt: skip
+    """``np.savetxt`` by all ranks."""
+    if not isinstance(X, Handle) or path.endswith(PACKED) or encoding not in ENCODINGS:
+        return NotImplemented
+    section = section_of(X, world)
+    shape, dtype = section.shape, section.dtype
+    columns = 1 if len(shape) < 2 else shape[1]
+    if len(shape) not in (1, 2) or dtype.names is not None:
+        return NotImplemented
+    if columns * dtype.itemsize > policy.limits.file_buffer:
+        return NotImplemented
+
+    def text(rows: Array, **ends: str) -> bytes:
+        stream = io.BytesIO()
+        np.savetxt(
+            stream, rows, fmt, delimiter, newline, comments=comments, encoding=encoding, **ends
+        )
+        return stream.getvalue()
+
+    none = np.empty((0, *shape[1:]), dtype)
+    with NewFile(world, path, "np.savetxt") as file:
+        end = 0
+
+        def add(rows: Array, **ends: str) -> int:
+            data = b""
+            with file.attempt():
+                data = text(rows, **ends)
+            return write_in_turn(file, end, data)
+
+        end += add(none, header=header if file.is_first else "")
+        for _, data in outgoing(section, ordered=True):
+            end += add(data.reshape(-1, *shape[1:]))
+        end += add(none, footer=footer if file.is_first else "")
+    return None
+
+
+savetxt = writing(np.savetxt, 0, "fname", parts=_save_parts)
+
+
+def loadtxt(
+    fname: Any, dtype: Any = float, comments: Any = "#", delimiter: Any = None, converters: Any = None,
+    skiprows: int = 0, usecols: Any = None, unpack: bool = False, ndmin: int = 0, encoding: Any = None,
+    max_rows: Any = None, *, quotechar: Any = None, like: Any = None, layout: Any = None,
+) -> Any:  # fmt: skip
+    """Load data from a text file, as ``numpy.loadtxt``.
+
+    On ranks, each parses the lines that begin in its part of the bytes of a large file. ``layout`` says where the array is
+    to lie: an :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. All ranks call it then.
+    """
+    options = {
+        "dtype": dtype, "comments": comments, "delimiter": delimiter, "converters": converters, "usecols": usecols,
+        "encoding": encoding, "quotechar": quotechar,
+    }  # fmt: skip
+    more = {"skiprows": skiprows, "unpack": unpack, "ndmin": ndmin, "max_rows": max_rows}
+    if like is not None:
+        more["like"] = like
+    whole = max_rows is not None or quotechar is not None or like is not None
+    path = _divisible(fname, dtype, encoding, whole, layout, "loadtxt")
+    if path is None:
+        return by_numpy(np.loadtxt, (fname,), options | more)
+    parse = partial(np.loadtxt, **options)
+    rows = _rows(path, skiprows, parse, dtype, "np.loadtxt")
+    if rows is None:
+        return by_numpy(np.loadtxt, (fname,), options | more)
+    return _shaped(rows, ndmin, unpack, layout)
+
+
+def genfromtxt(
+    fname: Any, dtype: Any = float, comments: Any = "#", delimiter: Any = None, skip_header: int = 0,
+    skip_footer: int = 0, *args: Any, layout: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Load data from a text file, with missing values handled as specified: see ``numpy.genfromtxt``.
+
+    On ranks, each parses the lines that begin in its part of the bytes of a large file, if ``dtype`` is given or ``float``,
+    and names do not come from the file. ``layout`` says where the array is to lie, as for :func:`loadtxt`.
+    """
+    given = {"dtype": dtype, "comments": comments, "delimiter": delimiter}
+    more = {"skip_header": skip_header, "skip_footer": skip_footer}
+    changed = [options.get(name) for name in ("max_rows", "usemask", "like")]
+    whole = bool(args or skip_footer or any(changed) or options.get("names") is True)
+    whole = whole or dtype is None or not options.get("invalid_raise", True)
+    path = _divisible(fname, dtype, options.get("encoding"), whole, layout, "genfromtxt")
+    if path is None:
+        names = ("fname", "dtype", "comments", "delimiter", "skip_header", "skip_footer")
+        values = (fname, dtype, comments, delimiter, skip_header, skip_footer, *args)
+        return by_numpy(
+            np.genfromtxt,
+            values if args else (fname,),
+            options if args else dict(zip(names[1:], values[1:], strict=True)) | options,
+        )
+    kept = {name: value for name, value in options.items() if name not in ("unpack", "ndmin")}
+    rows = _rows(path, skip_header, partial(np.genfromtxt, **given, **kept), dtype, "np.genfromtxt")
+    if rows is None:
+        return by_numpy(np.genfromtxt, (fname,), given | more | options)
+    return _shaped(rows, options.get("ndmin", 0), bool(options.get("unpack")), layout)
+
+
+def _divisible(
+    file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any, name: str
+) -> str | None:
+    """The path of a file that ranks read together; ``None`` where NumPy reads it."""
+    world, path = current_world(), path_of(file) if isinstance(file, str | os.PathLike) else None
+    kind = np.dtype(dtype)
+    fits = path is not None and not whole and not path.endswith(PACKED) and encoding in ENCODINGS
+    if not fits or kind.hasobject or not kind.itemsize:
+        if layout is not None:
+            raise ValueError(
+                f"{name}: layout= needs the path of a text file that ranks can divide: not packed, without max_rows, quotes, "
+                "names or dtypes that come from the file, and with a dtype of a fixed size"
+            )
+        return None
+    if layout is None:
+        if world.size == 1:
+            return None
+        try:
+            size = os.stat(path).st_size  # type: ignore[arg-type]
+        except OSError:
+            return None  # with NumPy's error
+        if size < SHORTEST * max(config.everywhere, 1):
+            return None
+    return path
+
+
+def _rows(
+    path: str, skipped: int, parse: Callable[..., Any], dtype: Any, what: str
+) -> Section | None:
+    """The rows of a file in a section of all ranks, of one axis for a structured dtype; ``None`` for no rows. Collective."""
+    world = current_world()
+    if world.size > 1:
+        in_step(world, what, path, skipped, str(np.dtype(dtype)))
+    descriptor = opened(world.communicator, path, what)
+    try:
+        size = os.fstat(descriptor).st_size
+        begin = done(world.communicator, lambda: _behind_lines(descriptor, size, skipped), what)
+        start, stop = [begin + part for part in even_part(size - begin, world.size, world.rank)]
+        if world.rank:
+            start = _next_line(descriptor, start, size)
+        if world.rank < world.size - 1:
+            stop = _next_line(descriptor, stop, size)
+        blocks, error, facts = [], None, None
+        try:
+            for place, data in _pieces(descriptor, start, stop):
+                blocks.append(_parsed(parse, data, place, path))
+            blocks = [block for block in blocks if len(block)]
+            facts = sum(map(len, blocks)), sorted({block.shape[1:] for block in blocks})
+        except Exception as raised:
+            error = raised
+    finally:
+        os.close(descriptor)
+    every = settle(world.communicator, error, what, facts)
+    counts = [count for count, _ in every]
+    forms = sorted({tuple(form) for _, some in every for form in some})
+    if len(forms) > 1:
+        raise ValueError(
+            f"{path} has rows of different lengths: the numbers of columns are {[form[0] for form in forms]}; "
+            "use `usecols` to select a subset and avoid this error"
+        )
+    if not sum(counts):
+        return None
+    block = np.concatenate(blocks) if blocks else np.empty((0, *forms[0]), np.dtype(dtype))
+    bounds = [0, *np.cumsum(counts).tolist()]
+    axes = [BlockAxis(bounds[-1], tuple(bounds)), *[BlockAxis(n, (0, n)) for n in forms[0]]]
+    ranks = np.arange(world.size).reshape(-1, *[1] * len(forms[0]))
+    return Section(block, Layout.of(axes, world.size, ranks), world.communicator)
+
+
+def _parsed(parse: Callable[..., Any], data: bytes, place: int, path: str) -> Array:
+    """The rows of some lines, along the first axis."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*(no data|[Ee]mpty input)")
+        try:
+            rows: Array = np.asarray(parse(io.BytesIO(data), ndmin=2))
+        except ValueError as error:
+            raise ValueError(
+                f"{error} (in {path}, rows and lines counted from byte {place})"
+            ) from error
+    if rows.dtype.names is not None:
+        return rows.reshape(-1)
+    return rows if rows.size else rows[:0]
+
+
+def _behind_lines(descriptor: int, size: int, count: int) -> int:
+    """Where the line begins that follows so many lines."""
+    place = 0
+    for _ in range(count):
+        if place >= size:
+            break
+        place = _next_line(descriptor, place + 1, size)
+    return place
+
+
+def _next_line(descriptor: int, place: int, size: int) -> int:
+    """Where the first line begins at or behind a byte."""
+    if not place:
+        return 0
+    place -= 1
+    while place < size:
+        data = os.pread(descriptor, policy.limits.file_run, place)
+        end = data.find(b"\n")
+        if end >= 0 or not data:
+            return place + end + 1
+        place += len(data)
+    return size
+
+
+def _pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, about a buffer at a time, and the byte at which they begin."""
+    rest, place = b"", start
+    while start < stop:
+        data = os.pread(descriptor, min(policy.limits.file_buffer, stop - start), start)
+        if not data:
+            break
+        start += len(data)
+        end = data.rfind(b"\n") + 1 if start < stop else len(data)
+        if end:
+            yield place, rest + data[:end]
+            rest, place = data[end:], start - len(data) + end
+        else:
+            rest += data
+    if rest:
+        yield place, rest
+
+
+def _shaped(section: Section, ndmin: int, unpack: bool, layout: Any) -> Any:
+    """The array with the axes that NumPy gives it."""
+    world = current_world()
+    shape = section.shape
+    result = of_section(redistributed(section, result_layout(shape, world)), world)
+    if len(shape) > 1 and ndmin < 2 and 1 in shape:
+        kept = tuple([n for n in shape if n > 1])
+        result = result.reshape(kept if len(kept) >= ndmin else (1,) * ndmin)
+    elif len(shape) == 1 and ndmin == 2:
+        result = result.reshape(-1, 1)
+    elif shape == (1,) and not ndmin:
+        result = result.reshape(())
+    if unpack and section.dtype.names is not None:
+        return [result[name] for name in section.dtype.names]
+    if unpack:
+        result = result.T
+    wanted = layout_for(layout, result.shape)
+    return result if wanted is None else result.redistribute(wanted)
