@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import locale
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -51,11 +52,9 @@ def _save_parts(
         return NotImplemented
 
     def text(rows: Array, **ends: str) -> bytes:
-        stream = io.BytesIO()
-        np.savetxt(
-            stream, rows, fmt, delimiter, newline, comments=comments, encoding=encoding, **ends
-        )
-        return stream.getvalue()
+        stream = io.StringIO(newline="")
+        np.savetxt(stream, rows, fmt, delimiter, newline, comments=comments, **ends)
+        return stream.getvalue().encode(encoding or locale.getpreferredencoding(False))
 
     none = np.empty((0, *shape[1:]), dtype)
     with NewFile(world, path, "np.savetxt") as file:
