@@ -84,7 +84,7 @@ static PyObject *wrapped(PyObject *result) {
  */
 enum {
     NODE, BOX_WRITEABLE, BOX_GEOMETRY, FIRST, VALUE, PLACE, ARRAY, COUNT, TILES, PROGRAM, IS_BASE, WRITEABLE, SIZE, OFFSET,
-    SHAPE, STRIDES, DTYPE, SHADOW, OP, FIELDS
+    SHAPE, STRIDES, DTYPE, SHADOW, OP, PINNED, PINS, TILE_WHOLE, TILE_HOME, FIELDS
 };
 static Py_ssize_t offsets[FIELDS];
 static PyObject *filled;           /* the operation that fills an array with a number */
@@ -132,21 +132,29 @@ int among_ranks(void) {
     return several;
 }
 
+#include "_tiles.h"
+
 /* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
  * be there on some only, this is as where it is pending: see lazy.making.present. */
 static inline int is_few(Front *front, Py_ssize_t size) {
-    return size < limit && (size <= shortest || (size <= whole_of(front) / PART && !among_ranks()));
+    if (among_ranks()) return size <= shortest && size < small_now();
+    return size < limit && (size <= shortest || size <= whole_of(front) / PART);
 }
 
 /* Whether NumPy may take elements out of an array that lies here, by its size: see lazy.making.is_at_hand. */
 static inline int may_take_from(Front *front) { return !among_ranks() || whole_of(front) >= small_now(); }
 
-/* The value of an array that is computed, and lies here, borrowed; else NULL. */
+/* What has the elements of an array that is computed in memory, its value or a tile of it, borrowed; else NULL. */
 static inline PyObject *value_of(Front *front) {
     if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
-    if (value == NULL || value == Py_None || field(node, PLACE) != Py_None) return NULL;
+    if (value == NULL || value == Py_None) return NULL;
+    if (field(node, PLACE) != Py_None) return among_ranks() ? whole_tile(front, value) : NULL;
     return may_take_from(front) ? value : NULL;
+}
+
+static inline PyArrayObject *memory_in(PyObject *value) {
+    return (PyArrayObject *)(PyArray_CheckExact(value) ? value : field(value, ARRAY));
 }
 
 /* The integers of a tuple; -1 where it holds others. */
@@ -158,13 +166,13 @@ static int integers(PyObject *tuple, npy_intp *to) {
 
 /* NumPy's view of a value, as a view of its array shows it; a new reference. */
 static PyObject *shown_in(Front *front, PyObject *value) {
-    PyArrayObject *array = (PyArrayObject *)field(value, ARRAY), *old = (PyArrayObject *)front->shown;
+    PyArrayObject *array = memory_in(value), *old = (PyArrayObject *)front->shown;
     PyArray_Descr *dtype;
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
     Py_ssize_t offset;
     int n;
     if (old != NULL) {  /* of a value that the array had before */
-        offset = PyArray_BYTES(old) - PyArray_BYTES((PyArrayObject *)field(front->value, ARRAY));
+        offset = PyArray_BYTES(old) - PyArray_BYTES(memory_in(front->value));
         n = PyArray_NDIM(old);
         memcpy(shape, PyArray_DIMS(old), n * sizeof(npy_intp));
         memcpy(strides, PyArray_STRIDES(old), n * sizeof(npy_intp));
@@ -193,7 +201,7 @@ static PyObject *in_memory(PyObject *self) {
     PyObject *value = value_of(front);
     if (value == NULL) return NULL;
     if (front->value == value) return Py_NewRef(front->shown);
-    if (front->geometry != NULL && field(front->geometry, IS_BASE) == Py_True) return Py_NewRef(field(value, ARRAY));
+    if (front->geometry != NULL && field(front->geometry, IS_BASE) == Py_True) return Py_NewRef((PyObject *)memory_in(value));
     if (front->geometry == NULL && front->shown == NULL) return NULL;
     PyObject *shown = shown_in(front, value);
     if (shown == NULL) {
@@ -231,7 +239,9 @@ static inline int may_show(Front *front) {
 }
 
 /* Whether an array in memory may be written to: nothing else has the same value. */
-static inline int may_write(Front *front) { return may_show(front) && Py_REFCNT(field(front->cell, NODE)) == 1; }
+static inline int may_write(Front *front) {
+    return may_show(front) && !on_ranks(front) && Py_REFCNT(field(front->cell, NODE)) == 1;
+}
 
 /* The memory of an array may be written to, from here to the end. */
 static int begin_writing(Front *front, PyArrayObject *memory) {
@@ -253,14 +263,14 @@ static inline void end_writing(PyArrayObject *memory, int was) {
 static PyObject *view_in(PyObject *self, PyArrayObject *shown) {
     Front *parent = (Front *)self;
     PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
-    PyObject *view = handle_of(Py_NewRef(Py_None));
+    PyObject *value = value_of(parent), *view = value == NULL ? NULL : handle_of(Py_NewRef(Py_None));
     if (view == NULL) {
         Py_DECREF(shown);
         return NULL;
     }
     ((Front *)view)->shown = (PyObject *)shown;
     ((Front *)view)->cell = Py_NewRef(parent->cell);
-    ((Front *)view)->value = Py_NewRef(field(field(parent->cell, NODE), VALUE));
+    ((Front *)view)->value = Py_NewRef(value);
     if (field(parent->cell, FIRST) == Py_None && parent->geometry != NULL && field(parent->geometry, IS_BASE) == Py_True) {
         PyObject *first = PyWeakref_NewRef(self, NULL);  /* the array that views have as their base */
         if (first == NULL) {
@@ -278,7 +288,7 @@ static PyObject *geometry_get(PyObject *self, void *unused) {
     if (front->large && adopt(self) < 0) return NULL;
     if (front->geometry == NULL && front->shown != NULL) {
         PyArrayObject *shown = (PyArrayObject *)front->shown;
-        Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES((PyArrayObject *)field(front->value, ARRAY));
+        Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES(memory_in(front->value));
         PyObject *geometry = PyObject_CallFunction(
             located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
         if (geometry == NULL) return NULL;
@@ -468,10 +478,13 @@ static PyObject *divided(PyObject *a, PyObject *b) {
     return pair;
 }
 
+/* Whether an array of any size may be in memory here. */
+static inline int is_here(PyObject *value) { return is_front(value) && plain(value) == NULL && !on_ranks((Front *)value); }
+
 /* Products of matrices in memory are NumPy's, whatever their size. */
 static PyObject *matrix_multiply(PyObject *a, PyObject *b) {
-    PyObject *x = is_front(a) && plain(a) == NULL ? in_memory(a) : operand(a);
-    PyObject *y = x == NULL ? NULL : is_front(b) && plain(b) == NULL ? in_memory(b) : operand(b);
+    PyObject *x = is_here(a) ? in_memory(a) : operand(a);
+    PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
     return y == NULL ? without(x, a, b, MATMUL, PyNumber_MatrixMultiply) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
 }
 
@@ -481,14 +494,50 @@ static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
     return y == NULL ? without(x, a, b, POW, power_of) : of_two(POW, power_of, x, y);
 }
 
+/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. */
+typedef struct {
+    char *data;
+    Py_ssize_t size;
+    int axes, is_element, picks;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+} Selection;
+
+/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
+static PyObject *array_of(const Selection *where, PyArrayObject *array, PyObject *owner, int flags) {
+    PyArray_Descr *dtype = PyArray_DESCR(array);
+    Py_INCREF(dtype);
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, where->data, flags, NULL);
+    if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(owner)) < 0) Py_CLEAR(view);
+    return view;
+}
+
+/* `a += b` of few elements of an array on ranks; as `write_on_ranks`. */
+static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
+    PyObject *y = may_show(a) ? operand(b) : NULL;
+    PyObject *result = y == NULL ? NULL : by_loop(&loops[slot], (PyObject *)x, y, NULL);
+    int status = PyErr_Occurred() ? -1 : 0;
+    if (result != NULL && PyArray_CheckExact(result) && PyArray_SAMESHAPE((PyArrayObject *)result, x)) {
+        Selection all = {.data = PyArray_BYTES(x), .axes = PyArray_NDIM(x)};
+        memcpy(all.shape, PyArray_DIMS(x), all.axes * sizeof *all.shape);
+        memcpy(all.strides, PyArray_STRIDES(x), all.axes * sizeof *all.strides);
+        PyObject *region = array_of(&all, x, (PyObject *)x, NPY_ARRAY_WRITEABLE);
+        status = region == NULL ? -1 : write_on_ranks(a, (PyArrayObject *)region, result);
+        Py_XDECREF(region);
+    }
+    Py_XDECREF(y);
+    Py_XDECREF(result);
+    return status;
+}
+
 /* `a += b`: NumPy writes into the memory of `a`. */
 static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
     PyObject *x = at_hand(a), *y = NULL;
     int shown = x != NULL && plain(a) == NULL;
     if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
     if (y == NULL) {
+        int done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
         Py_XDECREF(x);
-        return in_place_in_python(a, b, slot, call);
+        return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot, call);
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
@@ -680,14 +729,6 @@ static PyObject *index_of(PyObject *key) {
     return items;
 }
 
-/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. */
-typedef struct {
-    char *data;
-    Py_ssize_t size;
-    int axes, is_element, picks;
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-} Selection;
-
 /* Whether a bound of a slice is a number without a method of the program's. */
 static inline int is_bound(PyObject *number) {
     return number == Py_None || PyLong_CheckExact(number) || PyArray_IsScalar(number, Integer);
@@ -778,15 +819,6 @@ static int selected(PyArrayObject *array, PyObject *key, Selection *to) {
     return 1;
 }
 
-/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
-static PyObject *array_of(const Selection *where, PyArrayObject *array, PyObject *owner, int flags) {
-    PyArray_Descr *dtype = PyArray_DESCR(array);
-    Py_INCREF(dtype);
-    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, where->data, flags, NULL);
-    if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(owner)) < 0) Py_CLEAR(view);
-    return view;
-}
-
 static inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
     return PyArray_Scalar(where->data, PyArray_DESCR(array), (PyObject *)array);
 }
@@ -808,7 +840,7 @@ static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
 }
 
 /* Whether NumPy may pick so many elements; on ranks as lazy.indexing says. */
-static inline int may_pick(Py_ssize_t size) { return size < limit && (size <= shortest || !among_ranks()); }
+static inline int may_pick(Py_ssize_t size) { return among_ranks() ? size <= shortest && size < small_now() : size < limit; }
 
 /* Elements of an array in memory, or a short view of it; NULL without an error where Python has to decide. */
 static PyObject *get_in_memory(PyObject *self, PyObject *key) {
@@ -821,7 +853,7 @@ static PyObject *get_in_memory(PyObject *self, PyObject *key) {
         if (where.is_element) {
             result = element_of(&where, array);
         } else if (!where.picks) {
-            if (is_few(front, where.size) && may_show(front)) result = array_of(&where, array, field(field(front->cell, NODE), VALUE), 0);
+            if (is_few(front, where.size) && may_show(front)) result = array_of(&where, array, value_of(front), 0);
             if (result != NULL) result = view_in(self, (PyArrayObject *)result);
         } else if (may_pick(where.size) && (index = index_of(key)) != NULL) {
             result = wrapped(PyObject_GetItem((PyObject *)array, index));
@@ -855,6 +887,14 @@ static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     PyObject *given = NULL, *index = NULL;
     Selection where;
     int status = 0;
+    if (on_ranks((Front *)self) && may_show((Front *)self) && selected(array, key, &where) && !where.picks && is_few((Front *)self, where.size) &&
+        (given = assigned(value, array)) != NULL) {
+        PyObject *region = array_of(&where, array, (PyObject *)array, NPY_ARRAY_WRITEABLE);
+        if (region == NULL) status = -1;
+        else if (is_itself((Front *)self, (PyArrayObject *)region, value, given)) status = 1;
+        else status = write_on_ranks((Front *)self, (PyArrayObject *)region, given);
+        Py_XDECREF(region);
+    }
     if (may_write((Front *)self) && selected(array, key, &where) &&
         (where.picks ? may_pick(where.size) : is_few((Front *)self, where.size)) && (given = assigned(value, array)) != NULL)
         index = index_of(key);
@@ -880,7 +920,7 @@ static PyObject *get_moving(PyObject *self, PyObject *key, int is_known) {
         if (!is_known) moving = front->geometry;
         return NULL;
     }
-    if (++times < MOVED || !may_show(front)) return NULL;
+    if (++times < MOVED || !may_show(front) || on_ranks(front)) return NULL;
     PyArrayObject *array = (PyArrayObject *)in_memory(self);
     Selection where;
     PyObject *view = NULL;
@@ -1587,6 +1627,7 @@ static PyObject *show(PyObject *module, PyObject *args) {
             return NULL;
         }
         offsets[k] = ((PyMemberDescrObject *)slot)->d_member->offset;
+        if (k == TILE_WHOLE) tiles_type = (PyTypeObject *)Py_NewRef((PyObject *)PyDescr_TYPE(slot));
     }
     Py_INCREF(located);
     Py_RETURN_NONE;

@@ -182,6 +182,56 @@ def test_pieces_at_random():
             numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
 
 
+KEYS = (
+    "i", "i, j", "i, :", ":, j", "i, low:", "i, low::2", "::-1, j", "i, ::-2", "low:low + 4, 2:5", "low:low + 1, 3", "i, None", "..., j",
+    "i:i + 1, j:j + 1", "None, i, j", "low::3, ::5", "i, j, ...", "[1, 2]", "low:low, 3", "-1, -1", "numpy.int64(i)", "i, 20:", "...",
+)  # fmt: skip
+VALUES = (
+    "k", "k * 0.5", "a[2, 3]", "a[i, j] + 1", "numpy.float32(k)", "numpy.int8(3)", "True", "[k]", "a[3, 3:4]", "a[1:2, 2:3]",
+    "np.ones(1) * k", "a[i, :1] * 2", "a[key]", "a[key] + 1", "a[key] * a[key]", "a[key] * 1j", "'5'", "a[:, :]",
+)  # fmt: skip
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(3)
+@pytest.mark.parametrize("kind", ["f8", "i4"])
+@pytest.mark.filterwarnings("ignore")
+def test_ranks_write_alike_whichever_holds_an_old_value(kind):
+    """Where another object has an array's value, a rank writes into a copy, by Python; the others may write natively."""
+    chance, rank = Random(kind), atoll.world.rank
+    theirs = (numpy.arange(13 * 17) % 100).astype(kind).reshape(13, 17)
+    with atoll.config(small=150):
+        ours = atoll.array(theirs)
+        for k in range(120):
+            i, j, low = chance.randrange(13), chance.randrange(17), chance.randrange(6)
+            key, value = chance.choice(KEYS), chance.choice(VALUES)
+            form = chance.choice(
+                ["a[key] = {}", "a[key] = {}", "a[key] += {}", "a[key] *= {}", "a[i][low:] = {}"]
+            )
+            text = form.format(value).replace("[key]", f"[{key}]")
+            held = chance.randrange(4) == rank and ours._cell.node
+            ends = []
+            for np, a in ((atoll, ours), (numpy, theirs)):
+                if k % 3 == 0:
+                    a[2, 3], a[3]  # one by one, so tiles come along
+                names = {"np": np, "numpy": numpy, "a": a, "i": i, "j": j, "low": low, "k": k}
+                try:
+                    with numpy.errstate(all="ignore"):
+                        exec(text, names)
+                    ends.append("")
+                except (ValueError, TypeError, IndexError, OverflowError) as error:
+                    ends.append("raised" if error else "")
+            assert ends[0] == ends[1], text
+            del held
+            if k % 40 == 0:
+                ours += 1
+                theirs += theirs.dtype.type(1)
+            if k % 10 == 0:
+                numpy.testing.assert_equal(ours[i].tolist(), theirs[i].tolist(), text)
+                numpy.testing.assert_equal(float(ours[i, j]), float(theirs[i, j]), text)
+        numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
+
+
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("program", [rows, columns, sums_so_far, filled, in_place])
 def test_rows_travel_together(program):

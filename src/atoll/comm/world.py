@@ -177,6 +177,11 @@ _process_world: World | None = None
 _process_lock = threading.Lock()
 
 
+def chosen_world() -> World | None:
+    """The current world as the context has it; ``None`` where it is that of the process."""
+    return _current.get()
+
+
 def current_world() -> World:
     """The current world; made at first use."""
     return _current.get() or _process_world or _make_process_world()

@@ -19,12 +19,11 @@ from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..ops.elementwise import FAST_SCALARS
 from .making import present
-from .tiles import Tiles, showing, whole
+from .tiles import ASSIGNED, NAMED, Tiles, showing, whole
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
 _MASK = (1 << 64) - 1
-_NAMED = hash((0x7069, 0x6563))
 
 
 def _may_write(cell: Cell) -> bool:
@@ -43,8 +42,7 @@ def _own(cell: Cell) -> Value:
     tiles = shared.tiles
     value = cell.own()
     if tiles is not None:
-        copied = value is not shared
-        value.tiles.held = [(box, a.copy(order="K") if copied else a) for box, a in tiles.held]
+        tiles.kept_by(value, shared)
     return value
 
 
@@ -80,17 +78,19 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
     axes = region.axes
     if axes is None or not _may_write(cell):
         return False
-    taken = [steps[0][0] for _, steps in axes if steps]
-    if any(len(steps) > 1 for _, steps in axes) or len(set(taken)) < region.ndim:
+    longer = [axis for axis, extent in enumerate(region.shape) if extent > 1]
+    taken = [longer.index(axis) for _, steps in axes for axis, _ in steps if axis in longer]
+    if any(len(steps) > 1 for _, steps in axes) or len(set(taken)) < len(longer):
         return False
     given = _given(value, region.dtype)
     if given is None or not _may_write(cell) or (np.ndim(given) and not region.ndim):
         return False  # an element: NumPy says what it takes
     wide = np.empty(region.shape, region.dtype)
     wide[...] = given
+    wide = wide.reshape([extent for extent in region.shape if extent > 1])
     place = cell.node.place
     world = place.world
-    world.communicator.log.step(hash((_NAMED, *region.integers)) & _MASK, "an assignment")
+    world.communicator.log.step(hash((NAMED, region.offset, *region.shape)) & _MASK, ASSIGNED)
     box = box_of_rank(place, world.rank)
     assert box is not None
     memory = _own(cell)
@@ -102,17 +102,20 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
 
 
 def _write(array: Array, box: Any, region: Geometry, taken: list[int], wide: Array) -> None:
-    """Write what of a region falls into a box into that box's elements."""
+    """Write what of a region falls into a box into that box's elements; ``taken`` says for its longer axes, one after the other,
+    which axis of ``wide`` each is.
+    """
     target: list[Any] = []
-    source: list[slice] = [slice(None)] * region.ndim
+    source: list[slice] = [slice(None)] * wide.ndim
+    order = iter(taken)
     for (first, steps), (low, high) in zip(region.axes or (), box, strict=True):
-        if not steps:
+        axis, step = steps[0] if steps else (0, 0)
+        count = region.shape[axis] if steps else 1
+        if count == 1:
             if not low <= first < high:
                 return
             target.append(first - low)
             continue
-        ((axis, step),) = steps
-        count = region.shape[axis]
         if step > 0:
             begin, end = max(0, -((first - low) // step)), min(count, -((first - high) // step))
         else:
@@ -122,7 +125,7 @@ def _write(array: Array, box: Any, region: Geometry, taken: list[int], wide: Arr
             return
         start, stop = first + step * begin - low, first + step * end - low
         target.append(slice(start, None if stop < 0 else stop, step))
-        source[axis] = slice(begin, end)
+        source[next(order)] = slice(begin, end)
     part = wide[tuple(source)]
     array[tuple(target)] = part if taken == sorted(taken) else part.transpose(taken)
 
@@ -149,7 +152,7 @@ def put_picked(cell: Cell, key: Any, value: Any) -> bool:
         return False
     place = cell.node.place
     world = place.world
-    form = hash((_NAMED, *cell.geometry.integers)) & _MASK
+    form = hash((NAMED, *cell.geometry.integers)) & _MASK
     world.communicator.log.step(form, "an assignment through index arrays")
     memory = _own(cell)
     tiles: Tiles = memory.tiles

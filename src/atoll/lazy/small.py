@@ -23,6 +23,7 @@ from ..graph.node import Node, Value
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.table import FILL, SETTLED_UFUNCS
 from .making import adopted, from_numpy, of_small, present, settled
+from .tiles import Tiles
 from .trials import OPERATIONS, SLOTS
 from .views import Cell, Handle
 
@@ -241,6 +242,9 @@ def install(array_type: type) -> None:
                     ),
                 ),
                 (Node, ("op",)),
+                (Value, ("pinned",)),
+                (Cell, ("pins",)),
+                (Tiles, ("whole", "home")),
             )
             for name in names
         ]

@@ -12,15 +12,17 @@ ranks agree on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .. import policy
-from ..comm.world import current_world
+from ..comm.world import World, chosen_world, current_world
 from ..config import config
 from ..exchange.gathering import gathered_box
+from ..exchange.shares import box_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
 from ..ops.elementwise import is_native
@@ -28,12 +30,17 @@ from .views import Cell
 
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]
+Home = tuple[World | None, Callable[[int, str], None], str, int, tuple[int, ...]]
+"""The world as the context has it, the method of the log that each assignment is a step of, the words and the number of these
+steps, and the bounds of this rank's share."""
+ASSIGNED = "an assignment"
+NAMED = hash((0x7069, 0x6563))
 
 
 class Tiles:
     """What every rank keeps in memory of one value."""
 
-    __slots__ = ("asked", "brought", "budget", "held", "last")
+    __slots__ = ("asked", "brought", "budget", "held", "home", "last", "whole")
 
     def __init__(self) -> None:
         self.asked = 0
@@ -42,6 +49,10 @@ class Tiles:
         self.held: list[tuple[Box, Array]] = []
         """The boxes and their elements, the latest first."""
         self.last: Box | None = None
+        self.whole: Array | None = None
+        """The tile that is the whole array, in its order of memory: the native front reads and writes it."""
+        self.home: Home | None = None
+        """What it needs to write there; ``None`` where it may not."""
 
     def emptied(self) -> Tiles:
         """The same history, of memory that is about to be written to."""
@@ -67,13 +78,13 @@ class Tiles:
         return None
 
     def wanted(self, view: Geometry, box: Box) -> Box:
-        """What to bring for a view: more and more where a loop goes on, just it where it leaps."""
+        """What to bring for a view: more and more where a loop goes on, just it where it leaps; all rather than half of it."""
         shape = view.base.shape
         self.brought += 1
         size = prod([high - low for low, high in box])
         last = self.last
         self.budget = policy.brought_next(self.budget, size, last is None or _goes_on(last, box))
-        if view.base.size <= policy.most_brought(self.brought):
+        if view.base.size <= max(policy.most_brought(self.brought), 2 * self.budget):
             return tuple([(0, n) for n in shape])
         tile = list(box)
         room = max(self.budget, size)
@@ -95,7 +106,27 @@ class Tiles:
         array = gathered_box(node, box)
         self.last = box
         self.held = [(box, array), *self.held[: policy.limits.tiles - 1]]
+        geometry, place = node.geometry, node.place
+        if array.shape == geometry.shape:
+            self.held = [(box, array)]
+        if array.strides == geometry.strides and array.shape == geometry.shape:
+            self.whole = array
+            share = box_of_rank(place, place.world.rank) if place.is_boxes else None
+            if share is not None and place.world == current_world():
+                bounds = tuple([bound for pair in share for bound in pair])
+                step = place.world.communicator.log.step
+                self.home = chosen_world(), step, ASSIGNED, NAMED, bounds
         return array
+
+    def kept_by(self, memory: Value, former: Value) -> None:
+        """Let these tiles of a value serve the memory that is about to be written to in its place."""
+        tiles = memory.tiles = self.emptied()
+        copied = memory is not former
+        for box, array in self.held:
+            own = array.copy(order="K") if copied else array
+            tiles.held.append((box, own))
+            if array is self.whole:
+                tiles.whole, tiles.home = own, self.home
 
 
 def _goes_on(last: Box, box: Box) -> bool:
