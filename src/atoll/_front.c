@@ -1158,6 +1158,8 @@ static PyTypeObject FrontType = {
 #include "_call_sites.h"
 #include "_picking.h"
 
+int adopt_array(PyObject *array) { return ((Front *)array)->large ? adopt(array) : 0; }
+
 /* ---- functions and methods */
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
@@ -1428,7 +1430,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     if (fits && function->kind > ANY) fits = made_by(function->kind, args, count, keywords != NULL) < limit;
     PyObject *result;
     if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
-    if (!fits || !(arrays || function->kind & ~(LARGE | VIEWS | WRITES | EXACT))) {
+    if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
         while (owned) Py_DECREF(given[--owned]);
         result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
                                                       size_made(function->kind, args, count));

@@ -38,6 +38,9 @@ Py_ssize_t small_now(void);
 /* Whether an array has a geometry, which a short view is given when it is asked for. */
 int has_geometry(PyObject *array);
 
+/* Let an array at hand be one that is recorded; -1 with an error. */
+int adopt_array(PyObject *array);
+
 /* A new array without a value. */
 PyObject *new_handle(void);
 

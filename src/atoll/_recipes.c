@@ -5,6 +5,7 @@
  */
 #include "_record.h"
 
+int learning = 0;                  /* calls of which recipes are learnt */
 enum { PARTS = 24, INPUTS = 8, OPERATIONS = 64 };
 
 typedef struct {
@@ -28,12 +29,17 @@ static int add(Arguments *to, char kind, PyObject *part) {
 static int add_argument(Arguments *to, PyObject *value, int depth) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == array_type) {
-        PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell;
-        if (!is_large(value) || is_short(geometry) || !is_free(box) || to->arrays == INPUTS) return 0;
+        if (adopt_array(value) < 0) return PyErr_Clear(), 0;
+        if (!is_large(value)) return 0;
+        PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = field(box, BOX_NODE);
+        if (is_short(geometry) || !is_free(box) || to->arrays == INPUTS) return 0;
         char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
         if (!kind || !strchr("biufc", kind) || weight_of(field(box, BOX_NODE)) < 0) return 0;
         to->is_complex |= kind == 'c';
-        to->inputs[to->arrays++] = field(box, BOX_NODE);
+        int first = 0;             /* what is one array here is one in the recipe */
+        while (first < to->arrays && to->inputs[first] != node) first++;
+        if (first < to->arrays && !add(to, 'r', PyLong_FromLong(first))) return 0;
+        to->inputs[to->arrays++] = node;
         return add(to, 'a', Py_NewRef(field(geometry, FORM_NUMBER)));
     }
     if (value == Py_None) return add(to, 'n', Py_NewRef(value));
@@ -96,35 +102,50 @@ static PyObject *recorded(PyObject *steps, const Arguments *given) {
     return last;
 }
 
+/* What a call returns that has a recipe. */
+static PyObject *made_by(PyObject *recipe, const Arguments *given) {
+    PyObject *geometry = PyTuple_GET_ITEM(recipe, 1), *tails = PyTuple_GET_ITEM(recipe, 2);
+    PyObject *node = recorded(PyTuple_GET_ITEM(recipe, 0), given), *made = node == NULL ? NULL : array_of(node);
+    if (made != NULL && geometry != Py_None && Py_TYPE(made) == array_type) Py_XSETREF(((Front *)made)->geometry, Py_NewRef(geometry));
+    for (Py_ssize_t k = 0; made != NULL && k < PyTuple_GET_SIZE(tails); k++)
+        Py_SETREF(made, PyObject_CallOneArg(PyTuple_GET_ITEM(tails, k), made));
+    return made;
+}
+
+/* A call by Python, of which a recipe is learnt. */
+static PyObject *learnt(PyObject *key, PyObject *python, PyObject *const *args, Py_ssize_t count, PyObject *keywords, const Arguments *given) {
+    PyObject *inputs = PyTuple_New(given->arrays), *plain = PyTuple_New(count), *options = PyDict_New(), *result = NULL;
+    for (int k = 0; inputs != NULL && k < given->arrays; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(given->inputs[k]));
+    for (Py_ssize_t k = 0; plain != NULL && k < count; k++) PyTuple_SET_ITEM(plain, k, Py_NewRef(args[k]));
+    for (Py_ssize_t k = 0; options != NULL && keywords != NULL && k < PyTuple_GET_SIZE(keywords); k++)
+        if (PyDict_SetItem(options, PyTuple_GET_ITEM(keywords, k), args[count + k]) < 0) Py_CLEAR(options);
+    learning++;
+    if (inputs != NULL && plain != NULL && options != NULL && PyObject_SetItem(objects[RECIPES], key, Py_False) == 0)
+        result = PyObject_CallFunctionObjArgs(objects[LEARN], key, inputs, python, plain, options, NULL);
+    learning--;
+    Py_XDECREF(inputs);
+    Py_XDECREF(plain);
+    Py_XDECREF(options);
+    return result;
+}
+
 /* A call of a function: by its recipe, or by Python to learn that; NULL without an error where Python has to be called. */
 PyObject *by_recipe(PyObject *function, PyObject *python, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     Arguments given;
-    if (worlds || !in_world_of_process() || !is_calm()) return NULL;
+    if (learning || worlds || !in_world_of_process() || !is_calm()) return NULL;
     PyObject *key = key_of(&given, function, args, count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), keywords), *result = NULL;
     if (key == NULL) return NULL;
-    PyObject *steps = Py_XNewRef(PyDict_GetItemWithError(objects[RECIPES], key));
-    if (steps == NULL && PyErr_Occurred()) {
+    PyObject *recipe = Py_XNewRef(PyDict_GetItemWithError(objects[RECIPES], key));
+    if (recipe == NULL && PyErr_Occurred()) {
         PyErr_Clear();             /* an argument without a hash */
-    } else if (steps == NULL) {
+    } else if (recipe == NULL) {
         if (PyObject_SetItem(objects[RECIPES], key, Py_None) < 0) PyErr_Clear();
-    } else if (steps == Py_None) {
-        PyObject *inputs = PyTuple_New(given.arrays), *born = PyIter_Next(objects[NEXT_BORN]);
-        for (int k = 0; inputs != NULL && k < given.arrays; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(given.inputs[k]));
-        if (inputs != NULL && born != NULL && PyObject_SetItem(objects[RECIPES], key, Py_False) == 0 &&
-            (result = PyObject_Vectorcall(python, args, count, keywords)) != NULL) {
-            int is_new = 1;        /* and no argument that was written into */
-            for (Py_ssize_t k = 0; k < count + (keywords ? PyTuple_GET_SIZE(keywords) : 0); k++) is_new &= args[k] != result;
-            PyObject *learnt = is_new ? PyObject_CallFunctionObjArgs(objects[LEARN], key, inputs, born, result, NULL) : Py_NewRef(Py_None);
-            if (learnt == NULL) Py_CLEAR(result);
-            Py_XDECREF(learnt);
-        }
-        Py_XDECREF(inputs);
-        Py_XDECREF(born);
-    } else if (PyTuple_CheckExact(steps)) {
-        PyObject *node = recorded(steps, &given);
-        if (node != NULL) result = array_of(node);
+    } else if (recipe == Py_None) {
+        result = learnt(key, python, args, count, keywords, &given);
+    } else if (PyTuple_CheckExact(recipe)) {
+        result = made_by(recipe, &given);
     }
-    Py_XDECREF(steps);
+    Py_XDECREF(recipe);
     Py_DECREF(key);
     return result;
 }

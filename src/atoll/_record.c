@@ -257,7 +257,7 @@ PyObject *array_of(PyObject *node) {
     if (node == NULL) return NULL;
     PyObject *geometry = field(node, NODE_GEOMETRY), *made;
     if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
-        int done = replay(&node, 1);
+        int done = learning ? 0 : replay(&node, 1);
         made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(objects[EVALUATED], node);
         Py_DECREF(node);
         return made;

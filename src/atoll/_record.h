@@ -75,6 +75,7 @@ int is_free(PyObject *box);
 /* A value over memory; steals the reference. */
 PyObject *new_value(PyObject *array, int pooled);
 
+extern int learning;
 PyObject *by_recipe(PyObject *function, PyObject *python, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
 
 /* Objects of one class: as they end, their memory serves the next ones. */

@@ -20,6 +20,7 @@ from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from .evaluate import evaluate
+from .recipes import Learner
 from .tiles import present as tile_of
 from .views import Cell, Handle, boxed, whole_of
 
@@ -231,10 +232,17 @@ def of_node(node: Node) -> Any:
     """
     geometry = node.geometry
     if not geometry.ndim and node.weight >= 0:
+        learner = Learner.now
+        if learner is not None:
+            learner.evaluated(node)
         evaluate((node,))
         number = whole_of(node)[()]
         usual = geometry.dtype.type
-        return number if type(number) is usual else usual(number)
+        if type(number) is not usual:
+            number = usual(number)
+        if learner is not None:
+            learner.number = number
+        return number
     handle = new(Handle.array_type)
     handle._np = None
     handle._cell = boxed(new(Cell), node)

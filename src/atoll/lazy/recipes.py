@@ -2,15 +2,18 @@
 
 A mean is a sum and a division; a padded array is parts of one in other places. Which operations a function records follows from the
 geometries of its arrays and from its other arguments. So the second such call leaves a recipe, by which the native recorder
-(``_recipes.c``) records the next ones. There is none for a function that reads a value, or makes data of its own.
+(``_recipes.c``) records the next ones. There is none for a function that made data of its own. Functions that look at values must
+have none: ``recorder`` lists those that do not. Where a function returns a number, :func:`tail` says what becomes of the one that
+was evaluated.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..context.caches import Memo
-from ..graph.node import Node
+from ..graph.node import Node, next_born
 from ..graph.op import Op
 from .views import Handle
 
@@ -18,61 +21,136 @@ Step = tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, ...], bool]
 """A form of a node; its operands, numbers of nodes from 0 on, or of the numbers that follow from -1 downwards; whether it has
 the call site of the call."""
 
-recipes: Memo[Any, tuple[Step, ...] | None] = Memo()
+Recipe = tuple[tuple[Step, ...], Any, tuple[Callable[[Any], Any], ...]]
+"""The steps; the geometry of the result, if it is a view of the last node; what becomes of a number."""
+
+recipes: Memo[Any, Recipe | None] = Memo()
 """By function, geometries and arguments; ``None`` for a call that was met once, or has no recipe."""
 
 
-def learn(key: Any, inputs: tuple[Any, ...], born: int, result: Any) -> None:
-    """Note what a call has recorded: ``inputs`` are the nodes of its arrays, ``born`` the first number of a node since it began."""
-    if type(result) is not Handle.array_type or result._np is not None:
-        return
-    root = result._cell.node
-    if result._geometry is not root.geometry or len(set(inputs)) < len(inputs):
-        return
-    places = {node: place for place, node in enumerate(inputs)}
-    steps: list[Step] = []
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in places:
+class Learner:
+    """What a call records whose arrays have these nodes."""
+
+    __slots__ = ("born", "inputs", "number", "numbers", "tails")
+    now: Learner | None = None
+
+    def __init__(self, inputs: Sequence[Node]) -> None:
+        self.inputs = inputs
+        self.born = next_born()
+        self.numbers: list[tuple[Step, ...] | None] = []
+        """The steps of each number that was evaluated."""
+        self.number: Any = None
+        """The latest one, and what became of it."""
+        self.tails: list[Callable[[Any], Any]] = []
+
+    def evaluated(self, root: Node) -> None:
+        """Note what a number consists of, which is evaluated now."""
+        self.numbers.append(self.steps(root))
+
+    def steps(self, root: Node) -> tuple[Step, ...] | None:
+        """How to record a node; ``None`` if it does not follow from the arguments."""
+        places: dict[Node, int] = {}
+        for place, node in enumerate(self.inputs):
+            places.setdefault(node, place)
+        count = len(self.inputs)
+        steps: list[Step] = []
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in places:
+                stack.pop()
+                continue
+            if not self._repeats(node):
+                return None
+            waiting = [arg for arg in node.args if type(arg) is Node and arg not in places]
+            if waiting:
+                stack += waiting
+                continue
             stack.pop()
-            continue
-        if not _repeats(node, born):
-            return
-        waiting = [arg for arg in node.args if type(arg) is Node and arg not in places]
-        if waiting:
-            stack += waiting
-            continue
-        stack.pop()
-        numbers = [arg for arg in node.args if type(arg) is not Node]
-        operands = []
-        left = iter(range(-1, -1 - len(numbers), -1))
-        for arg in node.args:
-            operands.append(places[arg] if type(arg) is Node else next(left))
-        form = (
-            node.op,
-            node.geometry,
-            node.params,
-            node.name,
-            node.identify(),
-            node.mark or node.marked(),
+            numbers = [arg for arg in node.args if type(arg) is not Node]
+            operands = []
+            left = iter(range(-1, -1 - len(numbers), -1))
+            for arg in node.args:
+                operands.append(places[arg] if type(arg) is Node else next(left))
+            form = (
+                node.op,
+                node.geometry,
+                node.params,
+                node.name,
+                node.identify(),
+                node.mark or node.marked(),
+            )
+            steps.append((form, tuple(operands), tuple(numbers), node.site is not None))
+            places[node] = count
+            count += 1
+        return tuple(steps)
+
+    def _repeats(self, node: Node) -> bool:
+        """Whether a node was recorded by the call, and follows from its operands and its form alone."""
+        op: Op = node.op
+        known = (
+            op.elementwise
+            or op.is_view
+            or op.is_update
+            or op.folds
+            or op.is_number
+            or op.from_index
         )
-        steps.append((form, tuple(operands), tuple(numbers), node.site is not None))
-        places[node] = len(places)
-    if steps:
-        recipes[key] = tuple(steps)
+        return (
+            known
+            and node.value is None
+            and node.place is None
+            and node.born >= self.born
+            and node.weight >= 0
+        )
+
+    def recipe(self, result: Any) -> Recipe | None:
+        """The recipe of a call with this result."""
+        if type(result) is not Handle.array_type:
+            steps = self.numbers[0] if len(self.numbers) == 1 and result is self.number else None
+            return (steps, None, tuple(self.tails)) if steps else None
+        if self.numbers or result._np is not None:
+            return None
+        root, geometry = result._cell.node, result._geometry
+        steps = self.steps(root)
+        return (steps, None if geometry is root.geometry else geometry, ()) if steps else None
 
 
-def _repeats(node: Node, born: int) -> bool:
-    """Whether a node was recorded by the call, and follows from its operands and its form alone."""
-    op: Op = node.op
-    known = (
-        op.elementwise or op.is_view or op.is_update or op.folds or op.is_number or op.from_index
+def learn(
+    key: Any, inputs: Sequence[Node], function: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Call a function, and note what it has recorded: ``inputs`` are the nodes of its arrays."""
+    before, learner = Learner.now, Learner(inputs)
+    Learner.now = learner
+    try:
+        result = function(*args, **options)
+    finally:
+        Learner.now = before
+    recipe = learner.recipe(result)
+    if recipe is not None and not _shows(result, (*args, *options.values())):
+        recipes[key] = recipe
+    return result
+
+
+def _shows(result: Any, values: Iterable[Any]) -> bool:
+    """Whether a result is one of these arrays, or a view of one: perhaps it was written to."""
+    cell = getattr(result, "_cell", None)
+    return any(
+        _shows(result, value)
+        if isinstance(value, (list, tuple))
+        else cell is not None and getattr(value, "_cell", None) is cell
+        for value in values
     )
-    return (
-        known
-        and node.value is None
-        and node.place is None
-        and node.born >= born
-        and node.weight >= 0
-    )
+
+
+def tail(number: Any, function: Callable[[Any], Any]) -> Any:
+    """``function(number)``, which belongs to the recipe if the call has evaluated the number."""
+    result = function(number)
+    learner = Learner.now
+    if learner is not None:
+        if number is learner.number:
+            learner.number = result
+            learner.tails.append(function)
+        else:
+            learner.numbers.append(None)  # of which there is no recipe
+    return result

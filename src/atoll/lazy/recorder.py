@@ -112,9 +112,10 @@ class Way(IntEnum):
     RECIPE = 5
 
 
-_COMPOSED = frozenset({
-    "argmax", "argmin", "astype", "clip", "concatenate", "diff", "flip", "full", "full_like", "gradient", "hstack", "mean", "ones", "ones_like",
-    "pad", "ptp", "roll", "stack", "std", "var", "vstack", "zeros", "zeros_like",
+COMPOSED = frozenset({
+    "amax", "amin", "argmax", "argmin", "around", "astype", "clip", "column_stack", "concatenate", "count_nonzero", "cross", "diff", "dstack",
+    "ediff1d", "flip", "full", "full_like", "gradient", "hstack", "mean", "nan_to_num", "ones", "ones_like", "outer", "pad", "ptp", "roll", "round",
+    "stack", "std", "tile", "trapezoid", "tril", "triu", "var", "vstack", "zeros", "zeros_like",
 })  # fmt: skip
 """Functions and methods that are recorded by recipes: what they record follows from geometries and plain arguments."""
 
@@ -136,7 +137,7 @@ def enter(functions: Mapping[str, Any]) -> None:
             function._way, function._known = Way.FOLD, (met_folds, _FOLDS[name])
         elif name == "where":
             function._known = met_choices
-        elif name in _COMPOSED:
+        elif name in COMPOSED:
             function._way = Way.RECIPE
         elif name == "dot":
             function._way, function._known = Way.DOT, (met_folds, np.add, known_of(np.multiply))

@@ -34,6 +34,7 @@ from .fallback import by_numpy
 from .flat import flatiter
 from .float_errors import free
 from .making import of_node, of_small, plain, present
+from .recipes import tail
 from .recording import cast, read, record
 from .spread import chosen_by, place_of, world_of
 from .views import Handle
@@ -261,7 +262,10 @@ def _count(handle: Any, axes: tuple[int, ...]) -> int:
 
 def _divided(total: Any, count: int, dtype: np.dtype[Any]) -> Any:
     """``total / count`` as NumPy's mean divides: by a full-size integer, rounded back once."""
-    return _in_dtype(general(np.true_divide, total, np.intp(count)), dtype)
+    divisor = np.intp(count)
+    if not isinstance(total, Handle):
+        return tail(total, lambda number: _in_dtype(np.true_divide(number, divisor), dtype))
+    return _in_dtype(general(np.true_divide, total, divisor), dtype)
 
 
 def _in_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -335,6 +339,9 @@ def variance(
         return NotImplemented
     del squares
     divisor = np.intp(count) if isinstance(ddof, int) else np.float64(count)
+    if not isinstance(total, Handle):
+        total = tail(total, lambda number: _in_dtype(np.true_divide(number, divisor), inner))
+        return finished(handle, total, out)
     return finished(handle, _in_dtype(general(np.true_divide, total, divisor), inner), out)
 
 
@@ -346,7 +353,8 @@ def deviation(
     result = variance(handle, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
     if result is NotImplemented:
         return NotImplemented
-    return finished(handle, general(np.sqrt, result), out, "same_kind")
+    root = general(np.sqrt, result) if isinstance(result, Handle) else tail(result, np.sqrt)
+    return finished(handle, root, out, "same_kind")
 
 
 def position(
@@ -436,7 +444,7 @@ def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
         return np.count_nonzero(truths)
     node = cast(cast(handle._node(), _BOOL), _COUNT)
     count = reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
-    return _TOTAL(count) if total and count is not NotImplemented else count
+    return tail(count, _TOTAL) if total and count is not NotImplemented else count
 
 
 def reduced(
