@@ -106,8 +106,7 @@ def test_python_does_not_record_them_again():
     np.sync()
     kept = []
     calls = (
-        lambda: np.stack([x, y]), lambda: np.diff(x), lambda: np.clip(x, 0, 1), lambda: np.pad(x, 1), lambda: np.mean(x, axis=0),
-        lambda: x.std(), lambda: np.count_nonzero(x > 0), lambda: np.vstack([x, x]),
+        lambda: np.stack([x, y]), lambda: np.diff(x), lambda: np.clip(x, 0, 1), lambda: np.pad(x, 1), lambda: np.mean(x, axis=0), lambda: np.vstack([x, x]),
     )  # fmt: skip
     for call in calls:
         for _ in range(3):
