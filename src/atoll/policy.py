@@ -169,8 +169,12 @@ class Limits:
     """Lists of up to so many numbers are compared one by one (``lists``)."""
     judged: int = 4
     """So many turns of a loop are timed at a time, recorded and by NumPy in alternation (by definition: of each the shortest time counts)."""
+    timed: int = 1_000_000
+    """... or fewer that take so many nanoseconds together (by definition)."""
     ignored: tuple[int, int] = (256, 1 << 16)
     """After how many turns a loop is timed again: at first, and at most (``plan``)."""
+    trials: float = 0.02
+    """Trials of loops take up to this part of the time (by definition)."""
     margin: float = 0.98
     """NumPy computes a loop whose turns take up to this part of the time that evaluations take (by definition: times vary by as much)."""
     compiled_pattern: int = 128

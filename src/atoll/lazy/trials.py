@@ -64,9 +64,12 @@ class Loop(TimedLoop):
 
     __slots__ = (
         "asked",
+        "begun",
         "best",
         "expected",
+        "handled",
         "keys",
+        "known",
         "length",
         "phases",
         "planned",
@@ -75,6 +78,7 @@ class Loop(TimedLoop):
         "spoiled",
         "started",
         "thread",
+        "turns",
         "unheard_keys",
         "visits",
         "warming",
@@ -94,7 +98,11 @@ class Loop(TimedLoop):
         self.settled = False
         """Whether NumPy computes, as long as nothing is tried."""
         self.length = policy.limits.ignored[0]
-        """After how many turns it is tried again."""
+        """After how many turns it is tried again, at most."""
+        self.known = False
+        """Whether a trial was decided."""
+        self.begun, self.handled = 0, 0.0
+        """When the trial began, and how many elements the anchor has handled since."""
         self.asked = 0
         """How often this loop has waited for another one's trial that did not go on."""
         self.seen: Any = None
@@ -105,7 +113,7 @@ class Loop(TimedLoop):
         """What had been planned and compiled when the phase began: a phase in which there was more is repeated some times."""
         self.warming = False
         """Whether these turns only lead over from the other way."""
-        self.started, self.thread = 0, 0
+        self.started, self.thread, self.turns = 0, 0, 0
         self.left = policy.limits.judged
 
     def enter(self, call: Call) -> None:
@@ -131,12 +139,17 @@ class Loop(TimedLoop):
                 self.best = [float("inf"), float("inf")]
                 self.phases = self.spoiled = self.asked = 0
                 self.seen = None
+                self.begun, self.handled, self.work = thread_time_ns(), 0.0, 0.0
                 self._time()
         elif self.warming:
             self._time()
         else:
             took = thread_time_ns() - self.started
-            if self.planned != statistics.planned() and self.spoiled < policy.limits.pieces:
+            self.turns += 1
+            if self.turns < policy.limits.judged and took < policy.limits.timed:
+                self.left = self.visits
+                return True
+            if self.planned != statistics.planned() and self.spoiled < policy.limits.patience:
                 self.spoiled += 1
                 self._time()
                 return True
@@ -166,8 +179,9 @@ class Loop(TimedLoop):
     def _time(self) -> None:
         """Begin to time turns."""
         self.warming = False
+        self.handled += self.work
         self.work = 0.0
-        self.left = self.visits * policy.limits.judged
+        self.left, self.turns = self.visits, 0
         self.thread = threading.get_ident()
         self.planned = statistics.planned()
         self.started = thread_time_ns()
@@ -178,19 +192,20 @@ class Loop(TimedLoop):
             return self.expected > 1.5 * recorded * policy.limits.margin
         quicker, slower = sorted([recorded, numpy])
         changes = (numpy < recorded) != self.settled  # which takes more to be believed
-        return self.phases >= (6 if changes or slower < 1.5 * quicker else 4)
+        return self.phases >= (4 if slower > (3 if changes else 1.5) * quicker else 6)
 
     def _settle(self) -> None:
         """Go the quicker way, until another trial takes a small part of the time."""
         recorded, numpy = self.best
-        before = self.settled
         self.settled = self.eager = numpy <= recorded * policy.limits.margin
+        quicker = min(self.best)
+        lost = thread_time_ns() - self.begun - (self.handled + self.work) * quicker
         shortest, longest = policy.limits.ignored
-        if self.settled != before:
-            self.length = shortest
-        ratio = max(numpy, recorded) / max(min(numpy, recorded), 1e-9) if self.phases > 1 else 1.0
-        self.left = self.visits * int(min(self.length * min(max(ratio, 1.0), 64.0), longest))
-        self.length = min(2 * self.length, longest)
+        turn = max(quicker * self.work / max(self.turns, 1), 1.0)  # nanoseconds
+        turns = lost / turn / policy.limits.trials
+        self.left = self.visits * int(min(max(turns, shortest), self.length))
+        self.length = min(4 * self.length, longest)
+        self.known = True
         Loop.tried = None
 
     def stop(self) -> None:
@@ -225,7 +240,7 @@ class Judgement(TimedTrace):
             loop = alone.sites.of(key[0]).loops.get(key[1:])
             if loop is not None:
                 break
-        self.loop = loop or Loop()
+        self.loop = loop or _loop_like(calls)
         for call in calls:
             key = call.key
             if key[1:] not in alone.sites.of(key[0]).loops:
@@ -271,6 +286,19 @@ class Judgement(TimedTrace):
                 )
             )
         native.evaluated(self)
+
+
+def _loop_like(calls: list[Call]) -> Loop:
+    """A new loop. What was decided at its call sites for arrays of another magnitude is the first guess."""
+    loop = Loop()
+    for call in calls:
+        number, *rest, _ = call.key
+        for key, other in alone.sites.of(number).loops.items():
+            if other.known and list(key[:-1]) == rest:
+                loop.settled = loop.eager = other.settled
+                loop.left = policy.limits.ignored[0]
+                return loop
+    return loop
 
 
 def kind_of(order: Sequence[Node]) -> tuple[int, ...]:
