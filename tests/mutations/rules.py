@@ -218,6 +218,35 @@ RULES = [
         "an address stays valid for as long as the array lives",
         (("ctypes_of", "ANY.pin()", "None"),),
         ("tests/functions/test_shared_memory.py::test_an_address_is_one_for_as_long_as_the_array_lives",),
+    ),    Mutation(
+        "operations on elements of one rank take turns",
+        (("OneSided._swap", "window.acquire(rank)", "pass"), ("OneSided._swap", "window.release(rank)", "pass")),
+        ("tests/global_access/test_onesided.py::test_conflicting_updates_give_an_exact_sum",),
+    ),
+    Mutation(
+        "accumulates of one rank take turns",
+        (("OneSided._combine", "window.acquire(rank)", "pass"), ("OneSided._combine", "window.release(rank)", "pass")),
+        ("tests/global_access/test_onesided.py::test_conflicting_updates_give_an_exact_sum",),
+    ),
+    Mutation(
+        "copies of an open array follow its owner when it closes",
+        (("OneSided.close", "self.layout.copies > 1 or self.layout.overlaps", "False"),),
+        ("tests/global_access/test_onesided.py::test_elements_agree_with_numpy",),
+    ),
+    Mutation(
+        "memory that the program holds does not move into a window",
+        (("_may_move", "not cell.held()", "True"),),
+        ("tests/global_access/test_onesided.py::test_what_the_array_shows_meanwhile_and_afterwards",),
+    ),
+    Mutation(
+        "an array in a window is pinned",
+        (("Placed._keep", "cell.pins += 1", "pass"),),
+        ("tests/global_access/test_onesided.py::test_what_the_array_shows_meanwhile_and_afterwards",),
+    ),
+    Mutation(
+        "each task is drawn from a fresh counter",
+        (("Counters.begin", "self._next += 1", "pass"), ("Counters.begin", "self._open.put(place, 0)", "pass")),
+        ("tests/global_access/test_blocks.py::test_each_task_is_done_by_one_rank",),
     ),
 ]
 

@@ -36,6 +36,9 @@ from ..errors import (
 from .communicator import Request, Traffic, describe_all
 from .launcher import HOW
 
+MOMENT = 1e-6
+"""How long a one-sided operation takes, in seconds."""
+
 
 class Dropped(BaseException):
     """Unwinds the thread of a rank that the simulation ends."""
@@ -282,6 +285,17 @@ class Scheduler:
             self._enqueue(rank, self.now(rank))
             self._yield(rank)
         self._last_event = time.monotonic()
+
+    def act_alone(self, rank: Rank) -> None:
+        """A one-sided operation of ``rank``: it takes a moment, and others that are ready have their turn first.
+
+        So a rank that repeats such operations until another one has acted does not keep the turn for ever.
+        """
+        self.count_operation(rank)
+        self.advance(rank, MOMENT)
+        if not self.real:
+            self._enqueue(rank, rank.clock)
+            self._yield(rank)
 
     def advance(self, rank: Rank, seconds: float) -> None:
         """Let ``seconds`` pass for ``rank``, as if it had computed that long."""

@@ -504,8 +504,8 @@ class SimulatedCommunicator(Communicator):
         return window
 
     def take_turns(self) -> None:
-        """A one-sided operation begins: with a seed, other ranks may act first."""
-        self._scheduler.count_operation(self._rank)
+        """A one-sided operation begins: other ranks may act first."""
+        self._scheduler.act_alone(self._rank)
 
     def waiting_for(
         self, operation: str, what: str, missing: Callable[[], Sequence[int]]

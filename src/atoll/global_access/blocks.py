@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 class Blocks:
     """The blocks of all ranks, by the bounds of their cells."""
 
-    __slots__ = ("_axes", "_blocks", "_line")
+    __slots__ = ("_axes", "_blocks")
 
     def __init__(self, layout: Layout, blocks: list[Array | None]) -> None:
         counts = [*layout.grid[1:], 1]
@@ -27,7 +27,6 @@ class Blocks:
             assert isinstance(axis, BlockAxis)
             axes.append((axis.bounds, axis.size, count))
         self._axes = tuple(axes)
-        self._line = self._axes[0][:2] if len(axes) == 1 else None
         owners = layout.table[..., 0].ravel().tolist()
         self._blocks = [(rank, blocks[rank]) for rank in owners]
 
@@ -38,22 +37,11 @@ class Blocks:
             return cls(layout, blocks)
         return None
 
-    def view(self, key: Any) -> Any:
-        """The memory of a region without steps that lies in one block; ``None`` where the general way is needed."""
-        line = self._line
-        if line is not None and type(key) is slice:
-            start, stop = key.start, key.stop
-            if type(start) is not int or type(stop) is not int or key.step is not None:
-                return None
-            bounds, size = line
-            if not 0 <= start < stop <= size:
-                return None
-            cell = bisect_right(bounds, start) - 1
-            low = bounds[cell]
-            if stop > bounds[cell + 1]:
-                return None
-            return self._blocks[cell][1][start - low : stop - low]  # type: ignore[index]
-        if type(key) is not tuple or len(key) != len(self._axes):
+    def place(self, key: Any) -> Any:
+        """The rank, its block and the local key of a region in one block; ``None`` where the general way is needed."""
+        if type(key) is not tuple:
+            key = (key,)
+        if len(key) != len(self._axes):
             return None
         cell = 0
         local: list[Any] = []
@@ -63,35 +51,22 @@ class Blocks:
                     return None
                 here = bisect_right(bounds, item) - 1
                 local.append(item - bounds[here])
-            elif type(item) is slice and item.step is None:
-                start, stop = item.start, item.stop
+            elif type(item) is slice:
+                start, stop, step = item.start, item.stop, item.step
+                if start is None:
+                    start = 0
+                if stop is None:
+                    stop = size
                 if type(start) is not int or type(stop) is not int or not 0 <= start < stop <= size:
+                    return None
+                if step is not None and not (type(step) is int and step > 0):
                     return None
                 here = bisect_right(bounds, start) - 1
                 low = bounds[here]
                 if stop > bounds[here + 1]:
                     return None
-                local.append(slice(start - low, stop - low))
+                local.append(slice(start - low, stop - low, step))
             else:
                 return None
-            cell = (cell + here) * count
-        return self._blocks[cell][1][tuple(local)]  # type: ignore[index]
-
-    def element(self, key: Any) -> Any:
-        """The rank, its block and the local index of one element; ``None`` where the general way is needed."""
-        if type(key) is int:
-            line = self._line
-            if line is None or not 0 <= key < line[1]:
-                return None
-            cell = bisect_right(line[0], key) - 1
-            return (*self._blocks[cell], key - line[0][cell])
-        if type(key) is not tuple or len(key) != len(self._axes):
-            return None
-        cell, local = 0, []
-        for item, (bounds, size, count) in zip(key, self._axes):
-            if type(item) is not int or not 0 <= item < size:
-                return None
-            here = bisect_right(bounds, item) - 1
-            local.append(item - bounds[here])
             cell = (cell + here) * count
         return (*self._blocks[cell], tuple(local))

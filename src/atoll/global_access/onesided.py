@@ -35,6 +35,14 @@ OPERATIONS: dict[str, Callable[..., Any] | None] = {
 """What ``accumulate`` combines elements by: NumPy's functions."""
 
 
+_PLAIN = (None, np.add, np.minimum, np.maximum)
+"""What gives elements of a number's dtype from two of this dtype."""
+
+
+_FITTING = {(int, "i"), (int, "u"), (float, "f")}
+"""Numbers of Python that keep the kind of a dtype."""
+
+
 class Transfer:
     """A get or put that may not be complete yet."""
 
@@ -143,24 +151,35 @@ class OneSided:
 
     def get(self, region: Any, out: Array | None = None, *, periodic: bool = False) -> Any:
         """The elements of a region: a NumPy array, a scalar for one element, or ``out``."""
-        short = self._short
-        if short is not None and not periodic and self._open:
-            view = short.view(region)
-            if view is not None and view.ndim:
-                self._window.begin()
-                if out is None:
-                    copy: Array = view.copy()
-                    return copy
-                self._result(out, view.shape)[...] = view
-                return out
+        place = self._near(region, periodic)
+        if place is not None:
+            self._window.begin()
+            _, block, key = place
+            near = block[key]
+            if out is None:
+                return (
+                    near
+                    if type(near) is not np.ndarray and self.dtype.names is None
+                    else near.copy()
+                )
+            self._result(out, near.shape)[...] = near
+            return out
         result = self.iget(region, out, periodic=periodic).wait()
         assert result is not None
         return result if out is not None or result.shape else result[()]
 
     def put(self, region: Any, values: Any, *, periodic: bool = False) -> None:
         """Write values into a region; NumPy's rules of broadcasting apply."""
-        self.iput(region, values, periodic=periodic).wait()
-        self._window.flush()
+        place = self._near(region, periodic)
+        if place is None:
+            self.iput(region, values, periodic=periodic).wait()
+            self._window.flush()
+            return
+        _, block, key = place
+        given = self._given(values, block[key].shape, None)
+        self._check_writeable()
+        self._window.begin()
+        block[key] = given
 
     def accumulate(
         self, region: Any, values: Any, op: str = "add", *, periodic: bool = False
@@ -169,8 +188,14 @@ class OneSided:
 
         ``op`` is one of add, min, max, and, or, xor, replace.
         """
-        wanted = self._read_region(region, periodic)
         function = self._operation(op)
+        place = self._near(region, periodic)
+        if place is not None:
+            rank, block, key = place
+            given = self._given(values, block[key].shape, function)
+            self._combine(rank, key, given, function)
+            return
+        wanted = self._read_region(region, periodic)
         given = self._given(values, wanted.shape, function)[wanted.full]
         for part in parts_of(wanted, self.layout):
             self._combine(part.rank, part.block, given[part.result], function)
@@ -261,6 +286,13 @@ class OneSided:
         if not self._placed.writeable:
             raise ValueError("onesided: the array is read-only; copy it first")
 
+    def _near(self, region: Any, periodic: bool) -> Any:
+        """The rank, its block and the local key of a region in one block that this process sees, by the short way."""
+        if periodic or self._short is None:
+            return None
+        self._check_open()
+        return self._short.place(region)
+
     def _read_region(self, region: Any, periodic: bool) -> Region:
         self._check_open()
         return read_region(region, self.shape, periodic)
@@ -298,12 +330,18 @@ class OneSided:
                 "onesided: the values are a distributed array, which one rank alone cannot read; give its local block "
                 "(values.local), or assign on all ranks"
             )
-        kind = self._cast_of(values, function)
+        if type(values) is np.ndarray and values.dtype is self.dtype and function in _PLAIN:
+            return values if values.shape == shape else self._broadcast(values, shape)
+        kind = self.dtype
+        if (type(values), kind.kind) not in _FITTING:
+            kind = self._cast_of(values, function)
         if not np.can_cast(kind, self.dtype, "same_kind"):
             raise TypeError(
                 f"onesided: values of dtype {kind} do not fit into an array of dtype {self.dtype}; convert them by astype"
             )
-        array = np.asarray(values, self.dtype)
+        return self._broadcast(np.asarray(values, self.dtype), shape)
+
+    def _broadcast(self, array: Array, shape: tuple[int, ...]) -> Array:
         if array.shape == shape:
             return array
         try:
@@ -470,8 +508,8 @@ class OneSided:
         self._check_open()
         self._check_writeable()
         short = self._short
-        place = None if short is None else short.element(index)
-        if place is None:
+        place = None if short is None else short.place(index)
+        if place is None or not all(type(item) is int for item in place[2]):
             rank, local = self.layout.locate(self._element(index))
             place = rank, self._blocks[rank], local
         rank, block, local = place
