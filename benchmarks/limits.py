@@ -122,6 +122,27 @@ def chunk() -> dict[str, float]:
     return found
 
 
+def sweeps() -> dict[str, float]:
+    """Milliseconds of a step of two fields that drive each other, by the bytes of a chunk, and one kernel after the other."""
+    found = {}
+    n = 200 if SMOKE else 2500
+    for name, limits in (
+        ("one by one", {"swept": 1 << 60}),
+        *[(f"2**{bits}", {"swept": 0, "swept_chunk": 1 << bits}) for bits in (13, 15, 17, 19)],
+    ):
+        with policy.limited(**limits), np.config(small=0, threads=1):
+            # an array's own length, so that no limit meets another one's plans
+            p, v = np.ones((n + len(found), n)), np.ones((n + len(found), n))
+
+            def step() -> None:
+                v[1:] -= 0.5 * (p[1:] - p[:-1])  # noqa: B023
+                p[:-1] -= 0.5 * (v[1:] - v[:-1])  # noqa: B023
+                np.sync()
+
+            found[name] = microseconds(step) / 1e3
+    return found
+
+
 def tried(
     limit: str, values: Iterable[int], prepare: Callable[[], Callable[[], Any]]
 ) -> dict[str, float]:
@@ -369,7 +390,7 @@ def message() -> dict[str, float]:
 
 
 MEASUREMENTS = (
-    plan, throughput, template, kernel, streams, parallel, chunk, copy, truths, lists, message, vectors, scattered, tails, across,
+    plan, throughput, template, kernel, streams, parallel, chunk, sweeps, copy, truths, lists, message, vectors, scattered, tails, across,
     folds, searches, scans, powers, masks, draft, blocks, long_axes, factors, ranks,
 )  # fmt: skip
 

@@ -755,9 +755,8 @@ static int selected(PyArrayObject *array, PyObject *key, Selection *to) {
         }
         if (item == Py_Ellipsis) {
             if (wide++) return 0;
-            for (rest = axes - axis; ++k < n;) rest -= items[k] != Py_None;
-            for (k = n - 1; items[k] != Py_Ellipsis; k--)
-                ;
+            rest = axes - axis;
+            for (Py_ssize_t later = k + 1; later < n; later++) rest -= items[later] != Py_None;
             for (; rest > 0 && to->axes < NPY_MAXDIMS; rest--, axis++) {
                 to->size *= to->shape[to->axes] = shape[axis];
                 to->strides[to->axes++] = strides[axis];

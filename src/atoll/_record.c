@@ -11,6 +11,7 @@ Py_ssize_t offsets[FIELDS];
 PyObject *objects[OBJECTS];
 int recording = 0, shown = 0;
 double light, near, most_pending;
+static double swept;  /* the bytes from which Python decides what is computed together */
 enum { AXES = 8 };
 static PyObject *nothing, *no_name;
 static PyObject *zero, *one, *held_name, *write_name, *index_name, *unshared;
@@ -635,6 +636,12 @@ PyObject *record_attribute(PyObject *getter, PyObject *array) {
 
 /* ---- assignments */
 
+/* Whether an array may be so large that others are computed with it, as lazy.pending decides. */
+static int may_be_swept(PyObject *geometry) {
+    double nbytes = size_of(geometry) * (double)PyDataType_ELSIZE((PyArray_Descr *)field(geometry, FORM_DTYPE));
+    return nbytes > swept;
+}
+
 /* Note an assignment as the latest of a box, whose value is computed if a loop has come round to it: 1, and 2 if so, or 0 where
  * Python has to do it; -1 with an error. */
 static int note_site(PyObject *box, PyObject *region, PyObject *place) {
@@ -643,7 +650,7 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
     if (field(node, NODE_VALUE) == Py_None && sites != Py_None) {
         known = PySet_Contains(sites, place);
         if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
-        if (region != NULL && is_short(region)) return 0;
+        if ((region != NULL && is_short(region)) || may_be_swept(field(box, BOX_GEOMETRY))) return 0;
         Py_INCREF(node);
         int done = replay(&node, 1);
         Py_DECREF(node);
@@ -874,9 +881,9 @@ static PyObject *set_recording(PyObject *module, PyObject *wanted) {
     return before;
 }
 
-/* limits(light, near, pending): those of the policy that hold now. */
+/* limits(light, near, pending, swept): those of the policy that hold now. */
 static PyObject *set_limits(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "ddd", &light, &near, &most_pending)) return NULL;
+    if (!PyArg_ParseTuple(args, "dddd", &light, &near, &most_pending, &swept)) return NULL;
     Py_RETURN_NONE;
 }
 

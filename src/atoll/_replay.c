@@ -463,8 +463,8 @@ static int kernels(Run *run, Step *step) {
     int64_t patches = step->table[0], count = step->table[1], *word = step->table + 2, *starts = step->starts, flags = 0;
     PyThreadState *released = step->release ? PyEval_SaveThread() : NULL;
     for (; patches--; word += 3) *(int64_t *)(intptr_t)word[0] = starts[word[1]] + word[2];
-    for (int64_t k = 0; k < count; k++, word += 4) {
-        ((void (*)(int64_t, int64_t, int64_t))(intptr_t)word[0])(word[1], 0, word[2]);
+    for (int64_t k = 0; k < count; k++, word += 5) {
+        ((void (*)(int64_t, int64_t, int64_t))(intptr_t)word[0])(word[1], word[2], word[3]);
         flags |= *(int64_t *)(intptr_t)word[1];
     }
     if (released != NULL) PyEval_RestoreThread(released);

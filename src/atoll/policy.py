@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 _PIECES = (
     "short", "chunk", "block", "vector", "scattered_vector", "run_vector", "tail", "visit", "batch", "tile", "strip",
-    "stretch", "bites", "panel", "lookups", "receives", "growth", "slab_work", "shared_call", "memo", "plans", "call_sites",
-    "file_buffer",
+    "stretch", "bites", "swept_chunk", "swept_kernels", "swept_bites", "panel", "lookups", "receives", "growth", "slab_work",
+    "shared_call", "memo", "plans", "call_sites", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -110,6 +110,10 @@ class Limits:
     """Messages of up to so many bytes to one neighbour keep their memory from step to step (``copy``)."""
     joined: int = 1 << 22
     """Pieces of up to so many bytes are copied together to be one message (``copy``)."""
+    swept: int = 1 << 25
+    """Kernels over more bytes than these go over their rows together (``sweeps``: 10.3 ms, 13.0 one by one)."""
+    swept_chunk: int = 1 << 17
+    """... of which a chunk then has up to so many in each array (``sweeps``)."""
     cached: int = 1 << 21
     """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
     cached_bytes: int = 100
@@ -157,6 +161,12 @@ class Limits:
     """A part of a dataflow graph is planned up to so many nodes at a time (``kernel``)."""
 
     # calls: how often something happens before another way is taken
+    swept_part: int = 4
+    """Kernels go over their rows together where they come to the same bytes again for this part of all (``sweeps``)."""
+    swept_kernels: int = 32
+    """... so many at most (``sweeps``)."""
+    swept_bites: int = 4
+    """... and each thread takes so many chunks of a kernel before the next (``sweeps``)."""
     pieces: int = 8
     """How many short pieces, parts or repetitions go together before the whole is taken (``plan``)."""
     patience: int = 4
@@ -177,6 +187,8 @@ class Limits:
     """Trials of loops take up to this part of the time (by definition)."""
     margin: float = 0.98
     """NumPy computes a loop whose turns take up to this part of the time that evaluations take (by definition: times vary by as much)."""
+    seldom: int = 1
+    """After so many runs the steps of a program are joined (``plan``)."""
     compiled_pattern: int = 128
     """A pattern that was met so often is compiled (``template``)."""
     native_nodes: int = 512

@@ -7,8 +7,8 @@ import pytest
 
 import atoll as np
 from atoll import backend
+from atoll.execute.allocation import Allocate, Share
 from atoll.execute.exchange import StartExchange
-from atoll.execute.program import Allocate, Share
 from atoll.layout import Block
 from atoll.lazy import evaluate
 from tests.engine.test_scattered_shares import MAPS

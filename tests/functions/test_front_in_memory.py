@@ -309,3 +309,16 @@ def test_settings_of_a_context_end_with_it():
     assert simulated.run(2, changes) == [7, 7]
     gc.collect()
     assert front._smalls == before
+
+
+@pytest.mark.parametrize("size", [6, 50_000])
+@pytest.mark.parametrize("key", [(..., ...), (..., 0, ...), (0, ..., ...), (..., slice(2), ...)])
+def test_a_second_ellipsis_is_an_error(key, size):
+    for xp in (numpy, atoll):
+        a = xp.zeros(size)
+        a.sum()
+        with pytest.raises(IndexError, match="single ellipsis"):
+            a[key]
+        with pytest.raises(IndexError, match="single ellipsis"):
+            a[key] = 1.0
+        assert not a.any()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -87,6 +87,28 @@ class Told(IntEnum):
     COPY = 6
 
 
+class Interval(NamedTuple):
+    """The bytes of an operand that each chunk of a launch reads or writes."""
+
+    register: int
+    written: bool
+    low: Array
+    """From where, for each chunk."""
+    high: Array
+    """Up to where: behind the last byte."""
+    nbytes: int
+    """How many of the bytes between are read or written by all chunks together."""
+
+
+class Intervals(NamedTuple):
+    """What the chunks of a launch read and write."""
+
+    chunk: int
+    """What a chunk has of axis 0, or of all elements."""
+    chunks: int
+    operands: list[Interval]
+
+
 class KernelStep(ABC):
     """A step of a program that runs one launch."""
 
@@ -106,9 +128,17 @@ class KernelStep(ABC):
         """How the step is made when the extents, strides and offsets of a launch are known."""
 
     @staticmethod
-    def joined(steps: Sequence[Any]) -> Any:
-        """One step that does the work of several in a row, or ``None``."""
+    def joined(steps: Sequence[Any], order: Any = None) -> Any:
+        """One step that does the work of several in a row, or ``None``; ``order`` says which chunks run when."""
         return None
+
+    def intervals(self) -> Intervals | None:
+        """What each chunk reads and writes; ``None`` where chunks have no order of their own."""
+        return None
+
+    def cut(self, intervals: Intervals) -> None:
+        """Have the chunks of these intervals."""
+        raise NotImplementedError
 
     def told(self) -> tuple[Any, ...] | None:
         """The step for the native evaluation; ``None`` where Python runs it."""

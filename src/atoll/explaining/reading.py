@@ -12,9 +12,10 @@ from typing import Any
 from .. import backend, policy
 from ..collective.steps import CountLocally, FoldAcross, RunCollective
 from ..context.call_sites import site_text
+from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State, Step
-from ..execute.program import Allocate, ByNumpy, Copy, Program, Release, Share
+from ..execute.program import ByNumpy, Program
 from ..graph.geometry import Geometry
 from ..graph.picture import letters
 from ..graph.words import key_text, slice_text

@@ -115,6 +115,24 @@ def _limit_of(node: Node) -> float:
     return min(known.cut.limit, policy.limits.pending)
 
 
+def settle_turn(cell: Cell) -> None:
+    """Evaluate what a turn of a loop has assigned to an array.
+
+    Where the loop assigns to several arrays, larger than the caches together, it evaluates all of them: kernels that read and
+    write the same arrays go over them together (``execute.sweeps``).
+    """
+    cells = [cell]
+    if cell.node.place is None:
+        others = [each for each in pending_cells() if each.sites and each.node.place is None]
+        cells += [each for each in others if each is not cell]
+    nbytes = sum([each.geometry.size * each.geometry.dtype.itemsize for each in cells])
+    if nbytes <= policy.limits.swept or not all(is_alone(each) for each in cells):
+        cells = [cell]
+    for each in cells:
+        each.sites = None
+    evaluate([each.node for each in cells], alone=len(cells) > 1)
+
+
 def _cut_here_again(node: Node, point: CutPoint | None) -> None:
     """Remember where a loop was cut, or where that is better done the next time."""
     sites = call_sites_of(node)

@@ -93,7 +93,11 @@ def install() -> None:
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
     policy.watch(lambda limits: native.folded(limits.parallel))
-    policy.watch(lambda limits: native.limits(limits.light, limits.near, limits.pending))
+    policy.watch(
+        lambda limits: native.limits(
+            limits.light, limits.near, limits.pending, limits.swept / limits.pieces
+        )
+    )
     atexit.register(native.record, False)
     for name, ufunc in _OPERATORS.items():
         native.know(f"__{name}__", known_of(ufunc))

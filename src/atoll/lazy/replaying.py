@@ -12,8 +12,9 @@ from ..backend.flags import report
 from ..config import Settings
 from ..context.threads import turn
 from ..errors import OutOfMemoryError
+from ..execute.allocation import Wanted
 from ..execute.parts import State, told
-from ..execute.program import Program, Wanted
+from ..execute.program import Program
 from ..front import native
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern

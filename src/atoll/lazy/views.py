@@ -30,7 +30,7 @@ from ..graph.node import Node, Site, Value, new, source, view_of, weigh, weighed
 from ..graph.op import SOURCE
 from .cells import noted
 from .evaluate import evaluate
-from .pending import cut, too_heavy
+from .pending import cut, settle_turn, too_heavy
 from .recording import read, update
 
 LENT = 1 << 30
@@ -255,7 +255,7 @@ class Cell(Box):
                     self.sites = {place}
                 elif place in sites and node.weight >= 0:  # the loop has come round
                     del node
-                    self.settle()
+                    settle_turn(self)
                     self.sites = {place}
                     stale = type(value) is Node and value.weight > policy.limits.near
                 else:

@@ -12,9 +12,10 @@ from ..collective.steps import FoldAcross
 from ..exchange.ghosts import GhostRegion, Ghosts, plan_exchange
 from ..exchange.schedule import Exchange
 from ..exchange.shares import box_of_rank
+from ..execute.allocation import Allocate, Copy, Share
 from ..execute.exchange import AcrossRanks, Fold, Position
 from ..execute.parts import Step
-from ..execute.program import Allocate, Combine, CombinePositions, Copy, Program, Share
+from ..execute.program import Combine, CombinePositions, Program
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label

@@ -15,8 +15,9 @@ from ..collective.steps import (
 from ..exchange.ghosts import GhostRegion
 from ..exchange.readers import shape_under
 from ..exchange.shares import region_of_rank
+from ..execute.allocation import Copy, Share
 from ..execute.exchange import AssignedPart, AssignLocally, Localise
-from ..execute.program import ByNumpy, Copy, Share
+from ..execute.program import ByNumpy
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..ops.maps import broadcast_map, identity

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..exchange.ghosts import GhostRegion, Ghosts, exchange_under_maps, plan_exchange
 from ..exchange.schedule import Exchange
+from ..execute.allocation import Release
 from ..execute.exchange import FinishExchange, StartExchange
 from ..execute.parts import Step
-from ..execute.program import Release
 from ..graph.node import Node
 from ..layout import Range, Region
 from .body import Needs, Registers

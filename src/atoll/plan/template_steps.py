@@ -20,9 +20,10 @@ from ..collective.steps import RunCollective
 from ..exchange.ghosts import GhostRegion, exchange_under_maps
 from ..exchange.schedule import Exchange
 from ..exchange.shares import SymbolicPlace
+from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, FinishExchange, Position, StartExchange
 from ..execute.parts import State
-from ..execute.program import Allocate, ByNumpy, Combine, Copy, Release, Share
+from ..execute.program import ByNumpy, Combine
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
 from ..layout.symbolic import Number, Unknown, text_of

@@ -13,7 +13,8 @@ import numpy as np
 from ... import policy
 from ...config import config
 from ...graph.node import Node
-from ..base import KernelStep, Launch, Partials, Run, Template, Told
+from ..base import Interval, Intervals, KernelStep, Launch, Partials, Run, Template, Told
+from ..spec import is_flat, written_operands
 from .compile import compile_kernel, worked
 from .kernel import Kernel, Layout
 from .types import SETTLED
@@ -147,9 +148,48 @@ class CompiledStep(KernelStep):
         return KernelSteps((self,)).told() if team().compiled else None
 
     @staticmethod
-    def joined(steps: Sequence[CompiledStep]) -> KernelSteps | None:
-        """One step for several that come after each other, where there is one."""
-        return KernelSteps(steps) if team().compiled else None
+    def joined(steps: Sequence[CompiledStep], order: Any = None) -> KernelSteps | None:
+        """One step for several that come after each other, where there is one; ``order`` says which chunks run when."""
+        return KernelSteps(steps, order) if team().compiled else None
+
+    def intervals(self) -> Intervals | None:
+        """The bytes of each operand that each chunk reads or writes, were chunks that fold nothing made small."""
+        layout, spec, block = self.kernel.layout, self.kernel.spec, self.block
+        ndim = layout.ndim
+        extents = block[layout.extents : layout.extents + ndim]
+        if 0 in extents or not team().compiled:
+            return None
+        strides = [
+            block[layout.strides + k * ndim : layout.strides + (k + 1) * ndim]
+            for k in range(layout.operands)
+        ]
+        chunk = block[layout.chunk]
+        if not spec.reductions:
+            widest = max([abs(steps[0]) for steps in strides], default=0)
+            chunk = min(chunk, max(1, policy.limits.swept_chunk // max(widest, 1)))
+        unit = prod(extents[1:]) if is_flat(spec) else 1
+        chunks = -(-extents[0] * unit // chunk)
+        first = np.arange(chunks, dtype=np.int64) * chunk
+        last = np.minimum(-(-(first + chunk) // unit), extents[0]) - 1
+        first //= unit
+        written = written_operands(spec)
+        operands = []
+        for k, (_, register, offset) in enumerate(self.patches):
+            operand, step = spec.operands[k], strides[k][0]
+            ends = [(n - 1) * s for n, s in zip(extents[1:], strides[k][1:], strict=True)]
+            low = offset + sum([min(end, 0) for end in ends])
+            high = offset + sum([max(end, 0) for end in ends])
+            size = operand.run * np.dtype(operand.dtype).itemsize
+            nbytes = prod([n for n, s in zip(extents, strides[k], strict=True) if s]) * size
+            near, far = first * step, last * step
+            low, high = low + np.minimum(near, far), high + size + np.maximum(near, far)
+            operands.append(Interval(register, k in written, low, high, nbytes))
+        return Intervals(chunk, chunks, operands)
+
+    def cut(self, intervals: Intervals) -> None:
+        """Have the chunks of these intervals."""
+        self.block[self.kernel.layout.chunk] = intervals.chunk
+        self.chunks = intervals.chunks
 
 
 class KernelSteps:
@@ -167,24 +207,33 @@ class KernelSteps:
         "steps",
     )
 
-    def __init__(self, steps: Sequence[CompiledStep]) -> None:
+    def __init__(
+        self, steps: Sequence[CompiledStep], order: Sequence[tuple[int, int, int]] | None = None
+    ) -> None:
         self.steps = tuple(steps)
+        if order is None:
+            order = [(number, 0, step.chunks) for number, step in enumerate(steps)]
         registers = sorted({register for step in steps for _, register, _ in step.patches})
         patches = [
             (step.pointer + 8 * word, registers.index(register), offset)
             for step in steps
             for word, register, offset in step.patches
         ]
-        shares = [step.work >= policy.limits.parallel and step.chunks > 1 for step in steps]
-        table = [len(patches), len(steps)]
+        self.shared = False
+        """Whether threads may take part."""
+        table = [len(patches), len(order)]
         for patch in patches:
             table += patch
         self._drafts: list[tuple[CompiledStep, int]] = []
         """Steps whose kernels are drafts, and where in the table their addresses are."""
-        for step, shared in zip(steps, shares, strict=True):
+        for number, first, last in order:
+            step = steps[number]
             if step.draft is not None:
                 self._drafts.append((step, len(table)))
-            table += step.address, step.pointer, step.chunks, shared
+            shared = step.work * (last - first) >= policy.limits.parallel * step.chunks
+            shared &= last - first > 1
+            self.shared |= shared
+            table += step.address, step.pointer, first, last, shared
         words: Any = (ctypes.c_int64 * len(table))(*table)
         starts = array("q", bytes(8 * len(registers)))
         self._registers = tuple(enumerate(registers))
@@ -193,19 +242,15 @@ class KernelSteps:
         self._pointer: int = ctypes.addressof(words)
         self._start: int = starts.buffer_info()[0]
         self._numbers = [scalar for step in steps for scalar in step.scalars]
-        self.shared = any(shares)
-        """Whether threads may take part."""
 
     def worked(self, times: int = 1) -> None:
         """Note that drafts work, so many times; run the finished kernels once there are any."""
-        left = []
-        for step, word in self._drafts:
+        for step in {step for step, _ in self._drafts}:
             if step.draft is not None:
                 step._worked(step.draft, times)
+        for step, word in self._drafts:
             self._table[word] = step.address
-            if step.draft is not None:
-                left.append((step, word))
-        self._drafts[:] = left
+        self._drafts[:] = [(step, word) for step, word in self._drafts if step.draft is not None]
 
     def run(self, state: Run) -> None:
         """Say where the registers are, and go."""

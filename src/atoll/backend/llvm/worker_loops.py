@@ -3,8 +3,8 @@
 All threads share one block of memory: a header, and after it :data:`LINE` bytes for each
 participant. :func:`source` writes the functions that work on it:
 
-``parallel_for(block, function, argument, count, threads)``
-    cut ``range(count)`` into segments, call the workers, work, and wait for them;
+``parallel_for(block, function, argument, first, last, threads)``
+    cut ``range(first, last)`` into segments, call the workers, work, and wait for them;
 ``worker(block, me)``
     the loop of worker ``me``: wait for a call, work, wait again;
 ``retire(block)``
@@ -15,8 +15,8 @@ participant. :func:`source` writes the functions that work on it:
     run several kernels, one after the other; returns the flags of all of them.
 
 The ``table`` begins with the number of patches and the number of kernels. A patch has three words: where to
-write an address, the register that the address is relative to, and the offset in bytes. A kernel has four: function,
-argument, count, and whether threads share it. The first word of an argument holds the flags that the kernel raised.
+write an address, the register that the address is relative to, and the offset in bytes. A kernel has five: function,
+argument, the first chunk, the one after the last, and whether threads share it. The first word of an argument holds the flags that the kernel raised.
 """
 
 from __future__ import annotations
@@ -230,9 +230,10 @@ stop:
 
 ; A worker that loses its core in the middle of a piece keeps the caller waiting. Where the caller has waited for longer than it would
 ; have taken for the rest, it does the next loops alone: 16 of them, and twice as many each time that happens again.
-define void @parallel_for(ptr %block, ptr %function, ptr %argument, i64 %count, i64 %threads) {
+define void @parallel_for(ptr %block, ptr %function, ptr %argument, i64 %first, i64 %last.chunk, i64 %threads) {
 entry:
   %slept = alloca i32
+  %count = sub i64 %last.chunk, %first
   %some = icmp sgt i64 %count, 0
   br i1 %some, label %size, label %return
 size:
@@ -256,7 +257,7 @@ claim:
   %free = extractvalue { i32, i1 } %pair, 1
   br i1 %free, label %share, label %inline
 inline:
-  call void %function(ptr %argument, i64 0, i64 %count)
+  call void %function(ptr %argument, i64 %first, i64 %last.chunk)
   br label %return
 share:
   %function.at = getelementptr i8, ptr %block, i64 128
@@ -270,7 +271,7 @@ share:
   br label %cut
 cut:
   %c = phi i64 [ 0, %share ], [ %c1, %cut ]
-  %low = phi i64 [ 0, %share ], [ %high, %cut ]
+  %low = phi i64 [ %first, %share ], [ %high, %cut ]
   %extra = icmp ult i64 %c, %remainder
   %one = zext i1 %extra to i64
   %length = add i64 %quotient, %one
@@ -406,22 +407,24 @@ kernel:
   %function = load ptr, ptr %k.at
   %argument.at = getelementptr i8, ptr %k.at, i64 8
   %argument = load ptr, ptr %argument.at
-  %count.at = getelementptr i8, ptr %k.at, i64 16
-  %count = load i64, ptr %count.at
-  %shared.at = getelementptr i8, ptr %k.at, i64 24
+  %chunk.at = getelementptr i8, ptr %k.at, i64 16
+  %chunk = load i64, ptr %chunk.at
+  %last.at = getelementptr i8, ptr %k.at, i64 24
+  %last = load i64, ptr %last.at
+  %shared.at = getelementptr i8, ptr %k.at, i64 32
   %shared = load i64, ptr %shared.at
   %is.shared = icmp ne i64 %shared, 0
   br i1 %is.shared, label %together, label %alone
 together:
-  call void @parallel_for(ptr %block, ptr %function, ptr %argument, i64 %count, i64 %threads)
+  call void @parallel_for(ptr %block, ptr %function, ptr %argument, i64 %chunk, i64 %last, i64 %threads)
   br label %next
 alone:
-  call void %function(ptr %argument, i64 0, i64 %count)
+  call void %function(ptr %argument, i64 %chunk, i64 %last)
   br label %next
 next:
   %raised = load i64, ptr %argument
   %flags1 = or i64 %flags, %raised
-  %k.next = getelementptr i8, ptr %k.at, i64 32
+  %k.next = getelementptr i8, ptr %k.at, i64 40
   %k1 = add i64 %k, 1
   %k.more = icmp ult i64 %k1, %kernels
   br i1 %k.more, label %kernel, label %done

@@ -148,7 +148,9 @@ class NativeTeam:
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         self._worker = compiled("worker", None, pointer, integer)
         self._retire = compiled("retire", ctypes.c_int32, pointer)
-        self._share = compiled("parallel_for", None, pointer, pointer, pointer, integer, integer)
+        self._share = compiled(
+            "parallel_for", None, pointer, pointer, pointer, integer, integer, integer
+        )
         self._launches = compiled("launches", integer, pointer, pointer, pointer, integer)
         self._pauses = _pauses_per_microsecond(compiled("pauses", None, integer))
 
@@ -186,7 +188,7 @@ class NativeTeam:
     def run(self, function: int, argument: int, count: int, threads: int) -> None:
         if threads > self._size < self._limit:
             self._grow(threads)
-        self._share(self._address, function, argument, count, threads)
+        self._share(self._address, function, argument, 0, count, threads)
 
     @property
     def compiled(self) -> bool:

@@ -1,0 +1,224 @@
+"""Sweeps: kernels that follow each other go over large arrays together, block by block.
+
+Kernels that run one after the other bring every array from memory anew. Where they read and write it row by row, the next
+kernel can follow the one before at a distance of few rows, and finds the rows still in the cache.
+
+The *chunks* of a launch are the pieces that threads take. Each reads and writes an interval of bytes of each operand. A chunk
+may run as soon as all chunks of earlier launches have run whose intervals meet its own, unless both only read. Any order that
+respects this gives the same values, bit for bit: each chunk does what it would have done. So a sweep is nothing but another
+order of the same chunks. Where the intervals of a launch do not move with its chunks, as along columns, it waits for the whole
+of the launches before it, and nothing is gained or lost.
+
+Steps between the kernels that allocate, share and release memory come before or after all of them. A buffer that a
+released one could be is that one, so a sweep takes no more memory than its kernels one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import policy
+from ..backend.base import Interval, Intervals, KernelStep
+from ..config import config
+from ..graph.geometry import Geometry
+from .allocation import Allocate, Release, Share
+from .parts import State, Step
+
+Array = np.ndarray[Any, Any]
+Order = list[tuple[int, int, int]]
+"""Launches by their numbers, and of each the first chunk that runs, and the one after the last."""
+
+
+def swept(steps: Sequence[Step]) -> list[Step]:
+    """The same steps, with kernels that gain from it as sweeps."""
+    result: list[Step] = []
+    run = _Run()
+    for step in steps:
+        if not run.takes(step):
+            result += run.ended()
+            run = _Run()
+            if not run.takes(step):
+                result.append(step)
+    return result + run.ended()
+
+
+class _Run:
+    """Kernels that follow each other, and the steps between them that allocate, share and release memory."""
+
+    def __init__(self) -> None:
+        self.steps: list[Any] = []
+        self.kernels: list[KernelStep] = []
+        self.memory: dict[int, int] = {}
+        """The register whose memory a register shares."""
+        self.allocated: list[Allocate] = []
+        self.shared: list[tuple[int, int]] = []
+        self.released: list[Release] = []
+        self._own: dict[int, Geometry] = {}
+        self._free: list[tuple[Geometry | None, int]] = []
+        """What has been released, so far as nothing took it over; no geometry where it was there before."""
+
+    def takes(self, step: Any) -> bool:
+        """Take in another step, if that takes no more memory than one step after the other."""
+        if isinstance(step, KernelStep):
+            if len(self.kernels) == policy.limits.swept_kernels:
+                return False
+            self.kernels.append(step)
+        elif type(step) is Allocate and step.initial is None:
+            source = next((r for geometry, r in self._free if geometry is step.geometry), None)
+            if source is not None:
+                self._free.remove((step.geometry, source))
+                self._share(step.register, source)
+            elif self._free:
+                return False
+            else:
+                self.allocated.append(step)
+            self._own[step.register] = step.geometry
+        elif type(step) is Share:
+            self._share(step.register, step.source)
+            if step.source in self._own:
+                self._own[step.register] = self._own.pop(step.source)
+        elif type(step) is Release:
+            self.released.append(step)
+            taken_over = {source for _, source in self.shared}
+            self._free += [
+                (self._own.pop(register, None), register)
+                for register in step.registers
+                if register not in taken_over
+            ]
+        else:
+            return False
+        self.steps.append(step)
+        return True
+
+    def _share(self, register: int, source: int) -> None:
+        self.memory[register] = self.memory.get(source, source)
+        self.shared.append((register, source))
+
+    def ended(self) -> list[Any]:
+        """Its steps, or the sweep in their place."""
+        if len(self.kernels) < 2:
+            return self.steps
+        launches = []
+        for kernel in self.kernels:
+            intervals = kernel.intervals()
+            if intervals is None:
+                return self.steps
+            launches.append(Swept(intervals, self.memory))
+        if not _gain(launches):
+            return self.steps
+        for kernel, launch in zip(self.kernels, launches, strict=True):
+            kernel.cut(launch.intervals)
+        return [Sweep(self, launches)]
+
+
+class Swept:
+    """What the chunks of a kernel read and write, by the register whose memory that is."""
+
+    __slots__ = ("intervals", "of")
+
+    def __init__(self, intervals: Intervals, memory: dict[int, int]) -> None:
+        self.intervals = intervals
+        self.of: dict[int, list[Interval]] = {}
+        for interval in intervals.operands:
+            register = interval.register
+            self.of.setdefault(memory.get(register, register), []).append(interval)
+
+    def needs(self, earlier: Swept) -> Array:
+        """For each chunk, how many chunks of an earlier launch come before it."""
+        needed = np.zeros(self.intervals.chunks, np.int64)
+        for register, mine in self.of.items():
+            for own in mine:
+                for other in earlier.of.get(register, ()):
+                    if own.written or other.written:
+                        np.maximum(needed, _met(own, other), out=needed)
+        return needed
+
+
+def _met(own: Interval, other: Interval) -> Array:
+    """For each chunk, up to which chunk of another launch any can meet it."""
+    if (np.diff(other.low) < 0).any():  # they go backwards
+        meets = (other.low.min() < own.high) & (other.high.max() > own.low)
+        return np.where(meets, len(other.low), 0)
+    count = np.searchsorted(other.low, own.high, "left")
+    before = np.maximum.accumulate(other.high)[np.maximum(count, 1) - 1] <= own.low
+    return np.where(before, 0, count)
+
+
+def ordered(launches: Sequence[Swept], threads: int) -> Order:
+    """The chunks of launches in an order in which each follows what it needs as closely as it can."""
+    needs = [
+        [
+            (k, need)
+            for k, earlier in enumerate(launches[:n])
+            if (need := launch.needs(earlier)).any()
+        ]
+        for n, launch in enumerate(launches)
+    ]
+    chunks = [launch.intervals.chunks for launch in launches]
+    done = [0] * len(launches)
+    order: Order = []
+
+    def run(number: int, until: int) -> None:
+        """Run a launch up to a chunk, and before it what that needs."""
+        if until <= done[number]:
+            return
+        for earlier, need in needs[number]:
+            run(earlier, int(need[done[number] : until].max()))
+        order.append((number, done[number], until))
+        done[number] = until
+
+    # what threads share they take in several bites
+    blocks = -(-max(chunks) // (1 if threads == 1 else threads * policy.limits.swept_bites))
+    for block in range(1, blocks + 1):
+        for number, count in enumerate(chunks):
+            run(number, -(-count * block // blocks))
+    return order
+
+
+def _gain(launches: Sequence[Swept]) -> bool:
+    """Whether launches read or write so much again that was in memory before, and is in the cache no more."""
+    known: dict[int, int] = {}
+    again = total = 0
+    for launch in launches:
+        for register, operands in launch.of.items():
+            nbytes = max([operand.nbytes for operand in operands])
+            before = known.get(register, 0)
+            again += min(before, nbytes)
+            total += nbytes
+            known[register] = max(before, nbytes)
+    return sum(known.values()) > policy.limits.swept and again * policy.limits.swept_part > total
+
+
+class Sweep:
+    """Kernels over the same rows, block by block, and the memory for them."""
+
+    __slots__ = ("_launches", "_run", "_threads", "_together", "steps")
+
+    def __init__(self, run: _Run, launches: Sequence[Swept]) -> None:
+        self.steps = tuple(run.steps)
+        self._run = run
+        self._launches = launches
+        self._threads = 0
+        self._together: Any = None
+
+    def run(self, state: State) -> None:
+        """Allocate, compute, release."""
+        run, registers = self._run, state.registers
+        if self._threads != config.threads:
+            self._threads = config.threads
+            order = ordered(self._launches, self._threads)
+            self._together = type(run.kernels[0]).joined(run.kernels, order)
+        for allocate in run.allocated:
+            allocate.run(state)
+        for register, source in run.shared:
+            value = registers[source]
+            assert value is not None
+            value.count = -1
+            value.tiles = None
+            registers[register] = value
+        self._together.run(state)
+        for release in run.released:
+            release.run(state)
