@@ -55,7 +55,7 @@ FOLDERS = {
     "interchange/": "what others may send, in bytes and entries",
 }
 NAMES = {
-    "bits": "DIVIDE INVALID LENT NEGATIVE_POWER OVERFLOW SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
+    "bits": "DIVIDE INVALID LENT NEGATIVE_POWER OVERFLOW PLACE SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
     "files: format, blocks, days": "FORMAT LARGEST _BLOCK _DAY _DIGEST _TURN _written",
     "LLVM's levels": "_BEST _QUICK",
     "the order of additions": "COLUMNS QUARTER STEPS STREAMS _DEPTH _SPARE",
@@ -71,6 +71,7 @@ NAMES = {
     "no number at all: infinity": "LOCAL",
     "a picture": "_MOST _SIDE",
     "references": "_HOLDERS",
+    "a table whose length ranks agree on": "_COUNTERS",
     "the sequence of random numbers": "BLOCK LEAP",
     "seconds, and what people read": "EXIT_FUNCTIONS LONGEST_TEXT PAUSE",
 }

@@ -11,6 +11,9 @@ from atoll.backend.base import Interval, Intervals
 from atoll.execute import sweeps
 from atoll.lazy import evaluate
 
+from .test_shapes_of_programs import check
+from .test_templates_on_ranks import Loop
+
 SWEPT = {"seldom": 0, "swept": 0, "swept_chunk": 1, "swept_part": 1 << 30}
 
 
@@ -176,3 +179,20 @@ def test_a_sweep_takes_no_more_memory_than_its_kernels_one_by_one(always):
     assert always
     with policy.limited(swept=1 << 60):
         assert together <= peak_of(chain)
+
+
+def test_memory_that_an_earlier_step_has_shared_is_the_same_memory(always):
+    """A register may have taken over another one's memory long before the kernels that use both."""
+    for seed in (5, 6):
+        check(seed)
+    assert always
+
+
+@pytest.mark.simulated(2)
+def test_shares_of_ranks_are_swept_alike(always):
+    loop = Loop(5)
+    expected, _ = loop.run(numpy, 12, 1)
+    results, _ = loop.run(np, 12, 1)
+    for result, right in zip(results, expected, strict=True):
+        numpy.testing.assert_allclose(result, right, rtol=1e-11, equal_nan=True)
+    assert always

@@ -16,9 +16,11 @@ released one could be is that one, so a sweep takes no more memory than its kern
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from .. import policy
 from ..backend.base import Interval, Intervals, KernelStep
@@ -35,11 +37,12 @@ Order = list[tuple[int, int, int]]
 def swept(steps: Sequence[Step]) -> list[Step]:
     """The same steps, with kernels that gain from it as sweeps."""
     result: list[Step] = []
-    run = _Run()
+    memory: dict[int, int] = {}
+    run = _Run(memory)
     for step in steps:
         if not run.takes(step):
             result += run.ended()
-            run = _Run()
+            run = _Run(memory)
             if not run.takes(step):
                 result.append(step)
     return result + run.ended()
@@ -48,11 +51,11 @@ def swept(steps: Sequence[Step]) -> list[Step]:
 class _Run:
     """Kernels that follow each other, and the steps between them that allocate, share and release memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: dict[int, int]) -> None:
         self.steps: list[Any] = []
         self.kernels: list[KernelStep] = []
-        self.memory: dict[int, int] = {}
-        """The register whose memory a register shares."""
+        self.memory = memory
+        """The register whose memory a register shares, of all steps so far."""
         self.allocated: list[Allocate] = []
         self.shared: list[tuple[int, int]] = []
         self.released: list[Release] = []
@@ -195,7 +198,7 @@ def _gain(launches: Sequence[Swept]) -> bool:
 class Sweep:
     """Kernels over the same rows, block by block, and the memory for them."""
 
-    __slots__ = ("_launches", "_run", "_threads", "_together", "steps")
+    __slots__ = ("_launches", "_run", "_threads", "_together", "_written", "steps")
 
     def __init__(self, run: _Run, launches: Sequence[Swept]) -> None:
         self.steps = tuple(run.steps)
@@ -203,6 +206,13 @@ class Sweep:
         self._launches = launches
         self._threads = 0
         self._together: Any = None
+        self._written: dict[int, tuple[int, bool]] = {}
+        """For each register of the kernels the one whose memory it has, and whether a kernel writes there."""
+        for launch in launches:
+            for root, operands in launch.of.items():
+                for operand in operands:
+                    _, before = self._written.get(operand.register, (root, False))
+                    self._written[operand.register] = root, before or operand.written
 
     def run(self, state: State) -> None:
         """Allocate, compute, release."""
@@ -219,6 +229,34 @@ class Sweep:
             value.count = -1
             value.tiles = None
             registers[register] = value
-        self._together.run(state)
+        if any(first.meets(second) for first, second in combinations(self._spans(state), 2)):
+            for kernel in run.kernels:
+                kernel.run(state)
+        else:
+            self._together.run(state)
         for release in run.released:
             release.run(state)
+
+    def _spans(self, state: State) -> list[_Span]:
+        """The memory of this run."""
+        spans = []
+        for register, (root, written) in self._written.items():
+            value = state.registers[register]
+            assert value is not None
+            spans.append(_Span(root, written, *byte_bounds(value.array)))
+        return spans
+
+
+class _Span(NamedTuple):
+    """The memory of a register."""
+
+    root: int
+    written: bool
+    low: int
+    high: int
+
+    def meets(self, other: _Span) -> bool:
+        """Whether kernels have to keep their order for memory that the registers do not say is the same."""
+        if self.root == other.root or not (self.written or other.written):
+            return False
+        return self.low < other.high and other.low < self.high
