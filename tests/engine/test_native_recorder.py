@@ -221,14 +221,21 @@ def test_recipes_tell_arguments_apart():
         lambda m, a, b: (a * 100).astype("i8"),
         lambda m, a, b: (a < b).sum(0),
         lambda m, a, b: (a > b).mean(axis=0),
+        lambda m, a, b: m.ones(()),
+        lambda m, a, b: m.zeros_like(a, shape=()),
+        lambda m, a, b: a[3, 4:5].reshape(()).astype("f4"),
+        lambda m, a, b: a.mean() + m.var(b, ddof=1),
+        lambda m, a, b: m.std(a * b, axis=(0, 1)) * (a < b).mean(),
         lambda m, a, b: m.mean(a, 0, out=b[3]),
         lambda m, a, b: m.clip(a, -1, 0.3, out=b),
         lambda m, a, b: a.astype(float, copy=False),
     ]
     for turn in range(4):
         for call in calls:
-            found, expected = numpy.asarray(call(np, a, b)), call(numpy, *plain)
-            numpy.testing.assert_allclose(found, expected, 1e-15, 1e-15, strict=True)
+            found, expected = call(np, a, b), call(numpy, *plain)
+            assert numpy.isscalar(found) == numpy.isscalar(expected)
+            found = numpy.asarray(found)
+            numpy.testing.assert_allclose(found, expected, 1e-14, 1e-14, strict=True)
             numpy.testing.assert_array_equal(numpy.signbit(found), numpy.signbit(expected))
         numpy.testing.assert_array_equal(b, plain[1])
         a[turn] *= 2.0  # other values: nothing of the calls may be remembered

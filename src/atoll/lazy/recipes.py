@@ -112,6 +112,8 @@ class Learner:
         if self.numbers or result._np is not None:
             return None
         root, geometry = result._cell.node, result._geometry
+        if not root.geometry.ndim:  # the native recorder would make a number of it
+            return None
         steps = self.steps(root)
         return (steps, None if geometry is root.geometry else geometry, ()) if steps else None
 
