@@ -269,9 +269,15 @@ def brought_next(before: int, asked: int, goes_on: bool) -> int:
     return max(asked, before // limits.growth)
 
 
-def most_brought(pieces: int) -> int:
-    """How large an array is brought as a whole, after so many pieces of it: each was as dear as a part of it."""
-    return min(limits.brought * (max(pieces - 1, 0) // limits.pieces), limits.everything)
+def most_brought(pieces: int, size: int) -> int:
+    """How large an array is brought as a whole, after so many pieces of it, if the next one would have so many elements.
+
+    Each piece was as dear as a part of it, a loop that has come to the largest pieces will ask for all, and half of it is brought anyway.
+    """
+    if size >= limits.brought:
+        return limits.everything
+    known = limits.brought * (max(pieces - 1, 0) // limits.pieces)
+    return min(max(known, 2 * size), limits.everything)
 
 
 @contextmanager

@@ -249,7 +249,7 @@ def test_rows_travel_together(program):
 @pytest.mark.ranks(2)
 def test_what_comes_along_is_bounded():
     """A loop over a large array never has more of it in hand than some tiles."""
-    with atoll.config(small=30000):
+    with atoll.config(small=30000), policy.limited(everything=1 << 20):
         a = atoll.zeros((3000, 400))
         a += 1
         atoll.sync()
@@ -414,5 +414,7 @@ def test_an_array_that_is_read_and_written_piece_by_piece_is_soon_on_all_ranks()
 
 def test_larger_arrays_need_more_pieces_before_all_of_them_is_brought():
     with policy.limited(brought=100, everything=1000, pieces=8):
-        sizes = [policy.most_brought(pieces) for pieces in (0, 1, 8, 9, 17, 89, 10_000)]
-    assert sizes == [0, 0, 0, 100, 200, 1000, 1000]
+        sizes = [policy.most_brought(pieces, 1) for pieces in (0, 1, 8, 9, 17, 89, 10_000)]
+        assert policy.most_brought(2, 90) == 180
+        assert policy.most_brought(2, 100) == 1000
+    assert sizes == [2, 2, 2, 100, 200, 1000, 1000]

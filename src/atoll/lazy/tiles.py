@@ -78,13 +78,13 @@ class Tiles:
         return None
 
     def wanted(self, view: Geometry, box: Box) -> Box:
-        """What to bring for a view: more and more where a loop goes on, just it where it leaps; all rather than half of it."""
+        """What to bring for a view: more and more where a loop goes on, just it where it leaps."""
         shape = view.base.shape
         self.brought += 1
         size = prod([high - low for low, high in box])
         last = self.last
         self.budget = policy.brought_next(self.budget, size, last is None or _goes_on(last, box))
-        if view.base.size <= max(policy.most_brought(self.brought), 2 * self.budget):
+        if view.base.size <= policy.most_brought(self.brought, self.budget):
             return tuple([(0, n) for n in shape])
         tile = list(box)
         room = max(self.budget, size)
