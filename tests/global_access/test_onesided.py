@@ -14,6 +14,7 @@ from atoll.errors import (
     LayoutError,
     LayoutIndexError,
     RankFailedError,
+    WaitTimeoutError,
 )
 
 from . import test_corners
@@ -366,3 +367,19 @@ def test_operations_complete_while_their_target_sleeps(rank, size):
         else:
             while g.local[-1] != 1:  # no call of atoll or MPI
                 pass
+
+
+@on(pytest.mark.ranks(2, distributes=False))
+def test_a_wait_for_a_lock_ends_and_names_its_holder(rank, size):
+    with atoll.onesided(atoll.zeros(4)) as g:
+        if rank == 0:
+            g._window.acquire(0)
+            g._window.communicator.barrier()
+            g._window.communicator.barrier()
+            g._window.release(0)
+        else:
+            g._window.communicator.barrier()
+            words = r"a lock of the memory of rank 0 \(onesided\(\) at .*, which rank 0 has; .*in test_a_wait"
+            with atoll.config(wait_abort=0.3), pytest.raises(WaitTimeoutError, match=words):
+                g.accumulate(0, 1)
+            g._window.communicator.barrier()

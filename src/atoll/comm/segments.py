@@ -17,6 +17,7 @@ import secrets
 import sys
 import tempfile
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +27,19 @@ from .communicator import Array
 HEADER = 4096
 """Bytes in front of the memory of a segment."""
 
-_TOKEN, _LOCKS, _APART = 64, 128, 128
-"""Where the token and the locks lie in the header, and how far apart the locks are."""
+_TOKEN, _HOLDERS, _LOCKS, _APART = 64, 96, 128, 128
+"""Where the token, the holders of the locks and the locks lie in the header, and how far apart the locks are."""
 
 
 def lock_address(header: Array, lock: int) -> int:
     """Where a lock of a segment lies."""
     return int(header.ctypes.data) + _LOCKS + lock * _APART
+
+
+def holders(header: Array) -> Any:
+    """By lock of a segment, the rank that has taken it last."""
+    words: Any = header[_HOLDERS : _HOLDERS + 16]
+    return memoryview(words).cast("q")
 
 
 class Mutexes:

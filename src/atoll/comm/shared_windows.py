@@ -6,9 +6,10 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..context import remote_stacks
 from ..errors import RankFailedError
 from .communicator import Array
-from .segments import HEADER, lock_address, mutexes
+from .segments import HEADER, holders, lock_address, mutexes
 from .waiting import Patience
 from .windows import Window
 
@@ -27,6 +28,7 @@ class SharedWindow(Window):
         mine: Any = headers[communicator.rank]
         super().__init__(communicator, mine[HEADER:], what)
         self.blocks = [None if header is None else header[HEADER:] for header in headers]
+        self._holders = [holders(header) for header in headers if header is not None]
         self._locks = [
             [lock_address(header, lock) for lock in (0, 1)]
             for header in headers
@@ -37,7 +39,8 @@ class SharedWindow(Window):
         address = self._locks[rank][lock]
         outcome = mutexes.attempt(address)
         if outcome == errno.EBUSY:
-            outcome = self._wait_for(rank, address)
+            outcome = self._wait_for(rank, lock, address)
+        self._holders[rank][lock] = self.rank
         if outcome:  # the holder has died, or had when another rank took it
             if outcome == errno.EOWNERDEAD:
                 mutexes.unlock(
@@ -48,13 +51,18 @@ class SharedWindow(Window):
                 f"half written ({os.strerror(outcome)})"
             )
 
-    def _wait_for(self, rank: int, address: int) -> int:
+    def _wait_for(self, rank: int, lock: int, address: int) -> int:
         communicator = self.communicator
-        patience = Patience(
-            f"rank {communicator.rank} of {communicator.size}",
-            lambda: f"a lock of the memory of rank {rank} ({self.what})",
-            None,
-        )
+
+        def describe() -> str:
+            holder = int(self._holders[rank][lock])
+            where = remote_stacks.told([communicator.members[holder]])
+            return (
+                f"a lock of the memory of rank {rank} ({self.what}), which rank {holder} has{where}"
+            )
+
+        who = f"rank {communicator.rank} of {communicator.size}"
+        patience = Patience(who, describe, None)
         while (outcome := mutexes.attempt(address)) == errno.EBUSY:
             patience.pause()
         return int(outcome)
