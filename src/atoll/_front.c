@@ -1302,7 +1302,7 @@ static int may_take(PyObject *result, const Call *call) {
             if (shows(array, call->given[k])) return k == 0 && call->kind & VIEWS;
         return 1;
     }
-    if (!PyTuple_CheckExact(result) && !PyList_CheckExact(result)) return is_of(passed, result);
+    if (!PyTuple_Check(result) && !PyList_CheckExact(result)) return is_of(passed, result);  /* tuples with names among them */
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(result); k++)
         if (!may_take(PySequence_Fast_GET_ITEM(result, k), call)) return 0;
     return 1;

@@ -169,3 +169,13 @@ def test_calls_are_shared_by_threads_where_numpy_is_called_at_once(monkeypatch):
     with np.config(threads=1), policy.limited(shared_call=1000):
         np.sort(m)
     assert calls == [2]
+
+
+def test_results_with_names_are_computed_once():
+    m, i = np.array(DRAWN.random((2100, 20))), np.array(INDICES)
+    np.sync()
+    for call in (lambda: np.linalg.svd(m), lambda: np.linalg.qr(m), lambda: np.unique_counts(i)):
+        result = call()
+        assert hasattr(result, "_fields")
+        assert "by_numpy" not in _entered(call)
+        assert all(type(part) is np.ndarray for part in result)
