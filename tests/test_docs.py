@@ -90,6 +90,11 @@ def test_coverage() -> None:
     assert program.split("# ")[1].strip() == run([program])[0]
 
 
+def test_the_programs_on_one_sided_access() -> None:
+    for printed, _ in simulated.run(2, lambda: run(blocks(DOCS / "onesided.md"))):
+        assert printed == "8.0\n328350.0"
+
+
 def test_settings_and_memory() -> None:
     before = atoll.config.settings()
     run([*blocks(DOCS / "configuration.md"), *blocks(DOCS / "memory.md")])

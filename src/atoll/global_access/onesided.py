@@ -387,7 +387,7 @@ class OneSided:
         flat = [array.reshape(-1) for array in arrays]
         ranks, local = self.layout.locate(tuple(flat))
         groups = []
-        for rank in np.unique(ranks).tolist():
+        for rank in np.flatnonzero(np.bincount(ranks)).tolist():
             where = np.flatnonzero(ranks == rank)
             groups.append((rank, where, tuple([part[where] for part in local])))
         return shape, groups
@@ -492,7 +492,11 @@ class OneSided:
         window.acquire(rank)
         try:
             if block is not None:
-                np.add.at(block, local, values)
+                if block.flags.c_contiguous and len(local) > 1:
+                    flat_places: Any = np.ravel_multi_index(local, block.shape)
+                    block, local = block.reshape(-1), (flat_places,)
+                # NumPy is much faster with an array of indices than with a tuple of one
+                np.add.at(block, local[0] if len(local) == 1 else local, values)
                 return
             shape = self.layout.local_shape(rank)
             flat, place = np.unique(np.ravel_multi_index(local, shape), return_inverse=True)
