@@ -1171,7 +1171,7 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
  * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. */
 enum { MOST = 16, SIZE_AT = 16 };  /* arguments of a call that is looked at */
-static Py_ssize_t exact = 0;       /* elements that are folded at once */
+static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; truth values */
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
 static PyObject *has_threads;      /* whether there are several */
@@ -1371,7 +1371,7 @@ static int is_shared(PyObject *const *given, Py_ssize_t n) {
 /* The memory of an array that NumPy folds at once; a new reference, or NULL. */
 static PyObject *to_fold(PyObject *value) {
     PyObject *array = ((Front *)value)->large ? Py_NewRef(np_of(value)) : in_memory(value);
-    if (array != NULL && PyArray_SIZE((PyArrayObject *)array) > exact) Py_CLEAR(array);
+    if (array != NULL && PyArray_SIZE((PyArrayObject *)array) > (PyArray_ISBOOL((PyArrayObject *)array) ? truths : exact)) Py_CLEAR(array);
     return array;
 }
 
@@ -1382,7 +1382,8 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     if (!count || among_ranks()) return NULL;
     for (Py_ssize_t k = 0; k < named; k++)
         if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "size")) wanted = args[count + k];
-    *size = wanted == NULL || wanted == Py_None ? 1 : extent_of(wanted);
+    if (wanted != NULL && PyArray_IsScalar(wanted, Integer)) *size = PyNumber_AsSsize_t(wanted, NULL);
+    else *size = wanted == NULL || wanted == Py_None ? 1 : extent_of(wanted);
     if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
     PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
     PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, drawer_name));
@@ -1652,9 +1653,9 @@ static PyObject *set_limit(PyObject *module, PyObject *number) {
     Py_RETURN_NONE;
 }
 
-static PyObject *set_folded(PyObject *module, PyObject *number) {
-    exact = PyLong_AsSsize_t(number);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+static PyObject *set_folded(PyObject *module, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "nn", &exact, &truths)) return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *set_shared(PyObject *module, PyObject *args) {
@@ -1706,7 +1707,7 @@ static PyMethodDef methods[] = {
     {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
     {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},
-    {"folded", set_folded, METH_O, "NumPy folds up to so many elements of arrays in memory at once, where that gives the same bits."},
+    {"folded", set_folded, METH_VARARGS, "NumPy folds up to so many elements, or truth values, of arrays in memory at once, where that gives the same bits."},
     {"drawn", set_drawn, METH_O, "Up to so many random numbers are those of NumPy's stream."},
     {"enter_site", enter_site, METH_VARARGS, "Let NumPy compute at this call site."},
     {"leave_sites", leave_sites, METH_NOARGS, "Let NumPy compute at no call site."},

@@ -114,7 +114,7 @@ def test_python_is_not_entered():
         lambda: x[i], lambda: m[rows], lambda: y.__setitem__(i, x), lambda: y.__setitem__(i, 1.0),
         lambda: np.count_nonzero(b), lambda: b.any(), lambda: np.all(b, axis=0), lambda: x.argmax(),
         lambda: g.random(N), lambda: g.integers(0, 9, size=N), lambda: g.normal(0, 1, (200, 200)), lambda: g.permutation(9),
-        lambda: g.choice(5, 3),
+        lambda: g.choice(5, 3), lambda: g.normal(0, 1, numpy.int64(5)),
     )  # fmt: skip
     ignored = {"test_python_is_not_entered", "threads", "<lambda>"}
     entered = [set(_entered(call)) - ignored for call in calls]
@@ -130,6 +130,7 @@ def test_random_numbers_are_numpys(stream):
         lambda g: g.integers(3), lambda g: g.integers(0, 1 << 40, N), lambda g: g.normal(size=(2, 3)), lambda g: g.poisson(3, 40),
         lambda g: g.permutation(50), lambda g: g.permutation([1, 2, 3]), lambda g: g.choice(9, 4, replace=False),
         lambda g: g.choice([1.5, 2.5]), lambda g: g.random(N, dtype="f4"), lambda g: g.gamma(2.0, 1.0, None),
+        lambda g: g.normal(0, 1, numpy.int64(4)),
     )  # fmt: skip
     for draw in draws * 2:
         found, expected = draw(ours), draw(theirs)
