@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "onesided"
 pytestmark = [
     pytest.mark.skipif(not EXAMPLES.exists(), reason="the examples are not beside the tests"),
     pytest.mark.ranks(3, distributes=False),
-    pytest.mark.simulated(1, 4, distributes=False),
+    pytest.mark.simulated(4, distributes=False),
 ]
 
 
