@@ -209,3 +209,14 @@ def test_elements_that_share_memory_are_written_in_numpys_order(step):
 
     for found, wanted in zip(program(atoll), program(np)):
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.simulated(2, 3)
+def test_numpy_computes_nothing_where_a_rank_has_no_elements(size):
+    """Operands of one element, of which nothing comes to such a rank, are not broadcast there."""
+    whole = np.arange(12).reshape(3, 4) + 1j
+    rows = atoll.Block((0, 3) + (3,) * (size - 1))
+    for power in (np.array([2]), np.array([[1], [2], [0]])):
+        a = atoll.array(whole).redistribute(Layout((3, 4), (rows, "n"), size=size))
+        a **= atoll.array(power)
+        np.testing.assert_allclose(np.asarray(a), whole**power, rtol=1e-14)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from .. import backend
 from ..collective.operation import Call
@@ -29,6 +32,11 @@ from .steps import Steps
 def function_of(node: Node) -> Callable[..., Any]:
     """The function of arrays and scalars that computes a node."""
     return backend.current().selected if node.op.selects else node.op.numpy(node)
+
+
+def _nothing(shape: tuple[int, ...], dtype: np.dtype[Any], *operands: Any) -> np.ndarray[Any, Any]:
+    """The share of a rank that has no elements."""
+    return np.empty(shape, dtype)
 
 
 class StepsByNumpy(Steps):
@@ -87,6 +95,10 @@ class StepsByNumpy(Steps):
             uses.add(register)
         if needs.ghosts:
             self._add(*self._begin_under_maps(needs, node.place))
+        if (
+            absent
+        ):  # no elements of the operands came here, and those of one element could not be broadcast
+            function = partial(_nothing, counts, node.geometry.dtype)
         register = registers.of[id(node)]
         number = self.number.get(id(node), -1)
         step = ByNumpy(register, function, tuple(arguments), registers.geometry[register], number)
