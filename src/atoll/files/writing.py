@@ -71,6 +71,7 @@ def writing(
         return _appearing(target, write)
 
     function.__name__ = function.__qualname__ = original.__name__
+    function.__module__ = "atoll"
     function.__doc__ = original.__doc__
     function.__wrapped__ = original  # type: ignore[attr-defined]
     return function
