@@ -121,9 +121,12 @@ class Limits:
     memory_bytes: int = 30
     """The same of larger ones (``throughput``)."""
 
-    # nanoseconds: what is expected of calls and before they are timed
+    # nanoseconds: what is expected of calls before they are timed
     numpy_call: int = 500
     """A call of NumPy (``throughput``)."""
+
+    evaluated: int = 200_000
+    """An evaluation in Python, whose plan is bound to other slices: what a loop can gain at most by calls of NumPy (``plan``)."""
 
     # operations: what compiling costs, and what computing again would
     kernel_operations: int = 2000

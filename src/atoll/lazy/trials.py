@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from statistics import median
 from time import thread_time_ns
 from typing import Any, ClassVar, NamedTuple
 
@@ -64,21 +65,23 @@ class Loop(TimedLoop):
 
     __slots__ = (
         "asked",
+        "before",
         "begun",
         "best",
         "expected",
         "handled",
         "keys",
         "known",
+        "latest",
         "length",
         "phases",
         "planned",
         "seen",
         "settled",
+        "spans",
         "spoiled",
         "started",
         "thread",
-        "turns",
         "unheard_keys",
         "visits",
         "warming",
@@ -113,7 +116,11 @@ class Loop(TimedLoop):
         """What had been planned and compiled when the phase began: a phase in which there was more is repeated some times."""
         self.warming = False
         """Whether these turns only lead over from the other way."""
-        self.started, self.thread, self.turns = 0, 0, 0
+        self.started, self.latest, self.thread = 0, 0, 0
+        self.before = 0.0
+        """What the anchor had handled at the latest of these times."""
+        self.spans: list[float] = []
+        """What each turn of a phase took for each element. Their median counts: every few turns there may be those of an outer loop."""
         self.left = policy.limits.judged
 
     def enter(self, call: Call) -> None:
@@ -144,18 +151,19 @@ class Loop(TimedLoop):
         elif self.warming:
             self._time()
         else:
-            took = thread_time_ns() - self.started
-            self.turns += 1
-            if self.turns < policy.limits.judged and took < policy.limits.timed:
+            now = thread_time_ns()
+            self.spans.append((now - self.latest) / max(self.work - self.before, 1.0))
+            self.latest, self.before = now, self.work
+            if len(self.spans) < policy.limits.judged and now - self.started < policy.limits.timed:
                 self.left = self.visits
                 return True
             if self.planned != statistics.planned() and self.spoiled < policy.limits.patience:
                 self.spoiled += 1
                 self._time()
                 return True
-            if self.work and self.thread == threading.get_ident():
+            if self.thread == threading.get_ident():
                 way = bool(self.eager)
-                self.best[way] = min(self.best[way], took / self.work)
+                self.best[way] = min(self.best[way], median(self.spans))
             self.phases += 1
             if self._is_decided():
                 self._settle()
@@ -181,15 +189,21 @@ class Loop(TimedLoop):
         self.warming = False
         self.handled += self.work
         self.work = 0.0
-        self.left, self.turns = self.visits, 0
+        self.left, self.spans, self.before = self.visits, [], 0.0
         self.thread = threading.get_ident()
         self.planned = statistics.planned()
-        self.started = thread_time_ns()
+        self.started = self.latest = thread_time_ns()
 
     def _is_decided(self) -> bool:
         recorded, numpy = self.best
-        if self.phases == 1:  # NumPy is not tried where it cannot be quicker
-            return self.expected > 1.5 * recorded * policy.limits.margin
+        if self.phases == 1:
+            if self.expected > 1.5 * recorded * policy.limits.margin:
+                return True  # NumPy cannot be quicker
+            elements = self.work / max(len(self.spans), 1)
+            most = policy.limits.patience * self.expected * elements + policy.limits.evaluated
+            return (
+                not self.settled and most < policy.limits.trials * recorded * elements
+            )  # nor would it show
         quicker, slower = sorted([recorded, numpy])
         changes = (numpy < recorded) != self.settled  # which takes more to be believed
         return self.phases >= (4 if slower > (3 if changes else 1.5) * quicker else 6)
@@ -197,11 +211,14 @@ class Loop(TimedLoop):
     def _settle(self) -> None:
         """Go the quicker way, until another trial takes a small part of the time."""
         recorded, numpy = self.best
-        self.settled = self.eager = numpy <= recorded * policy.limits.margin
+        before, self.settled = self.settled, numpy <= recorded * policy.limits.margin
+        self.eager = self.settled
         quicker = min(self.best)
         lost = thread_time_ns() - self.begun - (self.handled + self.work) * quicker
         shortest, longest = policy.limits.ignored
-        turn = max(quicker * self.work / max(self.turns, 1), 1.0)  # nanoseconds
+        if self.settled != before:  # which may have been a mistake
+            self.length = shortest
+        turn = max(quicker * self.work / max(len(self.spans), 1), 1.0)  # nanoseconds
         turns = lost / turn / policy.limits.trials
         self.left = self.visits * int(min(max(turns, shortest), self.length))
         self.length = min(4 * self.length, longest)
@@ -253,13 +270,14 @@ class Judgement(TimedTrace):
     def _anchored(self) -> None:
         loop = self.loop
         if loop.anchor is None:
+            loop.visits = 1
             self._choose()
         self.anchor = loop.anchor
         own = [call for call in self.calls if call.key == loop.anchor]
         self.visits = len(own)
         self.work = float(sum([call.size for call in own]))
         if own:
-            loop.visits = len(own)
+            loop.visits = max(loop.visits, len(own))  # or phases would be parts of a turn
             loop.expected = sum([call.time for call in self.calls]) / self.work
 
     def _choose(self) -> None:
