@@ -73,6 +73,8 @@ def writing(
     function.__name__ = function.__qualname__ = original.__name__
     function.__module__ = "atoll"
     function.__doc__ = original.__doc__
+    module = getattr(original, "__module__", None) or ""
+    function.__module__ = module.replace("numpy", "atoll", 1) or __name__
     function.__wrapped__ = original  # type: ignore[attr-defined]
     return function
 
