@@ -1,0 +1,379 @@
+/* Functions of the namespace, and methods: included by _front.c. */
+
+enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
+       SHARED = 8192, WHOLE = 16384 };
+/* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
+ * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
+ * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
+ * RECORDED is never NumPy's at once. What is EXACT has the same bits however it is computed: NumPy folds arrays in memory at once, as
+ * far as one thread does that quickly; what is WHOLE only without an axis. A call that may be SHARED by threads is Python's where it
+ * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
+ * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. */
+enum { MOST = 16, SIZE_AT = 16 };  /* arguments of a call that is looked at */
+static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; truth values */
+static Py_ssize_t block = 0;
+static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
+static PyObject *has_threads;      /* whether there are several */
+static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *original, *python, *known, *dict, *weak, *fold;
+    int kind, way;
+    Loops loops;
+} Function;
+
+static PyTypeObject FunctionType;
+
+/* The product of a shape, or `limit` where there is none. */
+static Py_ssize_t elements(PyObject *shape) {
+    Py_ssize_t size = 1, n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape;
+        if (!PyLong_CheckExact(item)) return limit;
+        Py_ssize_t extent = PyLong_AsSsize_t(item);
+        if (extent < 0 || extent >= limit) {
+            PyErr_Clear();
+            return limit;
+        }
+        if ((size *= extent) >= limit) return limit;
+    }
+    return size;
+}
+
+/* The product of a shape, however large; 0 where there is none. */
+static Py_ssize_t extent_of(PyObject *shape) {
+    double size = 1;
+    Py_ssize_t n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape;
+        if (!PyLong_CheckExact(item)) return 0;
+        size *= PyLong_AsDouble(item);
+    }
+    PyErr_Clear();
+    return size > 0 && size < 1e15 ? (Py_ssize_t)size : 0;
+}
+
+/* What a function makes of a shape, or of two arrays that are multiplied; 0 where its size is that of its arguments. */
+static Py_ssize_t size_made(int kind, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t first = 0, second = 0;
+    if (kind & SHAPED) return count ? extent_of(args[0]) : 0;
+    if (!(kind & OUTER) || count != 2) return 0;
+    int fits = type_of(args[0], &first) != NOTHING && type_of(args[1], &second) != NOTHING;
+    return fits ? first * second : 0;
+}
+
+/* The number of elements of what a function of this kind makes, `limit` where that is not known. */
+static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
+    Py_ssize_t n;
+    if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;
+    if (kind & SHAPED) return count ? elements(args[0]) : limit;
+    if (kind & SQUARE) {
+        if (keywords) return limit;  /* the number of columns may be among them */
+        n = count ? elements(args[0]) : limit;
+        return n < 1 << 15 && (count < 2 || args[1] == Py_None) ? n * n : limit;
+    }
+    if (kind & SPACED) {
+        if (keywords) return limit;
+        return count < 3 ? 50 : PyLong_CheckExact(args[2]) ? elements(args[2]) : limit;
+    }
+    if (kind & RANGE) {
+        double bounds[3] = {0, 0, 1};
+        for (Py_ssize_t k = 0; k < count; k++) {
+            if (k == 3 || !(PyLong_CheckExact(args[k]) || PyFloat_CheckExact(args[k]))) return limit;
+            bounds[count == 1 ? 1 : k] = PyFloat_AsDouble(args[k]);
+        }
+        double size = (bounds[1] - bounds[0]) / bounds[2];
+        PyErr_Clear();
+        return count && size < limit ? (Py_ssize_t)(size > 0 ? size : 0) : limit;
+    }
+    for (n = 1; count--;) {
+        PyObject *array = at_hand(args[count]);
+        Py_ssize_t size = array == NULL ? 0 : PyArray_SIZE((PyArrayObject *)array);
+        Py_XDECREF(array);
+        if (size) n *= size;
+        if (n >= limit) return limit;
+    }
+    return n;
+}
+
+/* The first and the last byte of an array that has elements. */
+static void bounds_of(PyArrayObject *array, char **low, char **high) {
+    *low = *high = PyArray_BYTES(array);
+    for (int k = 0; k < PyArray_NDIM(array); k++) {
+        npy_intp reach = (PyArray_DIM(array, k) - 1) * PyArray_STRIDE(array, k);
+        if (reach < 0) *low += reach;
+        else *high += reach;
+    }
+    *high += PyArray_ITEMSIZE(array) - 1;
+}
+
+/* Whether an array may show memory of an argument, or of one in a list of them. */
+static int shows(PyArrayObject *array, PyObject *argument) {
+    if (PyArray_CheckExact(argument)) {
+        char *low, *high, *first, *last;
+        if (!PyArray_SIZE(array) || !PyArray_SIZE((PyArrayObject *)argument)) return PyArray_BASE(array) != NULL;
+        bounds_of(array, &low, &high);
+        bounds_of((PyArrayObject *)argument, &first, &last);
+        return low <= last && first <= high;
+    }
+    if (PyTuple_CheckExact(argument) || PyList_CheckExact(argument))
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(argument); k++)
+            if (shows(array, PySequence_Fast_GET_ITEM(argument, k))) return 1;
+    return 0;
+}
+
+typedef struct {
+    PyObject *const *args, **given;  /* the arguments, and what NumPy gets in their place */
+    Py_ssize_t n;
+    int kind, arrays;
+} Call;
+
+/* Whether a result of short views may be taken: memory of its own, an argument, or a view that is known to be one. */
+static int may_take(PyObject *result, const Call *call) {
+    if (PyArray_CheckExact(result)) {
+        PyArrayObject *array = (PyArrayObject *)result;
+        if (PyArray_BASE(array) == NULL) return 1;
+        for (Py_ssize_t k = 0; k < call->n; k++)
+            if (call->given[k] == result) return 1;
+        for (Py_ssize_t k = 0; k < call->n; k++)
+            if (shows(array, call->given[k])) return k == 0 && call->kind & VIEWS;
+        return 1;
+    }
+    if (!PyTuple_Check(result) && !PyList_CheckExact(result)) return is_of(passed, result);  /* tuples with names among them */
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(result); k++)
+        if (!may_take(PySequence_Fast_GET_ITEM(result, k), call)) return 0;
+    return 1;
+}
+
+/* What a function has returned, as arrays; steals the reference. */
+static PyObject *taken_from(PyObject *result, const Call *call) {
+    PyTypeObject *type = Py_TYPE(result);
+    Py_ssize_t n = call->n;
+    if (type == &PyArray_Type) {
+        PyArrayObject *array = (PyArrayObject *)result;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            if (call->given[k] == result && Py_TYPE(call->args[k]) == array_type) {
+                Py_DECREF(result);
+                return Py_NewRef(call->args[k]);
+            }
+        }
+        if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && plain(call->args[0]) == NULL && shows(array, call->given[0]))
+            return view_in(call->args[0], array);
+        if (PyArray_SIZE(array) < limit) return handle_of(result);
+        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result, NULL);
+    } else if (type == &PyTuple_Type || type == &PyList_Type) {
+        Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
+        PyObject *items = type == &PyTuple_Type ? PyTuple_New(length) : PyList_New(length);
+        for (Py_ssize_t k = 0; items != NULL && k < length; k++) {
+            PyObject *item = taken_from(Py_NewRef(PySequence_Fast_GET_ITEM(result, k)), call);
+            if (item == NULL) Py_CLEAR(items);
+            else if (type == &PyTuple_Type) PyTuple_SET_ITEM(items, k, item);
+            else PyList_SET_ITEM(items, k, item);
+        }
+        Py_DECREF(result);
+        return items;
+    } else if (is_of(passed, result)) {
+        return result;
+    }
+    PyObject *values = PyTuple_New(n);
+    for (Py_ssize_t k = 0; values != NULL && k < n; k++) PyTuple_SET_ITEM(values, k, Py_NewRef(call->args[k]));
+    PyObject *made = values == NULL ? NULL : call_two(taken, result, values);
+    Py_XDECREF(values);
+    Py_DECREF(result);
+    return made;
+}
+
+/* The place of the one argument that is written into, -1 where there is none. */
+static Py_ssize_t target_of(Function *function, Py_ssize_t count, Py_ssize_t n, PyObject *keywords) {
+    if (function->kind & WRITES) return count ? 0 : -1;
+    if (Py_TYPE(function->original) == &PyUFunc_Type && count == ((PyUFuncObject *)function->original)->nin + 1) return count - 1;
+    for (Py_ssize_t k = count; k < n; k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k - count), "out") == 0) return k;
+    return -1;
+}
+
+/* Whether several threads share a call with these arguments. */
+static int is_shared(PyObject *const *given, Py_ssize_t n) {
+    Py_ssize_t largest = 0;
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (PyArray_CheckExact(given[k]) && PyArray_SIZE((PyArrayObject *)given[k]) > largest) largest = PyArray_SIZE((PyArrayObject *)given[k]);
+    if (largest < divided_from || has_threads == NULL) return 0;
+    PyObject *answer = PyObject_CallNoArgs(has_threads);
+    int are_several = answer == NULL ? 1 : PyObject_IsTrue(answer);
+    if (answer == NULL) PyErr_Clear();
+    Py_XDECREF(answer);
+    return are_several;
+}
+
+/* The memory of an array that NumPy folds at once; a new reference, or NULL. */
+static PyObject *to_fold(PyObject *value) {
+    PyObject *array = ((Front *)value)->large ? Py_NewRef(np_of(value)) : in_memory(value);
+    if (array != NULL && PyArray_SIZE((PyArrayObject *)array) > (PyArray_ISBOOL((PyArrayObject *)array) ? truths : exact)) Py_CLEAR(array);
+    return array;
+}
+
+/* NumPy's generator of one of ours, where it draws so many numbers; a new reference, or NULL. `size` is how many, as far as is known. */
+static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
+    Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    PyObject *wanted = place < count ? args[place] : NULL;
+    if (!count || among_ranks()) return NULL;
+    for (Py_ssize_t k = 0; k < named; k++)
+        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "size")) wanted = args[count + k];
+    if (wanted != NULL && PyArray_IsScalar(wanted, Integer)) *size = PyNumber_AsSsize_t(wanted, NULL);
+    else *size = wanted == NULL || wanted == Py_None ? 1 : extent_of(wanted);
+    if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
+    PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
+    PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, drawer_name));
+    Py_XDECREF(dict);
+    if (dict == NULL) PyErr_Clear();
+    return drawer;
+}
+
+static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    Function *function = (Function *)self;
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
+    PyObject *space[MOST + 1], **given = space + 1;
+    int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED), was = 0;
+    int large = function->kind & LARGE && !among_ranks();  /* on ranks a value may be there on some only, and bits must not differ */
+    Py_ssize_t owned = 0, drawn = 0;
+    for (Py_ssize_t k = 0; fits && k < n; k++) {
+        PyObject *value = args[k];
+        given[k] = NULL;
+        if (!k && function->kind & DRAWS) {
+            given[k] = drawer_of(function->kind, args, count, keywords, &drawn);
+        } else if (Py_TYPE(value) == array_type) {
+            int is_plain = plain(value) != NULL;
+            int in_place = ((Front *)value)->large && k != target;
+            if (function->kind & EXACT && !is_plain && !k && !among_ranks() && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
+            else if (!large || is_plain) given[k] = at_hand(value);
+            else given[k] = in_place ? Py_NewRef(np_of(value)) : in_memory(value);
+            arrays |= is_plain ? PLAIN : SHOWN;
+            if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
+        } else if (is_of(passed, value)) {
+            given[k] = Py_NewRef(value);
+        } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
+            given[k] = items_of(value, &arrays, 0);
+        }
+        fits = given[k] != NULL;
+        owned += fits;
+    }
+    for (Py_ssize_t k = count; fits && k < n; k++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, k - count);
+        fits = PyUnicode_CompareWithASCIIString(name, "like") &&
+               PyUnicode_CompareWithASCIIString(name, "layout");
+    }
+    if (fits && function->kind & SHARED) fits = !is_shared(given, n);
+    if (fits && function->kind > ANY) fits = made_by(function->kind, args, count, keywords != NULL) < limit;
+    PyObject *result;
+    if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
+    if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
+        while (owned) Py_DECREF(given[--owned]);
+        result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
+                                                      size_made(function->kind, args, count));
+        if (result == NULL && !PyErr_Occurred() && adopted_all(args, n))
+            result = record_function(self, function->way, function->known, function->python, args, count, keywords);
+        if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
+    } else {
+        Call call = {args, given, n, function->kind, arrays};
+        int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
+        if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
+        result = n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL, NULL) : NULL;
+        if (function->fold != NULL && n == 1 && count == 1 && PyArray_CheckExact(given[0]) &&
+            PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
+            result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
+        if (result == NULL && !PyErr_Occurred()) {
+            PyObject *memory = drawn >= limit || (large && arrays & SHOWN) ? memory_entered() : NULL;
+            result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+            memory_left(memory);
+        }
+        if (writes) end_writing((PyArrayObject *)given[target], was);
+        int again = arrays & SHOWN && !writes &&
+                    (result == NULL ? PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
+        if (again) {  /* it would write into a short view, or shows it */
+            PyErr_Clear();
+            Py_XDECREF(result);
+            result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
+        } else if (result != NULL) {
+            result = taken_from(result, &call);
+        }
+    }
+    while (owned) Py_DECREF(given[--owned]);
+    return result;
+}
+
+/* NumPy's functions become methods of classes that have them as attributes; ufuncs, which are of a subclass, do not. */
+static PyObject *bound(PyObject *self, PyObject *object, PyObject *type) {
+    if (object == NULL || object == Py_None || Py_TYPE(self) != &FunctionType) return Py_NewRef(self);
+    return PyMethod_New(self, object);
+}
+
+static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *options) {
+    PyObject *original, *python;
+    int kind = 0;
+    if (!PyArg_ParseTuple(args, "OO|i", &original, &python, &kind)) return NULL;
+    Function *self = (Function *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    if (type->tp_call == PyVectorcall_Call) type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;  /* Python 3.11 does not inherit it */
+    self->call = call_function;
+    self->original = Py_NewRef(original);
+    self->python = Py_NewRef(python);
+    self->kind = kind;
+    look_up(&self->loops, original);
+    return (PyObject *)self;
+}
+
+static int function_traverse(PyObject *self, visitproc visit, void *arg) {
+    Function *function = (Function *)self;
+    Py_VISIT(function->original);
+    Py_VISIT(function->python);
+    Py_VISIT(function->known);
+    Py_VISIT(function->fold);
+    Py_VISIT(function->dict);
+    return 0;
+}
+
+static int function_clear(PyObject *self) {
+    Function *function = (Function *)self;
+    Py_CLEAR(function->original);
+    Py_CLEAR(function->python);
+    Py_CLEAR(function->known);
+    Py_CLEAR(function->fold);
+    Py_CLEAR(function->dict);
+    return 0;
+}
+
+static void function_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    if (((Function *)self)->weak != NULL) PyObject_ClearWeakRefs(self);
+    function_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* Functions are pickled by their names. */
+static PyObject *function_reduce(PyObject *self, PyObject *nothing) {
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL}};
+static PyMemberDef function_members[] = {
+    {"_python", T_OBJECT, offsetof(Function, python), 0, "what is called where NumPy cannot be at once"},
+    {"_known", T_OBJECT, offsetof(Function, known), 0, "what the recorder knows of its operands"},
+    {"_way", T_INT, offsetof(Function, way), 0, "how the recorder records it"},
+    {"_fold", T_OBJECT, offsetof(Function, fold), 0, "the method of a ufunc that folds a whole array"},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY},
+    {NULL}};
+static PyGetSetDef function_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
+static PyTypeObject FunctionType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Function", .tp_basicsize = sizeof(Function), .tp_dealloc = function_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(Function, call), .tp_call = PyVectorcall_Call, .tp_descr_get = bound,
+    .tp_dictoffset = offsetof(Function, dict), .tp_weaklistoffset = offsetof(Function, weak),
+    .tp_traverse = function_traverse, .tp_clear = function_clear, .tp_methods = function_methods,
+    .tp_members = function_members,
+    .tp_getset = function_getset, .tp_getattro = PyObject_GenericGetAttr, .tp_setattro = PyObject_GenericSetAttr,
+    .tp_new = function_new, .tp_doc = "A function that NumPy computes where all arrays are at hand."};

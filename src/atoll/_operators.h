@@ -1,0 +1,241 @@
+/* Operators: included by _front.c.
+ *
+ * Operands are held while NumPy works: another thread may give an array another memory meanwhile, and memory with one reference
+ * counts as a temporary that NumPy may write into. */
+
+static inline PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
+    Py_INCREF(x);
+    Py_INCREF(y);
+    PyObject *result = call(x, y);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return result;
+}
+
+/* The same for references that end here. */
+static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
+    PyObject *result = by_loop(&loops[slot], x, y, NULL);
+    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return wrapped(result);
+}
+
+static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    Py_XDECREF(x);
+    return in_python(a, b, slot, call);
+}
+
+static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
+static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlacePower(x, y, Py_None); }
+
+#define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
+    static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
+        PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
+        return y == NULL ? without(x, a, b, SLOT, CALL) : of_two(SLOT, CALL, x, y);              \
+    }
+BINARY_OPERATOR(add, ADD, PyNumber_Add)
+BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
+BINARY_OPERATOR(multiply, MUL, PyNumber_Multiply)
+BINARY_OPERATOR(divide, DIV, PyNumber_TrueDivide)
+BINARY_OPERATOR(floor_divide, FLOORDIV, PyNumber_FloorDivide)
+BINARY_OPERATOR(remainder_of, MOD, PyNumber_Remainder)
+BINARY_OPERATOR(and_of, AND, PyNumber_And)
+BINARY_OPERATOR(or_of, OR, PyNumber_Or)
+BINARY_OPERATOR(xor_of, XOR, PyNumber_Xor)
+BINARY_OPERATOR(left_shift, LSHIFT, PyNumber_Lshift)
+BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
+
+static PyObject *divided(PyObject *a, PyObject *b) {
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    if (y == NULL) return without(x, a, b, DIVMOD, PyNumber_Divmod);
+    PyObject *both = of_two(DIVMOD, PyNumber_Divmod, x, y);
+    if (both == NULL || !PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) return both;
+    PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 0)));
+    PyObject *second = first == NULL ? NULL : wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 1)));
+    PyObject *pair = second == NULL ? NULL : PyTuple_Pack(2, first, second);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    Py_DECREF(both);
+    return pair;
+}
+
+/* Whether an array of any size may be in memory here. */
+static inline int is_here(PyObject *value) { return is_front(value) && plain(value) == NULL && !on_ranks((Front *)value); }
+
+/* Products of matrices in memory are NumPy's, whatever their size. */
+static PyObject *matrix_multiply(PyObject *a, PyObject *b) {
+    PyObject *x = is_here(a) ? in_memory(a) : operand(a);
+    PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
+    return y == NULL ? without(x, a, b, MATMUL, PyNumber_MatrixMultiply) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
+}
+
+static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
+    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    return y == NULL ? without(x, a, b, POW, power_of) : of_two(POW, power_of, x, y);
+}
+
+/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. */
+typedef struct {
+    char *data;
+    Py_ssize_t size;
+    int axes, is_element, picks;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+} Selection;
+
+/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
+static PyObject *array_of(const Selection *where, PyArrayObject *array, PyObject *owner, int flags) {
+    PyArray_Descr *dtype = PyArray_DESCR(array);
+    Py_INCREF(dtype);
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, where->data, flags, NULL);
+    if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(owner)) < 0) Py_CLEAR(view);
+    return view;
+}
+
+/* `a += b` of few elements of an array on ranks; as `write_on_ranks`. */
+static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
+    PyObject *y = may_show(a) ? operand(b) : NULL;
+    PyObject *result = y == NULL ? NULL : by_loop(&loops[slot], (PyObject *)x, y, NULL);
+    int status = PyErr_Occurred() ? -1 : 0;
+    if (result != NULL && PyArray_CheckExact(result) && PyArray_SAMESHAPE((PyArrayObject *)result, x)) {
+        Selection all = {.data = PyArray_BYTES(x), .axes = PyArray_NDIM(x)};
+        memcpy(all.shape, PyArray_DIMS(x), all.axes * sizeof *all.shape);
+        memcpy(all.strides, PyArray_STRIDES(x), all.axes * sizeof *all.strides);
+        PyObject *region = array_of(&all, x, (PyObject *)x, NPY_ARRAY_WRITEABLE);
+        status = region == NULL ? -1 : write_on_ranks(a, (PyArrayObject *)region, result);
+        Py_XDECREF(region);
+    }
+    Py_XDECREF(y);
+    Py_XDECREF(result);
+    return status;
+}
+
+/* `a += b`: NumPy writes into the memory of `a`. */
+static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
+    PyObject *x = at_hand(a), *y = NULL;
+    int shown = x != NULL && plain(a) == NULL;
+    if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
+    if (y == NULL) {
+        int done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
+        Py_XDECREF(x);
+        return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot, call);
+    }
+    int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
+    PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
+    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
+    if (shown) end_writing((PyArrayObject *)x, was);
+    Py_DECREF(y);
+    Py_DECREF(x);
+    if (result != x) return wrapped(result);
+    Py_DECREF(result);
+    return Py_NewRef(a);
+}
+#define IN_PLACE_OPERATOR(NAME, SLOT, CALL) \
+    static PyObject *NAME(PyObject *a, PyObject *b) { return written(a, b, I##SLOT, SLOT, CALL); }
+IN_PLACE_OPERATOR(iadd, ADD, PyNumber_InPlaceAdd)
+IN_PLACE_OPERATOR(isub, SUB, PyNumber_InPlaceSubtract)
+IN_PLACE_OPERATOR(imul, MUL, PyNumber_InPlaceMultiply)
+IN_PLACE_OPERATOR(idiv, DIV, PyNumber_InPlaceTrueDivide)
+IN_PLACE_OPERATOR(ifloordiv, FLOORDIV, PyNumber_InPlaceFloorDivide)
+IN_PLACE_OPERATOR(imod, MOD, PyNumber_InPlaceRemainder)
+IN_PLACE_OPERATOR(iand, AND, PyNumber_InPlaceAnd)
+IN_PLACE_OPERATOR(ior, OR, PyNumber_InPlaceOr)
+IN_PLACE_OPERATOR(ixor, XOR, PyNumber_InPlaceXor)
+IN_PLACE_OPERATOR(ilshift, LSHIFT, PyNumber_InPlaceLshift)
+IN_PLACE_OPERATOR(irshift, RSHIFT, PyNumber_InPlaceRshift)
+
+static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
+    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    return written(a, b, IPOW, POW, power_into);
+}
+
+#define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
+    static PyObject *NAME(PyObject *a) {                                                         \
+        PyObject *x = at_hand(a);                                                                \
+        if (x == NULL) return alone_in_python(a, SLOT, CALL);                                    \
+        PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
+        if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
+        Py_DECREF(x);                                                                            \
+        return wrapped(result);                                                                  \
+    }
+UNARY_OPERATOR(negative, NEG, PyNumber_Negative)
+UNARY_OPERATOR(positive, POS, PyNumber_Positive)
+UNARY_OPERATOR(absolute, ABS, PyNumber_Absolute)
+UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
+
+static PyObject *compare(PyObject *a, PyObject *b, int relation) {
+    static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    if (y == NULL) {
+        Py_XDECREF(x);
+        PyObject *args[2] = {a, b}, *recorded = eager_compare(a, b, slots[relation], relation);
+        if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
+        recorded = record_call(known[slots[relation]], args, 2);
+        return recorded != NULL || PyErr_Occurred() ? recorded : call_two(general[slots[relation]], a, b);
+    }
+    PyObject *result = by_loop(&loops[slots[relation]], x, y, NULL);
+    if (result == NULL && !PyErr_Occurred()) result = PyObject_RichCompare(x, y, relation);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return wrapped(result);
+}
+
+/* `number * array`, where the number is NumPy's: its operators ask ours first, for the way through NumPy's ufuncs and back takes as
+ * long as the operation. Everything else is what it was. */
+#define NUMBER_OPERATOR(TYPE, CALL)                                                        \
+    static binaryfunc TYPE##_##CALL##_was;                                                       \
+    static PyObject *TYPE##_##CALL(PyObject *a, PyObject *b) {                                   \
+        return Py_TYPE(b) == array_type ? CALL(a, b) : TYPE##_##CALL##_was(a, b);                \
+    }
+#define NUMBER(TYPE)                                                                             \
+    NUMBER_OPERATOR(TYPE, add)                                                           \
+    NUMBER_OPERATOR(TYPE, subtract)                                                 \
+    NUMBER_OPERATOR(TYPE, multiply)                                                 \
+    NUMBER_OPERATOR(TYPE, divide)                                                \
+    static void TYPE##_asks(PyNumberMethods *methods) {                                          \
+        TYPE##_add_was = methods->nb_add;                                                        \
+        TYPE##_subtract_was = methods->nb_subtract;                                              \
+        TYPE##_multiply_was = methods->nb_multiply;                                              \
+        TYPE##_divide_was = methods->nb_true_divide;                                             \
+        methods->nb_add = TYPE##_add;                                                            \
+        methods->nb_subtract = TYPE##_subtract;                                                  \
+        methods->nb_multiply = TYPE##_multiply;                                                  \
+        methods->nb_true_divide = TYPE##_divide;                                                 \
+    }
+NUMBER(single)
+NUMBER(real)
+NUMBER(complex_number)
+NUMBER(integer)
+
+static void numbers_ask(void) {
+    single_asks(PyFloatArrType_Type.tp_as_number);
+    real_asks(PyDoubleArrType_Type.tp_as_number);
+    complex_number_asks(PyCDoubleArrType_Type.tp_as_number);
+    integer_asks(PyLongArrType_Type.tp_as_number);
+}
+
+/* What NumPy's ufuncs ask for arrays among their operands. */
+static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *result = NULL, *given[2];
+    if (count == 4 && keywords == NULL && Py_TYPE(args[0]) == &PyUFunc_Type &&
+        ((PyUFuncObject *)args[0])->nout == 1 && PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
+        given[0] = operand(args[2]);
+        given[1] = given[0] == NULL ? NULL : operand(args[3]);
+        int fits = given[1] != NULL;
+        if (fits) result = wrapped(PyObject_Vectorcall(args[0], given, 2, NULL));
+        Py_XDECREF(given[0]);
+        Py_XDECREF(given[1]);
+        if (fits) return result;
+        result = eager_ufunc(args[0], args + 2, 2);
+        if (result != NULL || PyErr_Occurred()) return result;
+    }
+    Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    PyObject **all = PyMem_Malloc((n + 1) * sizeof(PyObject *));
+    if (all == NULL) return PyErr_NoMemory();
+    all[0] = self;
+    for (Py_ssize_t k = 0; k < n; k++) all[k + 1] = args[k];
+    result = PyObject_Vectorcall(general[UFUNC], all, count + 1, keywords);
+    PyMem_Free(all);
+    return result;
+}
