@@ -32,7 +32,7 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
         if (adopt_array(value) < 0) return PyErr_Clear(), 0;
         if (!is_large(value)) return 0;
         PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = field(box, BOX_NODE);
-        if (is_short(geometry) || !is_free(box) || to->arrays == INPUTS) return 0;
+        if (is_short(geometry) || !is_free(box) || field(node, NODE_PLACE) != Py_None || to->arrays == INPUTS) return 0;
         char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
         if (!kind || !strchr("biufc", kind) || weight_of(field(box, BOX_NODE)) < 0) return 0;
         to->is_complex |= kind == 'c';
@@ -132,7 +132,7 @@ static PyObject *learnt(PyObject *key, PyObject *python, PyObject *const *args, 
 /* A call of a function: by its recipe, or by Python to learn that; NULL without an error where Python has to be called. */
 PyObject *by_recipe(PyObject *function, PyObject *python, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     Arguments given;
-    if (learning || worlds || !in_world_of_process() || !is_calm()) return NULL;
+    if (learning || among_ranks() || !in_world_of_process() || !is_calm()) return NULL;
     PyObject *key = key_of(&given, function, args, count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), keywords), *result = NULL;
     if (key == NULL) return NULL;
     PyObject *recipe = Py_XNewRef(PyDict_GetItemWithError(objects[RECIPES], key));

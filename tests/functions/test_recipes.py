@@ -7,6 +7,7 @@ import numpy
 import pytest
 
 import atoll as np
+from atoll.comm import simulated
 from atoll.front import native
 from atoll.lazy.recipes import recipes
 from atoll.lazy.recorder import COMPOSED
@@ -112,6 +113,14 @@ def test_python_does_not_record_them_again():
         for _ in range(3):
             kept.append(call())
         assert entered(lambda call=call: kept.append(call())) == []
+
+
+def test_a_world_of_ranks_that_is_not_current_changes_nothing():
+    def on_ranks():
+        return np.zeros((300, 100), layout=np.Layout((300, 100), "bn", size=2)).sum()
+
+    simulated.run(2, on_ranks)  # facts about its layouts are remembered, and the world with them
+    test_python_does_not_record_them_again()
 
 
 def test_zeros_of_either_sign_are_told_apart():
