@@ -157,10 +157,11 @@ def test_a_full_disk_leaves_the_old_file(rank, size, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000 if rank == size - 1 else hard, hard))
     try:
-        with pytest.raises(OSError, match=r"File too large|written"):
+        with pytest.raises(OSError, match=r"File too large|written") as refused:
             np.save(path, large)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert str(path) in "".join(refused.value.__notes__)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.npy"]
 

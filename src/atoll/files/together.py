@@ -153,6 +153,8 @@ class NewFile:
         os.close(descriptor)
 
     def _settle(self, error: Exception | None, facts: Any = None) -> Any:
+        if error is not None:
+            told_of(error, self.path)
         try:
             return settle(self.communicator, error, self.what, facts)
         except CommunicationError:
@@ -247,6 +249,12 @@ def done(communicator: Communicator, action: Callable[[], Any], what: str) -> An
     if told is not None:
         raise told if error is None else error
     return result
+
+
+def told_of(error: BaseException, path: str) -> None:
+    """Let an error of the system say which file it is about, where it does not."""
+    if isinstance(error, OSError) and error.filename is None and not hasattr(error, "__notes__"):
+        error.add_note(f"while writing {path!r}; what had this name before has it still")
 
 
 def beside(path: str) -> str:

@@ -23,7 +23,7 @@ from ..comm.world import World
 from ..lazy.fallback import Given, arrays_among, by_numpy
 from ..lazy.spread import in_step, world_of
 from ..lazy.views import any_deferred
-from .together import beside, done, take_name
+from .together import beside, done, take_name, told_of
 
 WHAT = "the writing of a file"
 
@@ -152,9 +152,10 @@ def _appearing(target: Any, write: Write) -> None:
     try:
         write(hidden)
         take_name(hidden, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(hidden)
+        told_of(error, path)
         raise
     return None
 
