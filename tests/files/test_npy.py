@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import resource
@@ -176,17 +175,3 @@ def test_headers_are_numpys():
         assert numpy.load(io.BytesIO(ours), max_header_size=1 << 20).dtype == empty.dtype
         assert ours[:8] == memory.getvalue()[:8]
         assert dtype != "f8" or ours == memory.getvalue()
-
-
-@pytest.mark.parametrize("function", [np.save, np.savez, np.savez_compressed])
-def test_objects_are_pickled_only_where_the_program_says_so(function, tmp_path):
-    if "allow_pickle" not in inspect.signature(getattr(numpy, function.__name__)).parameters:
-        pytest.skip("this NumPy pickles without a word")
-    objects = np.array([1, "a", None], dtype=object)
-    path = tmp_path / ("a.npy" if function is np.save else "a.npz")
-    with pytest.raises(ValueError, match="allow_pickle=False"):
-        function(path, objects)
-    assert not list(tmp_path.iterdir())
-    function(path, objects, allow_pickle=True)
-    with pytest.raises(ValueError, match="allow_pickle=False"):
-        list(np.atleast_1d(np.load(path)) if function is np.save else np.load(path).values())

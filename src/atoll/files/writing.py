@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,6 @@ from .together import beside, done, take_name, told_of
 
 WHAT = "the writing of a file"
 
-_OF_MANY = (np.savez, np.savez_compressed)
-_PICKLING = (np.save, np.lib.format.write_array, *_OF_MANY)
-"""What pickles arrays of objects in NumPy, and does here only if the program says so."""
-
 Write = Callable[[Any], None]
 Parts = Callable[..., Any]
 """Writes the arguments into the file at a path, all ranks of a world together; ``NotImplemented`` where it cannot."""
@@ -41,13 +36,8 @@ def writing(
 ) -> Callable[..., None]:
     """``original`` for several ranks; its file is the argument at ``place``, or called ``name``, and ends by ``suffix``."""
 
-    parameters = list(signature(original).parameters) if original in _PICKLING else []
-    pickles = parameters.index("allow_pickle") if "allow_pickle" in parameters else None
-
     def function(*args: Any, **options: Any) -> None:
         named = name in options
-        if pickles is not None and (len(args) <= pickles or original in _OF_MANY):
-            options.setdefault("allow_pickle", False)
         if not (named or len(args) > place) or any_deferred(args, options):
             return by_numpy(original, args, options)  # type: ignore[no-any-return]
         file = options[name] if named else args[place]
