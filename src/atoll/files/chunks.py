@@ -116,17 +116,20 @@ def chunks_in(
 
 
 def fill_by(
-    reader: Callable[[tuple[slice, ...]], Any],
+    reader: Callable[[tuple[slice, ...], Array | None], Any],
     shape: tuple[int, ...],
     chunks: tuple[int, ...],
     region: Region,
     block: Array,
 ) -> None:
-    """Fill a rank's block from a reader of slices, which cuts between chunks so that it reads each once."""
+    """Fill a rank's block from a reader of slices, which cuts between chunks so that it reads each once.
+
+    The reader gets the memory for the elements where that is contiguous; what it returns is copied unless it is this memory.
+    """
     if not block.size:
         return
     if not shape:
-        block[()] = reader(())
+        block[()] = reader((), None)
         return
     low = [part.lowest // c * c for part, c in zip(region, chunks, strict=True)]
     hull = tuple([part.highest + 1 - first for part, first in zip(region, low, strict=True)])
@@ -141,9 +144,12 @@ def fill_by(
         if not all(map(len, wanted)):
             continue
         first = [part.lowest for part in wanted]
-        lines = np.asarray(
-            reader(tuple([slice(p.lowest, p.highest + 1) for p in wanted])), block.dtype
-        )
-        rows = [held.positions(part) for held, part in zip(region, wanted, strict=True)]
-        chosen = [part.shifted(-start) for part, start in zip(wanted, first, strict=True)]
-        block[region_key(rows)] = lines[region_key(chosen)]
+        key = region_key([held.positions(part) for held, part in zip(region, wanted, strict=True)])
+        chosen = region_key([part.shifted(-n) for part, n in zip(wanted, first, strict=True)])
+        source = tuple([slice(part.lowest, part.highest + 1) for part in wanted])
+        into = None
+        if all(type(part) is slice and part.step in (None, 1) for part in (*key, *chosen)):
+            into = block[key]
+        lines = reader(source, into if into is not None and into.flags.c_contiguous else None)
+        if lines is not into:
+            block[key] = np.asarray(lines, block.dtype)[chosen]

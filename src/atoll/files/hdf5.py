@@ -206,13 +206,25 @@ def load_hdf5(path: Any, name: str, *, layout: Any = None) -> Any:
                 os.close(descriptor)
         else:
             with _opened(h5py, source) as file:
-                fill_by(file[name].__getitem__, shape, chunks or shape, region, inner)
+                fill_by(_reader(file[name]), shape, chunks or shape, region, inner)
     except OSError as raised:
         error = FileFormatError(f"{source}[{name!r}] is damaged: {raised}")
     except Exception as raised:
         error = raised
     settle(world.communicator, error, "load_hdf5")
     return arrived(block, shape, place)
+
+
+def _reader(dataset: Any) -> Any:
+    """What reads slices of a dataset, into memory that is given."""
+
+    def read(cut: tuple[slice, ...], into: Any) -> Any:
+        if into is None:
+            return dataset[cut]
+        dataset.read_direct(into, cut)
+        return into
+
+    return read
 
 
 def _opened(h5py: Any, path: str) -> Any:

@@ -100,7 +100,7 @@ def load_zarr(path: Any, name: str = "", *, layout: Any = None) -> Any:
     place = place_for(shape, dtype, layout_for(layout, shape))
     block, inner, region = empty_block(shape, dtype, place)
     try:
-        fill_by(array.__getitem__, shape, chunks, region, inner)
+        fill_by(lambda cut, _: array[cut], shape, chunks, region, inner)
     except Exception as raised:
         error = FileFormatError(f"{source}/{name} is damaged: {type(raised).__name__}: {raised}")
     settle(world.communicator, error, "load_zarr")
