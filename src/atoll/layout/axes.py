@@ -562,3 +562,12 @@ def _ascends(held: IndexSet) -> bool:
     if isinstance(held, Listed):
         return held.is_ascending
     return not isinstance(held, Range) or held.step > 0 or len(held) < 2
+
+
+def in_order(axis: Axis) -> bool:
+    """Whether the only process of a listed axis holds its elements from the first to the last.
+
+    Labels are in the order that they are in.
+    """
+    held = axis.owned(0)
+    return not axis.is_dense or (isinstance(held, Range) and held.values == range(axis.size))

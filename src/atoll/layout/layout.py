@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
-from .axes import Axis, BlockAxis, Widths
+from .axes import Axis, BlockAxis, Widths, in_order
 from .grids import even_grid
 from .index_set import EMPTY, IndexSet, Indices, Range, is_index, listed
 from .maps import (
@@ -201,7 +201,7 @@ class Layout:
         return (
             self.cells == 1
             and self.copies == self.processes
-            and all(axis.kind != "u" or _in_order(axis) for axis in self.axes)
+            and all(axis.kind != "u" or in_order(axis) for axis in self.axes)
         )
 
     @property
@@ -596,12 +596,3 @@ def _joined(table: Indices, dimension: int) -> Indices:
     """The table without a dimension of the grid: its ranks become copies."""
     moved = np.moveaxis(table, dimension, -2)
     return moved.reshape(*moved.shape[:-2], -1)
-
-
-def _in_order(axis: Axis) -> bool:
-    """Whether the only process of a listed axis holds its elements from the first to the last.
-
-    Labels are in the order that they are in.
-    """
-    held = axis.owned(0)
-    return not axis.is_dense or (isinstance(held, Range) and held.values == range(axis.size))

@@ -27,10 +27,9 @@ from ..comm.world import current_world
 from ..config import Settings, config
 from ..context import statistics, warn
 from ..context.caches import Memo, Recent
-from ..context.call_sites import site_number, site_text
+from ..context.call_sites import site_number
 from ..context.divergence import StepLog, opened
 from ..context.threads import catch_up, turn
-from ..errors import DeferredValueError
 from ..execute.parts import State
 from ..execute.program import Program
 from ..execute.replicated import compare_replicated
@@ -147,16 +146,6 @@ def fingerprint_of(pending: Sequence[Node]) -> int:
     return pattern.fingerprint
 
 
-def deferred_error(node: Node) -> DeferredValueError:
-    """What to say of a look at a value that is not there yet: which leaf it waits for."""
-    while not node.op.is_deferred:
-        node = next(a for a in node.args if type(a) is Node and a.weight < 0)
-    return DeferredValueError(
-        f"this value waits for {node.params[0].name}, made at {site_text(node.site)}: it has none before "
-        "the dataflow graph is executed"
-    )
-
-
 class _Looks(threading.local):
     """The looks of one thread."""
 
@@ -212,7 +201,7 @@ def evaluate(roots: Sequence[Node], *, alone: bool = False) -> None:
     for node in roots:
         if node.value is None:
             if node.weight < 0:
-                raise deferred_error(node)
+                raise unplanned.deferred_error(node)
             pending.append(node)
     if not alone and pending and pending[0].weight > policy.limits.light:
         pending = statistics.attempted(lambda: with_sharers(pending)) or pending

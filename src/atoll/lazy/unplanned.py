@@ -27,6 +27,8 @@ import numpy as np
 from .. import backend
 from ..collective.operation import Call
 from ..comm.in_step import all_have_plans
+from ..context.call_sites import site_text
+from ..errors import DeferredValueError
 from ..exchange.gathering import joined_blocks, whole_value
 from ..execute.program import Program
 from ..graph.geometry import dense
@@ -125,3 +127,13 @@ def _share(root: Node, array: np.ndarray[Any, Any]) -> Value:
         np.ix_(*[held.array() for held in layout.region(rank)])
     ]
     return value
+
+
+def deferred_error(node: Node) -> DeferredValueError:
+    """What to say of a look at a value that is not there yet: which leaf it waits for."""
+    while not node.op.is_deferred:
+        node = next(a for a in node.args if type(a) is Node and a.weight < 0)
+    return DeferredValueError(
+        f"this value waits for {node.params[0].name}, made at {site_text(node.site)}: it has none before "
+        "the dataflow graph is executed"
+    )
