@@ -57,7 +57,7 @@ class _Run:
         self.memory = memory
         """The register whose memory a register shares, of all steps so far."""
         self.allocated: list[Allocate] = []
-        self.shared: list[tuple[int, int]] = []
+        self.shared: list[Share] = []
         self.released: list[Release] = []
         self._own: dict[int, Geometry] = {}
         self._free: list[tuple[Geometry | None, int]] = []
@@ -85,7 +85,7 @@ class _Run:
                 self._own[step.register] = self._own.pop(step.source)
         elif type(step) is Release:
             self.released.append(step)
-            taken_over = {source for _, source in self.shared}
+            taken_over = {share.source for share in self.shared}
             self._free += [
                 (self._own.pop(register, None), register)
                 for register in step.registers
@@ -98,7 +98,7 @@ class _Run:
 
     def _share(self, register: int, source: int) -> None:
         self.memory[register] = self.memory.get(source, source)
-        self.shared.append((register, source))
+        self.shared.append(Share(register, source))
 
     def ended(self) -> list[Any]:
         """Its steps, or the sweep in their place."""
@@ -216,19 +216,15 @@ class Sweep:
 
     def run(self, state: State) -> None:
         """Allocate, compute, release."""
-        run, registers = self._run, state.registers
+        run = self._run
         if self._threads != config.threads:
             self._threads = config.threads
             order = ordered(self._launches, self._threads)
             self._together = type(run.kernels[0]).joined(run.kernels, order)
         for allocate in run.allocated:
             allocate.run(state)
-        for register, source in run.shared:
-            value = registers[source]
-            assert value is not None
-            value.count = -1
-            value.tiles = None
-            registers[register] = value
+        for share in run.shared:
+            share.run(state)
         if any(first.meets(second) for first, second in combinations(self._spans(state), 2)):
             for kernel in run.kernels:
                 kernel.run(state)

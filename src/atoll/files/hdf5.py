@@ -18,7 +18,7 @@ from ..lazy.sections import section_of
 from ..lazy.spread import in_step
 from .chunks import chunks_in, fill_by, outgoing_boxes
 from .npy import arrived, empty_block, layout_for, path_of, place_for
-from .together import NewFile, settle
+from .together import NewFile, agreed, settle
 from .transport import fill, outgoing, write_at
 
 _LEVELS = range(1, 10)
@@ -190,10 +190,7 @@ def load_hdf5(path: Any, name: str, *, layout: Any = None) -> Any:
             facts = _facts(h5py, file, source, name)
     except Exception as raised:
         error = raised
-    every = settle(world.communicator, error, "load_hdf5", facts)
-    if any(told != every[0] for told in every):
-        raise FileFormatError(f"load_hdf5: ranks see different files as {source}: {every}")
-    assert facts is not None
+    facts = agreed(world.communicator, error, "load_hdf5", source, facts)
     shape, dtype, chunks, offset = facts
     place = place_for(shape, dtype, layout_for(layout, shape))
     block, inner, region = empty_block(shape, dtype, place)

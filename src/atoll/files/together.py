@@ -36,6 +36,16 @@ def settle(
     raise told
 
 
+def agreed(
+    communicator: Communicator, error: Exception | None, what: str, source: str, facts: Any
+) -> Any:
+    """The ``facts`` of a file, which all ranks must have found alike. Collective."""
+    every = settle(communicator, error, what, facts)
+    if any(told != every[0] for told in every):
+        raise FileFormatError(f"{what}: ranks see different files as {source}: {every}")
+    return every[0]
+
+
 def _sendable(error: Exception | None) -> Exception | None:
     """An error as other ranks can raise it."""
     try:

@@ -14,7 +14,7 @@ from ..lazy.sections import section_of
 from ..lazy.spread import in_step
 from .chunks import fill_by, outgoing_boxes
 from .npy import arrived, empty_block, layout_for, path_of, place_for
-from .together import NewFolder, settle
+from .together import NewFolder, agreed, settle
 
 
 def _zarr() -> Any:
@@ -91,10 +91,7 @@ def load_zarr(path: Any, name: str = "", *, layout: Any = None) -> Any:
         facts = (array.shape, array.dtype, array.shards or array.chunks)
     except Exception as raised:
         error = raised
-    every = settle(world.communicator, error, "load_zarr", facts)
-    if any(told != every[0] for told in every):
-        raise FileFormatError(f"load_zarr: ranks see different stores as {source}: {every}")
-    assert facts is not None
+    facts = agreed(world.communicator, error, "load_zarr", source, facts)
     assert array is not None
     shape, dtype, chunks = facts
     place = place_for(shape, dtype, layout_for(layout, shape))
