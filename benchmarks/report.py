@@ -1,4 +1,4 @@
-"""What ``users.py`` has measured, as lines, means, and the table and the picture of ``docs/benchmarks.md``."""
+"""What ``users.py`` has measured, as lines, means, and the table and the picture of ``docs/contributors/benchmarks.md``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from plot import write_plot
 from user_programs import CLASSES, PROGRAMS, SIZES
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "contributors"
 BEGIN, END = "<!-- users.py: begin -->", "<!-- users.py: end -->"
 NAMES = ("atoll", "jax", "numba")
 Row = dict[str, Any]

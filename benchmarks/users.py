@@ -10,8 +10,8 @@ medians of the ratios in a round of the second half, above 1 faster than NumPy. 
 Results are compared with NumPy's, and a wrong one makes the command fail; times never do. A process that takes
 longer than ``--limit`` is ended, and what it has measured so far is used: then ``>`` stands before the seconds.
 
-``--docs`` writes what was measured into ``docs/benchmarks.json``, in place of what was there of the same programs, and from it the table
-and the picture of ``docs/benchmarks.md``.
+``--docs`` writes what was measured into ``docs/contributors/benchmarks.json``, in place of what was there of the same programs, and from it the table
+and the picture of ``docs/contributors/benchmarks.md``.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The tests of atoll, and the bench they run on (tests/bench, docs/testing.md)."""
+"""The tests of atoll, and the bench they run on (tests/bench, docs/contributors/testing.md)."""

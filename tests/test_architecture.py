@@ -188,7 +188,9 @@ def goes_up(found: Import) -> bool:
 
 def test_every_room_is_in_the_order() -> None:
     rooms = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in files()}
-    assert rooms <= set(ORDER), "a new room needs its place in ORDER, and in docs/design.md"
+    assert rooms <= set(ORDER), (
+        "a new room needs its place in ORDER, and in docs/contributors/design.md"
+    )
 
 
 def test_imports_go_downwards() -> None:

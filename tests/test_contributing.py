@@ -1,4 +1,4 @@
-"""The examples of docs/contributing.md: entries made from outside the package, on one rank and on three."""
+"""The examples of docs/contributors/operations.md: entries made from outside the package, on one rank and on three."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atoll.functions.ufuncs import ufuncs
 from atoll.graph.op import TABLE
 from atoll.ops.folds import FOLDS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "contributing.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "contributors" / "operations.md"
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import io
 import re
-import runpy
+import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +25,24 @@ from atoll.config import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
+GENERATED = DOCS / "generated"
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *(page for page in sorted(DOCS.rglob("*.md")) if GENERATED not in page.parents),
+]
 pytestmark = pytest.mark.skipif(
     not DOCS.exists(), reason="the documentation is not beside the tests"
 )
+
+
+@functools.cache
+def generated() -> dict[str, str]:
+    """The pages that code writes, by their path in the folder of generated pages."""
+    sys.path.insert(0, str(DOCS / "generate"))
+    import pages as site  # type: ignore[import-not-found]
+
+    written: dict[str, str] = site.generated()
+    return written
 
 
 def blocks(page: Path, kind: str = "python") -> list[str]:
@@ -62,7 +77,7 @@ def test_the_readme_s_programs() -> None:
 
 def test_what_all_ranks_do_together() -> None:
     def program() -> tuple[numpy.ndarray, ...]:
-        _, made = run(blocks(DOCS / "collective.md"))
+        _, made = run(blocks(DOCS / "contributors" / "collective.md"))
         return tuple(numpy.asarray(made[name]) for name in ("a", "gram", "top", "big", "flat"))
 
     a, gram, top, big, flat = simulated.run(2, program)[1]
@@ -75,32 +90,34 @@ def test_what_all_ranks_do_together() -> None:
 
 def test_a_ring_of_messages_and_its_picture() -> None:
     def program() -> tuple[str, str]:
-        printed, made = run(blocks(DOCS / "dataflow.md"))
+        printed, made = run(blocks(DOCS / "reference" / "dataflow.md"))
         return printed, atoll.dataflow.show(made["partition"])  # type: ignore[arg-type]
 
     (first, picture), (second, _) = simulated.run(2, program)
     one, two = numpy.full(3, 2.0), numpy.full(3, 3.0)
     assert first == f"0 {2 * (numpy.sqrt(two) + 1) + one}"
     assert second == f"1 {2 * (numpy.sqrt(one + 0) + 1) + two}"
-    assert picture.strip() == blocks(DOCS / "dataflow.md", "text")[0].strip()
+    assert picture.strip() == blocks(DOCS / "reference" / "dataflow.md", "text")[0].strip()
 
 
 def test_coverage() -> None:
-    (program,) = blocks(DOCS / "numpy.md")
+    (program,) = blocks(DOCS / "reference" / "numpy.md")
     assert program.split("# ")[1].strip() == run([program])[0]
 
 
 def test_the_programs_on_one_sided_access() -> None:
-    for printed, _ in simulated.run(2, lambda: run(blocks(DOCS / "onesided.md"))):
+    for printed, _ in simulated.run(2, lambda: run(blocks(DOCS / "reference" / "onesided.md"))):
         assert printed == "8.0\n328350.0"
 
 
 def test_settings_and_memory() -> None:
     before = atoll.config.settings()
-    run([*blocks(DOCS / "configuration.md"), *blocks(DOCS / "memory.md")])
+    run([*blocks(DOCS / "reference" / "configuration.md"), *blocks(DOCS / "guide" / "memory.md")])
     assert atoll.config.cache_bytes == 4 << 30
     atoll.config.cache_bytes = before.cache_bytes
-    listed = re.findall(r"^\| `(\w+)` \| `ATOLL_", (DOCS / "configuration.md").read_text(), re.M)
+    listed = re.findall(
+        r"^\| `(\w+)` \| `ATOLL_", (DOCS / "reference" / "configuration.md").read_text(), re.M
+    )
     assert sorted(listed) == sorted(field.name for field in dataclasses.fields(Settings))
 
 
@@ -108,14 +125,14 @@ def test_partitions_and_sections() -> None:
     def program() -> None:
         with atoll.config(small=0):
             a = atoll.ones((10, 4))
-            out, within = blocks(DOCS / "partitioned.md")
+            out, within = blocks(DOCS / "reference" / "partitioned.md")
             _, made = run([out], a=a, handles=[numpy.ones(2)])
             other = 1 - atoll.world.rank
             shown = made["shown"]
             assert shown["partitions"][other, 0]["data"] is None  # type: ignore[index]
             _, made = run([within], source=a)
             numpy.testing.assert_array_equal(numpy.asarray(made["a"]), numpy.ones((10, 4)))
-            sections, checked = blocks(DOCS / "distarray.md")
+            sections, checked = blocks(DOCS / "reference" / "distarray.md")
             layout = atoll.Layout((8,), [atoll.Block(padding=(1, 1))])
             padded = numpy.zeros(layout.padded_shape(atoll.world.rank))
             _, made = run(
@@ -128,7 +145,7 @@ def test_partitions_and_sections() -> None:
 
 
 def test_a_plan_of_one_rank_of_many() -> None:
-    look, imagined = blocks(DOCS / "engine.md", "py")
+    look, imagined = blocks(DOCS / "contributors" / "engine.md", "py")
     assert run([look], u=atoll.ones((300, 300)))[0].startswith("[300. 300. ")
     assert "rank 17 of 2048" in run([imagined])[0]
 
@@ -139,7 +156,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_what_a_page_names_is_there(page: Path) -> None:
     text = page.read_text()
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
@@ -147,7 +164,10 @@ def test_what_a_page_names_is_there(page: Path) -> None:
         if link.startswith("http"):
             continue
         path, _, anchor = link.partition("#")
-        target = (page.parent / path) if path else page
+        target = (page.parent / path).resolve() if path else page
+        if GENERATED in target.parents:
+            assert target.relative_to(GENERATED).as_posix() in generated(), link
+            continue
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
     for path in re.findall(r"\b((?:src|tests|examples|benchmarks|docs)/[\w/.]+\.(?:py|md))", text):
@@ -161,19 +181,26 @@ def test_what_a_page_names_is_there(page: Path) -> None:
         assert hasattr(atoll, name) or (ROOT / "src" / "atoll" / name).is_dir(), name
 
 
-def test_every_page_is_in_the_index() -> None:
-    named = set(re.findall(r"\]\((\w+\.md)\)", (DOCS / "index.md").read_text()))
-    assert named == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
+def test_every_page_is_in_the_navigation() -> None:
+    named = set()
+    for page in PAGES:
+        for tree in re.findall(r"```{toctree}\n(.*?)```", page.read_text(), re.S):
+            entries = re.findall(r"^(?:.*<)?([\w./]+)>?$", tree, re.M)
+            named |= {(page.parent / f"{entry}.md").resolve() for entry in entries}
+    ours = {page for page in PAGES if DOCS in page.parents}
+    ours |= {GENERATED / path for path in generated()}
+    assert named == ours - {DOCS / "index.md"}
 
 
 def test_every_file_of_the_package_has_its_line() -> None:
-    """``python docs/files.py`` writes the page."""
-    written = runpy.run_path(str(DOCS / "files.py"))
-    pattern = re.compile(r"^(?:## (.*)|\| `(\w+\.py)`.*)$", re.M)
-    assert pattern.findall((DOCS / "files.md").read_text()) == pattern.findall(written["page"]())
     package = ROOT / "src" / "atoll"
+    lines = re.findall(r"^\| `(\w+\.py)` \| (.*) \|$", generated()["files.md"], re.M)
+    assert all(about for _, about in lines)
+    listed = {file for file in package.rglob("*.py") if file.name != "__init__.py"}
+    assert {name for name, _ in lines} >= {file.name for file in listed}
     folders = {file.parent.relative_to(package).as_posix() for file in package.rglob("*.py")}
-    assert folders == set(written["ROOMS"])
+    titles = set(re.findall(r"^## (.*)/$", generated()["files.md"], re.M))
+    assert folders == titles | {"."}
 
 
 WORDS = {
@@ -214,11 +241,7 @@ def texts(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_no_word_is_private() -> None:
-    pages = {
-        page: [(0, re.sub(r"`[^`]*`", "", page.read_text()))]
-        for page in PAGES
-        if page.name != "files.md"
-    }
+    pages = {page: [(0, re.sub(r"`[^`]*`", "", page.read_text()))] for page in PAGES}
     for file in (ROOT / "src" / "atoll").rglob("*.py"):
         pages[file] = list(texts(file))
     wrong = [

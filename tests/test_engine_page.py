@@ -9,7 +9,7 @@ import atoll
 from atoll.comm import simulated
 from atoll.config import config
 
-PAGE = Path(__file__).parents[1] / "docs" / "engine.md"
+PAGE = Path(__file__).parents[1] / "docs" / "contributors" / "engine.md"
 pytestmark = pytest.mark.skipif(
     not PAGE.exists(), reason="the documentation is not beside the tests"
 )

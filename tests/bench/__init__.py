@@ -12,5 +12,5 @@ A pytest plugin in eight rooms:
 - ``processes``: what each process that runs tests is started with;
 - ``bytecode``: where the many processes of a run keep their compiled Python.
 
-``docs/testing.md`` says how to write tests with it.
+``docs/contributors/testing.md`` says how to write tests with it.
 """

@@ -10,7 +10,7 @@ import atoll
 from atoll.comm.world import World
 from atoll.config import Settings
 
-PAGE = Path(__file__).parents[2] / "docs" / "global_arrays.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "global_arrays.md"
 
 
 def places():

@@ -9,7 +9,7 @@ import pytest
 
 import atoll.layout
 
-PAGE = Path(__file__).parents[2] / "docs" / "layouts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "layouts.md"
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not beside the tests")

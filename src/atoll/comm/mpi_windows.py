@@ -3,7 +3,7 @@
 MPI's window lies over the segments of ``segments``. A request of MPI moves the bytes, so that the wait for it has a
 limit and can be interrupted. A lock is a word in front of the memory, which an atomic operation of MPI takes. Whether
 these operations progress while the target rank is outside of MPI depends on the network and on MPI: see
-``docs/onesided.md``.
+``docs/reference/onesided.md``.
 """
 
 from __future__ import annotations

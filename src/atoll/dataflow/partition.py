@@ -6,7 +6,7 @@ receives W(u), and W follows a rule that needs no communication:
 R(u) is in W(u), and W(u) is in R(s) for every send s that u feeds.
 
 So each wait that a part adds before a send was a true dependency of that send already, and parts can form a cycle only
-if the user's own messages do (the proof is in ``docs/dataflow.md``). Besides, W(u) is in W(v) whenever u feeds v, else
+if the user's own messages do (the proof is in ``docs/reference/dataflow.md``). Besides, W(u) is in W(v) whenever u feeds v, else
 two groups could wait for each other on one rank.
 
 W = R obeys the rule, but makes a part of every combination. Here receives that feed *the same sends and outputs* form a

@@ -1,4 +1,4 @@
-"""Writes docs/files.md, the list of all files of the package, from the first sentences of their docstrings."""
+"""The page that lists all files of the package, with the first sentences of their docstrings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).with_suffix(".md")
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "atoll"
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "atoll"
 ROOMS = (
     *(
         ".",
@@ -36,7 +35,7 @@ ROOMS = (
         "context",
     ),
 )
-"""In the order of docs/design.md."""
+"""In the order of docs/contributors/design.md."""
 
 
 def about(file: Path) -> str:
@@ -51,8 +50,8 @@ def page() -> str:
     lines = [
         "# The files",
         "",
-        "What each file of `src/atoll/` is about, in the order of [the rooms](design.md#the-rooms); its first paragraphs say",
-        "more. `python docs/files.py` writes this page.",
+        "What each file of `src/atoll/` is about, in the order of [the rooms](../contributors/design.md#the-rooms); its first paragraphs say",
+        "more.",
     ]
     for room in ROOMS:
         title = "The package itself" if room == "." else f"{room}/"
@@ -63,7 +62,3 @@ def page() -> str:
             if room == "." or file.name != "__init__.py"
         ]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())
