@@ -109,7 +109,7 @@ PyObject *site_here(void) {
     static PyCodeObject *latest = NULL;  /* which is no code of ours */
     PyCodeObject *code = PyFrame_GetCode(frame);
     PyObject *site = NULL;
-    if (code != latest && PyDict_GetItem(objects[IS_OURS], code->co_filename) == Py_False)
+    if (code != latest && PyDict_GetItem(objects[ORIGINS], code->co_filename) == Py_False)
         Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
     if (code != latest) {
         site = PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);

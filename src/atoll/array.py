@@ -33,7 +33,7 @@ from .lazy import (
 from .lazy.calling import call
 from .lazy.distributed import Distributed
 from .lazy.elementwise import general
-from .lazy.fallback import by_numpy, user_frame
+from .lazy.fallback import by_numpy
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
 from .lazy.in_place import in_place, in_place_operator
@@ -568,4 +568,4 @@ adopt(
 recorder.install()
 recorder.enter(vars(ndarray))
 
-__all__ = ["Site", "ndarray", "user_frame"]
+__all__ = ["Site", "ndarray"]

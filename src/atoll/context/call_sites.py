@@ -1,29 +1,32 @@
 """Call sites: where in the user's program atoll is called.
 
-A call site is a code object and an instruction in it. Two calls on one line differ by their instruction.
+A call site is a code object and an instruction in it. Two calls on one line differ by their instruction. A call site in
+an installed package has the line of the user's program with it, from which the package was called: texts name that.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from opcode import opmap
 from types import CodeType, FrameType
 from typing import Any
 
 from .caches import Memo
-from .remote_stacks import ROOT as ROOT
+from .sources import is_ours, is_users, place_text
 
-Site = tuple[CodeType, int]
+Line = tuple[CodeType, int]
+Site = Line | tuple[CodeType, int, Line]
 
-_ours: Memo[str, bool] = Memo()
+INSTALLED = "installed"
+_origins: Memo[str, bool | str] = Memo()
+"""By file: ``False`` for the user's, ``True`` for atoll's own, ``INSTALLED`` for those of packages."""
 
 
-def is_ours(file: str) -> bool:
-    """Whether a file is one of atoll's own, which are no lines of the user's program."""
-    known = _ours.get(file)
+def origin(file: str) -> bool | str:
+    """Whose a file is, as in ``_origins``."""
+    known = _origins.get(file)
     if known is None:
-        known = _ours[file] = file.startswith(ROOT)
+        known = _origins[file] = is_ours(file) or (not is_users(file) and INSTALLED)
     return known
 
 
@@ -33,22 +36,50 @@ def user_site() -> Site | None:
 
 
 def site_from(frame: FrameType | None) -> Site | None:
-    """The first line outside atoll, from a frame outwards."""
-    known = _ours.get
-    if frame is not None:
-        code = frame.f_code
-        if known(code.co_filename) is False:
-            return code, frame.f_lasti
+    """The first line outside atoll, from a frame outwards, and the user's line where that is in a package."""
+    known = _origins.get
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        ours = known(file)
-        if ours is None:
-            ours = is_ours(file)
-        if not ours:
+        kind = known(file)
+        if kind is None:
+            kind = origin(file)
+        if kind is False:
             return code, frame.f_lasti
+        if kind is INSTALLED:
+            user = user_frame(frame)
+            here = code, frame.f_lasti
+            return here if user is frame or user is None else (*here, (user.f_code, user.f_lasti))
         frame = frame.f_back
     return None
+
+
+def user_frame(frame: FrameType | None = None) -> FrameType | None:
+    """The frame of the user's line: the first outside atoll and installed packages, from a frame (or the caller's) outwards.
+
+    A program that is itself installed has no such frame. Then it is the first outside atoll.
+    """
+    if frame is None:
+        frame = sys._getframe(1)
+    while frame is not None and origin(frame.f_code.co_filename) is True:
+        frame = frame.f_back
+    first = frame
+    while frame is not None:
+        if origin(frame.f_code.co_filename) is False:
+            return frame
+        frame = frame.f_back
+    return first
+
+
+def user_line() -> str:
+    """The user's line as text, as :func:`site_text` gives it; empty where atoll was not called from Python."""
+    frame = user_frame(sys._getframe(1))
+    return "" if frame is None else place_text(frame.f_code.co_filename, frame.f_lineno)
+
+
+def line_in_program(site: Site) -> Line:
+    """The user's line of a call site, which may be in a package."""
+    return site[2] if len(site) == 3 else site
 
 
 _numbered: Memo[int, tuple[CodeType, int, frozenset[int]]] = Memo()
@@ -63,7 +94,7 @@ def site_number(site: Site | None) -> int:
     """
     if site is None:
         return 0
-    code, instruction = site
+    code, instruction = site[0], site[1]
     known = _numbered.get(id(code))
     if known is None or known[0] is not code:
         number = hash((code.co_filename, code.co_qualname, code.co_firstlineno))
@@ -75,7 +106,7 @@ def site_number(site: Site | None) -> int:
 def instructions(site: Site) -> tuple[int, ...]:
     """The instructions that a frame may stand at when it calls from a call site."""
     site_number(site)
-    code, instruction = site
+    code, instruction = site[0], site[1]
     first = _numbered[id(code)][2]
     if instruction in first:
         return instruction, instruction + 4
@@ -91,8 +122,8 @@ def line_of(code: Any, instruction: int) -> int:
 
 
 def site_text(site: Site | None) -> str:
-    """A place in the user's program: file and line."""
+    """The user's line of a call site: ``program.py:7``, in a notebook ``Cell In[3], line 2``."""
     if site is None:
         return ""
-    code, instruction = site
-    return f"{os.path.basename(code.co_filename)}:{line_of(code, instruction)}"
+    code, instruction = line_in_program(site)
+    return place_text(code.co_filename, line_of(code, instruction))

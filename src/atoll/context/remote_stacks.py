@@ -24,8 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-"""Files below it are atoll's own."""
+from .sources import ROOT, is_users, place_text
 
 PAPER = "atoll-whereabouts"
 """The name of the memory that a rank's lines are written to."""
@@ -215,7 +214,7 @@ def _frames(process: int) -> list[Frame] | None:
         text = ""
         for text in _growing(paper, start):
             frames = parsed(text)
-            if any(map(_is_users, frames)):
+            if any(is_users(frame[0]) for frame in frames):
                 return frames
     except OSError:
         return None
@@ -277,25 +276,13 @@ def _catches(process: int) -> bool:
     return caught is not None and bool(int(caught[1], 16) >> (asked_by - 1) & 1)
 
 
-_LIBRARY = os.path.join(os.path.dirname(os.path.realpath(os.__file__)), "")
-_PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
-
-
-def _is_users(frame: Frame) -> bool:
-    """Whether a frame is of the user's program: neither atoll's nor a library's."""
-    file = frame[0]
-    if file.startswith((ROOT, "<frozen")) or _PACKAGES.search(file):
-        return False
-    return not os.path.realpath(file).startswith(_LIBRARY)
-
-
 _WAITING = tuple(os.path.join(ROOT, "comm", name) for name in ("waiting.py", "watch.py", "mpi"))
 
 
 def in_words(frames: list[Frame]) -> tuple[str, bool]:
     """Frames as text: ``is at program.py:7, in f``, and whether that is one of atoll's waits for other ranks."""
     innermost = frames[0]
-    at = next(filter(_is_users, frames), None)
+    at = next((frame for frame in frames if is_users(frame[0])), None)
     between = frames if at is None else frames[: frames.index(at)]
     ours = [frame for frame in between if frame[0].startswith(ROOT)]
     waits = any(frame[0].startswith(_WAITING) for frame in ours)
@@ -309,6 +296,6 @@ def in_words(frames: list[Frame]) -> tuple[str, bool]:
     elif innermost is not at:
         inside = f", inside {innermost[2]} of {os.path.basename(innermost[0])}"
     return (
-        f"{'waits' if waits else 'is'} at {os.path.basename(at[0])}:{at[1]}{function}{inside}",
+        f"{'waits' if waits else 'is'} at {place_text(at[0], at[1])}{function}{inside}",
         waits,
     )

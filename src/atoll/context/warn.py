@@ -16,7 +16,8 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from .call_sites import ROOT, Site, line_of
+from .call_sites import Site, line_of
+from .sources import ROOT
 
 _PACKAGE = __name__.partition(".")[0]
 _collecting: Any = getattr(warnings, "_showwarnmsg_impl", None)
@@ -119,8 +120,8 @@ def _retold(text: str, category: type[Warning]) -> bool:
 
 
 def warn_at(site: Site, text: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Give a warning for the place where an operation was recorded."""
-    code, instruction = site
+    """Give a warning for a call site: the line that NumPy would name, even in a package."""
+    code, instruction = site[0], site[1]
     _warn(text, category, code, line_of(code, instruction), _globals_of(code))
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..array import ndarray
-from ..context.call_sites import ROOT
+from ..context.call_sites import site_from
 from ..graph.geometry import dense, strided
 from ..graph.node import Node, Site
 from ..lazy.creation import asarray, dtype_of, shape_of
@@ -103,10 +103,7 @@ class DistributedSend:
         object.__setattr__(self, "dest_rank", rank_of(self.dest_rank, "dest_rank"))
         if self.site is None:
             # frame 1 is the __init__ that dataclass wrote, in no file
-            frame = sys._getframe(2)
-            while frame.f_back is not None and frame.f_code.co_filename.startswith(ROOT):
-                frame = frame.f_back
-            object.__setattr__(self, "site", (frame.f_code, frame.f_lasti))
+            object.__setattr__(self, "site", site_from(sys._getframe(2)))
         hash(self.comm_tag)
 
 

@@ -31,12 +31,12 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable
 from math import inf
-from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..context.caches import Memo
+from ..context.call_sites import Site as Site
 from ..front import native
 from .geometry import Geometry, strided
 from .interned import Identity, identity_of
@@ -47,7 +47,6 @@ _marks: Memo[Any, int] = Memo("geometries")
 _numbers = itertools.count(1)
 born_numbers = itertools.count()
 next_born = born_numbers.__next__
-Site = tuple[CodeType, int]
 
 
 class Operation(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy.typing as npt
 
 from ..comm.world import World
-from ..context.call_sites import user_site
+from ..context.call_sites import line_in_program, user_site
 from ..context.warn import warn_at
 from ..errors import BufferTypeError, ProtocolError, ProtocolWarning
 from ..layout import Layout
@@ -124,7 +124,7 @@ def warn(protocol: str, notes: Sequence[str]) -> None:
         if site is None:
             warnings.warn(text, ProtocolWarning, stacklevel=2)
         else:
-            warn_at(site, text, ProtocolWarning)
+            warn_at(line_in_program(site), text, ProtocolWarning)
 
 
 def refuse(name: str, protocol: str, violations: Sequence[Violation], unshared: str) -> None:

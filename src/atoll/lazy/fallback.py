@@ -8,18 +8,16 @@ handle's cell: the address says which. So aliasing holds for every function of N
 from __future__ import annotations
 
 import inspect
-import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
 from contextlib import ExitStack
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ..comm.world import current_world
 from ..context.caches import remembered
-from ..context.call_sites import ROOT
+from ..context.call_sites import user_frame
 from ..context.warn import come_first
 from ..errors import FallbackWarning
 from .classed import class_giver, in_class_of, is_subclass, twin_of
@@ -141,14 +139,6 @@ class Given:
         if shared:
             copy.flags.writeable = False  # what is written into a copy would be lost
         return copy
-
-
-def user_frame() -> FrameType | None:
-    """The frame of the user's program that called atoll."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(ROOT):
-        frame = frame.f_back
-    return frame
 
 
 def warn(name: str) -> None:

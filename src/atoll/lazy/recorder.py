@@ -17,7 +17,7 @@ import numpy as np
 from .. import backend, policy
 from ..config import Config, Settings, config
 from ..context import statistics
-from ..context.call_sites import _numbered, _ours, site_from
+from ..context.call_sites import _numbered, _origins, site_from
 from ..context.threads import _left, catch_up, process_lock
 from ..execute.parts import State
 from ..execute.program import Program
@@ -85,7 +85,7 @@ def install() -> None:
         if missing:
             raise TypeError(f"{kind.__name__} has slots that _record.c does not fill: {missing}")
     objects: tuple[Any, ...] = (
-        Node, Cell, Value, born_numbers, _ours, _numbered, calm, _variable, vars(warnings),
+        Node, Cell, Value, born_numbers, _origins, _numbered, calm, _variable, vars(warnings),
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},

@@ -71,7 +71,7 @@ class Window:
 
 
 def _line(site: Site | None) -> object:
-    return None if site is None else (site[0], line(*site))
+    return None if site is None else (site[0], line(site[0], site[1]))
 
 
 def entered(node: Node) -> Node:
