@@ -94,5 +94,15 @@ def __getattr__(name: str) -> Any:
     return late(name)
 
 
+OWN: tuple[str, ...] = (
+    "Block", "Cyclic", "Layout", "Undistributed", "Unstructured", "World", "config", "coverage", "dataflow", "errors",
+    "from_distarray", "from_local", "from_partitioned", "graph", "reset_stats", "stats", "sync", "use", "world", *LATE,
+)  # fmt: skip
+"""The public names that NumPy does not have."""
+
+__all__ = sorted({*coverage(), *OWN})
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *LATE})
+    special = [name for name in globals() if name.startswith("__")]
+    return sorted({*__all__, *special})

@@ -450,6 +450,9 @@ class ndarray(Operators, Distributed):
         self[...] = result
         return self
 
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in object.__dir__(self) if name not in _NOT_PUBLIC)
+
     def __class_getitem__(cls, item: Any) -> Any:
         count = len(item) if type(item) is tuple else 1
         if not 1 <= count <= 2:
@@ -567,5 +570,15 @@ adopt(
 )
 recorder.install()
 recorder.enter(vars(ndarray))
+
+OWN = (
+    "access", "exchange_halos", "layout", "local", "local_padded", "owns", "redistribute", "tagged", "world",
+    "__distarray__", "__partitioned__",
+)  # fmt: skip
+"""The public attributes that NumPy's arrays do not have."""
+
+_NOT_PUBLIC = frozenset(dir(ndarray)).difference(
+    dir(np.ndarray), dir(object), OWN, ("__module__", "__buffer__", "__bytes__")
+)
 
 __all__ = ["Site", "ndarray"]

@@ -13,6 +13,7 @@ import numpy
 import pytest
 
 import atoll
+from atoll.array import OWN
 from atoll.config import config
 from atoll.functions.public import collective, numpy_function
 
@@ -167,6 +168,50 @@ def test_removed_names_say_what_to_use_instead():
         AttributeError, match=r"`np.float_` was removed .* Use `np.float64` instead"
     ):
         _ = atoll.float_
+
+
+@pytest.mark.parametrize("name", ["linalg", "random", "fft", "char", "lib.stride_tricks", "emath"])
+def test_what_a_namespace_lacks_is_an_error_that_names_it(name):
+    module = importlib.import_module(f"atoll.{name}")
+    with pytest.raises(AttributeError, match=f"module 'atoll.{name}' has no attribute 'nonsense'"):
+        _ = module.nonsense
+
+
+def test_listings_have_public_names_only():
+    def public(thing):
+        return {name for name in dir(thing) if not name.startswith("__")}
+
+    own = {*atoll.OWN}
+    assert public(atoll) == {name for name in dir(numpy) if name[0] != "_"} | own
+    assert {"ma", "polynomial", "linalg"} < public(atoll)
+    assert all(hasattr(atoll, name) for name in own)
+    for name in ("linalg", "random", "lib", "typing"):
+        assert public(getattr(atoll, name)) == {n for n in dir(getattr(numpy, name)) if n[0] != "_"}
+
+
+@pytest.mark.parametrize("small", [0, 100])
+def test_arrays_list_public_names_only(small):
+    class Own(atoll.ndarray):
+        _mine = 1
+
+    def public(array):
+        return {name for name in dir(array) if not name.startswith("__")}
+
+    with config(small=small):
+        a, b = atoll.ones((3, 3)), atoll.ones((3, 3)).view(Own)
+    b.more = 2
+    ours = {name for name in OWN if not name.startswith("__")}
+    assert public(a) == public(numpy.ones((3, 3))) | ours
+    assert public(b) == public(a) | {"_mine", "more"}
+    assert all(hasattr(a, name) for name in dir(a))
+
+
+def test_an_array_in_an_annotation_is_ours():
+    from atoll.typing import ArrayLike, NDArray
+
+    assert ArrayLike is numpy.typing.ArrayLike
+    assert NDArray[atoll.float64].__origin__ is atoll.ndarray
+    assert NDArray[atoll.float64].__args__ == numpy.typing.NDArray[numpy.float64].__args__
 
 
 def test_signatures_are_numpys():

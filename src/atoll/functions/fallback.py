@@ -15,7 +15,7 @@ import numpy as np
 from ..array import ndarray
 from ..files import loading, npy, npz, raw, text
 from ..lazy.registry import registry
-from .namespaces import Namespace, nothing_of_its_own
+from .namespaces import Namespace, attribute, nothing_of_its_own
 from .public import kinds, names, numpy_function, on_data, publish
 
 TRIVIAL = (
@@ -60,9 +60,20 @@ def _calling() -> dict[str, Any]:
     return {name: getattr(module, name) for name in callers}
 
 
+def _annotations() -> dict[str, Any]:
+    """The names of ``numpy.typing``; an array in an annotation is one of ours."""
+    module: Any = import_module("numpy.typing")
+    return {
+        "ArrayLike": module.ArrayLike,
+        "DTypeLike": module.DTypeLike,
+        "NDArray": types.GenericAlias(ndarray, module.NDArray.__args__),
+    }
+
+
 def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
+    publish("typing", Namespace("typing", _annotations), "data")
     for name in ("char", "strings", "rec", "lib", "emath"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
     for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):
@@ -102,10 +113,7 @@ def late(name: str) -> Any:
     private = name.startswith("__") and name not in _SPECIAL
     if private and kinds.get(name) != "same":
         raise AttributeError(f"module 'atoll' has no attribute {name!r}")
-    try:
-        return getattr(np, name)
-    except AttributeError as error:  # which may say what to use instead
-        raise AttributeError(str(error).replace("module 'numpy'", "module 'atoll'")) from None
+    return attribute(np, name, "atoll")
 
 
 publish_the_rest()

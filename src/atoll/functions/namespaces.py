@@ -27,6 +27,18 @@ ALIASES = {"emath": "lib.scimath"}
 """Names of modules that are no more than attributes of NumPy's."""
 
 
+_SPECIAL = ("__all__", "__doc__", "__name__", "__package__", "__spec__")
+
+
+def attribute(original: ModuleType, name: str, public: str) -> Any:
+    """An attribute of a module of NumPy's; the error for one that it lacks, hints included, names our module."""
+    try:
+        return getattr(original, name)
+    except AttributeError as error:
+        text = str(error).replace(f"module {original.__name__!r}", f"module {public!r}")
+        raise AttributeError(text) from None
+
+
 class Namespace(ModuleType):
     """The module ``atoll.<name>``, with everything that ``numpy.<name>`` has."""
 
@@ -56,7 +68,7 @@ class Namespace(ModuleType):
             return self.__dict__[name]
         value: Any = sys.modules.get(f"{self.__name__}.{name}")
         if value is None:
-            value = getattr(original, name)
+            value = attribute(original, name, self.__name__)
         if _is_function(value) and not name.startswith("_"):
             given, value = value, registry.find(value)
             if value is None:
@@ -67,8 +79,8 @@ class Namespace(ModuleType):
         return value
 
     def __dir__(self) -> list[str]:
-        names = [name for name in dir(self._load()) if not name.startswith("__")]
-        return sorted({*names, *self.__dict__})
+        names = {*dir(self._load()), *self.__dict__}
+        return sorted(name for name in names if not name.startswith("_") or name in _SPECIAL)
 
 
 def nothing_of_its_own() -> Mapping[str, Any]:
@@ -87,7 +99,8 @@ class Submodules:
             return None
         top = sys.modules.get(f"{package}.{rest.partition('.')[0]}")
         own = top.__spec__.name.startswith(package) if top and top.__spec__ else top is None
-        if own and not isinstance(top, Namespace) and PathFinder.find_spec(name, path):
+        ours = PathFinder.find_spec(name, path) if own and not isinstance(top, Namespace) else None
+        if ours and ours.origin:  # a file, not a folder with nothing but stubs
             return None
         try:
             spec = find_spec(f"numpy.{rest}")
