@@ -1,4 +1,4 @@
-"""What ``users.py`` has measured, as lines, means, and the table and the picture of ``docs/contributors/benchmarks.md``."""
+"""What ``users.py`` has measured, as lines, means, and the table and the picture of the documentation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from plot import write_plot
 from user_programs import CLASSES, PROGRAMS, SIZES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "contributors"
-BEGIN, END = "<!-- users.py: begin -->", "<!-- users.py: end -->"
 NAMES = ("atoll", "jax", "numba")
 Row = dict[str, Any]
 HEAD = (
@@ -151,12 +150,6 @@ def markdown(kept: dict[str, Any]) -> str:
     return "\n".join(said)
 
 
-def page(text: str, kept: dict[str, Any]) -> str:
-    """The page with the table of what was measured."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{markdown(kept)}\n{END}{rest.partition(END)[2]}"
-
-
 def picture(path: Path, kept: dict[str, Any]) -> None:
     """Draw the largest size of each program that was measured on one thread."""
     best: dict[str, Row] = {}
@@ -172,7 +165,7 @@ def picture(path: Path, kept: dict[str, Any]) -> None:
 
 
 def write(table: list[Row], machine: str) -> None:
-    """Put new measurements in place of old ones, and write the page and the picture."""
+    """Put new measurements in place of old ones; the site is made from them."""
     file = DOCS / "benchmarks.json"
     kept = json.loads(file.read_text()) if file.exists() else {"rows": []}
     rows = {(row["program"], row["size"], row["threads"]): row for row in kept["rows"]}
@@ -189,8 +182,6 @@ def write(table: list[Row], machine: str) -> None:
     kept = {"machine": machine, "rows": ordered}
     lines = ",\n".join(json.dumps(row) for row in ordered)
     file.write_text(f'{{"machine": {json.dumps(machine)}, "rows": [\n{lines}\n]}}\n')
-    (DOCS / "benchmarks.md").write_text(page((DOCS / "benchmarks.md").read_text(), kept))
-    picture(DOCS / "benchmarks.svg", kept)
 
 
 def _rounded(value: Any) -> Any:

@@ -10,8 +10,8 @@ medians of the ratios in a round of the second half, above 1 faster than NumPy. 
 Results are compared with NumPy's, and a wrong one makes the command fail; times never do. A process that takes
 longer than ``--limit`` is ended, and what it has measured so far is used: then ``>`` stands before the seconds.
 
-``--docs`` writes what was measured into ``docs/contributors/benchmarks.json``, in place of what was there of the same programs, and from it the table
-and the picture of ``docs/contributors/benchmarks.md``.
+``--docs`` writes what was measured into ``docs/contributors/benchmarks.json``, in place of what was there of the same programs. The
+site has a table and a picture of it.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="write what was found")
     parser.add_argument(
-        "--docs", action="store_true", help="write the table and the picture of the documentation"
+        "--docs", action="store_true", help="keep the measurements for the documentation"
     )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-import files
+import api
+import gallery
+import measured
+import numpy_table
+import source_files
 
 DOCS = Path(__file__).resolve().parents[1]
 
@@ -18,19 +24,24 @@ def of_the_repository(name: str) -> str:
     return re.sub(r"\]\((?:CHANGELOG|SECURITY|CONTRIBUTING)\.md\)", lambda m: m[0].lower(), text)
 
 
-def generated() -> dict[str, str]:
-    """The text of each page, by its path in the folder of generated pages."""
-    beside = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-    return {
-        **{name.lower(): of_the_repository(name) for name in beside},
-        "files.md": files.page(),
-    }
+BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+GENERATED: dict[str, Callable[[], str]] = {
+    **{name.lower(): functools.partial(of_the_repository, name) for name in BESIDE},
+    "files.md": source_files.page,
+    "numpy.md": numpy_table.page,
+    "api.md": api.page,
+    "gallery.md": gallery.page,
+    "measured.md": measured.page,
+}
+"""What writes each page, by its path in the folder of generated pages."""
 
 
 def write() -> None:
-    """Write all pages anew."""
+    """Write all pages and draw all pictures."""
     folder = DOCS / "generated"
     shutil.rmtree(folder, ignore_errors=True)
-    for path, text in generated().items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    folder.mkdir()
+    for path, text_of in GENERATED.items():
+        (folder / path).write_text(text_of())
+    for drawn in (gallery, measured):
+        drawn.draw(folder)
