@@ -22,6 +22,7 @@ from .graph.node import Site, new
 from .lazy import (
     creation,
     deferred,
+    display,
     indexing,
     recorder,
     reductions,
@@ -193,6 +194,12 @@ class ndarray(Operators, Distributed):
 
     def __str__(self) -> str:
         return deferred.text_of(self) if is_deferred(self) else text_of(self, str)
+
+    def _repr_html_(self) -> str:
+        return display.html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return display.bundle(self, include, exclude)
 
     def __format__(self, spec: str) -> str:
         array = self._array()

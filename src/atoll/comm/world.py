@@ -182,6 +182,11 @@ def chosen_world() -> World | None:
     return _current.get()
 
 
+def known_world() -> World | None:
+    """The current world if it has been made, which may start MPI."""
+    return _current.get() or _process_world
+
+
 def current_world() -> World:
     """The current world; made at first use."""
     return _current.get() or _process_world or _make_process_world()

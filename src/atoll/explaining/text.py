@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import backend
 from ..graph.geometry import shape_text
+from ..graph.words import size
 
 if TYPE_CHECKING:
     from .facts import Collective, Explanation, Group, Launch, Memory
@@ -23,16 +24,6 @@ _STATES = {
     "small": "a small array: NumPy computes at the call, see config.small",
 }
 _PLANS = {"known": "; the plan is known", "new": "; the plan is new", "": ""}
-
-
-def size(nbytes: int) -> str:
-    """A number of bytes for people."""
-    amount = float(nbytes)
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if amount < 1000 or unit == "TB":
-            break
-        amount /= 1000
-    return f"{nbytes} bytes" if unit == "bytes" else f"{amount:.3g} {unit}"
 
 
 def _count(number: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Views, nodes and call sites as text.
+"""Views, nodes, call sites and sizes as text.
 
 A view is written as an index of its base where possible: NumPy decides, on the shadow, whether the text gives the same
 view. Otherwise each index of the base is written in terms of the view's, ``i, j, ...``.
@@ -17,6 +17,16 @@ from .node import Node
 
 _LETTERS = "ijklmnpqrstuvw"
 _MOST_CHOICES = 6
+
+
+def size(nbytes: int) -> str:
+    """A number of bytes for people."""
+    amount = float(nbytes)
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if amount < 1000 or unit == "TB":
+            break
+        amount /= 1000
+    return f"{nbytes} bytes" if unit == "bytes" else f"{amount:.3g} {unit}"
 
 
 def slice_text(first: int, count: int, step: int, n: int) -> str:

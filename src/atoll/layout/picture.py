@@ -49,14 +49,15 @@ def _about(axis: Axis) -> str:
     return words + (", periodic" if isinstance(axis, BlockAxis) and axis.periodic else "")
 
 
-def _facts(layout: Layout) -> list[str]:
-    facts = [f"axis {number}: {_about(axis)}" for number, axis in enumerate(layout.axes)]
+def facts(layout: Layout) -> list[str]:
+    """The layout in words: a line for each axis, and what ranks share or lack."""
+    listed = [f"axis {number}: {_about(axis)}" for number, axis in enumerate(layout.axes)]
     if layout.copies > 1:
-        facts.append(f"every block is held by {layout.copies} ranks")
+        listed.append(f"every block is held by {layout.copies} ranks")
     idle = layout.processes - layout.cells * layout.copies
     if idle:
-        facts.append(f"{idle} of {layout.processes} ranks hold nothing")
-    return facts
+        listed.append(f"{idle} of {layout.processes} ranks hold nothing")
+    return listed
 
 
 def _owner(layout: Layout, index: Sequence[int]) -> int | None:
@@ -68,7 +69,7 @@ def _owner(layout: Layout, index: Sequence[int]) -> int | None:
 
 def text(layout: Layout, width: int = 72, height: int = 24) -> str:
     """The layout as lines of characters, one symbol per rank."""
-    lines = [repr(layout), *("  " + fact for fact in _facts(layout))]
+    lines = [repr(layout), *("  " + fact for fact in facts(layout))]
     axes = _drawn(layout)
     if _owner(layout, [0] * layout.ndim) is None:
         return "\n".join(lines)
@@ -123,7 +124,6 @@ def _strips(number: int, axis: Axis, room: int) -> list[str]:
     return lines
 
 
-_SIDE = 320.0
 _MOST = 64
 Band = tuple[float, float, int]
 
@@ -146,44 +146,78 @@ def _colour(rank: int) -> str:
     return f"hsl({rank * 137.508 % 360:.0f},55%,{70 + rank % 3 * 6}%)"
 
 
-def svg(layout: Layout) -> str:
-    """The layout as an SVG drawing: a colour per rank, padding as hatched bands."""
+def _runs(ranks: Sequence[int]) -> str:
+    """Ranks as text: the first and the last of several in a row."""
+    first, last = ranks[0], ranks[-1]
+    if len(ranks) > 2 and list(ranks) == list(range(first, last + 1)):
+        return f"{first}-{last}"
+    return ", ".join(map(str, ranks[:4])) + (", ..." if len(ranks) > 4 else "")
+
+
+def svg(layout: Layout, own: int | None = None, side: float = 320.0) -> str:
+    """The layout as an SVG drawing: a colour per rank, padding as hatched bands, extents beside the axes.
+
+    A frame marks the blocks of the rank ``own``. The longer axis has ``side`` pixels. One process alone has no colour,
+    and what is outside the blocks has that of the page's text.
+    """
     axes = _drawn(layout)
     empty = _owner(layout, [0] * layout.ndim) is None
     whole: list[Band] = [(0.0, 1.0, 0)]
     down = _bands(layout.axes[axes[0]]) if len(axes) == 2 and not empty else whole
     along = _bands(layout.axes[axes[-1]]) if axes and not empty else whole
-    wide, high = _SIDE, _SIDE / 8
+    wide, high = side, side / 8
     if len(axes) == 2:
         ratio = layout.shape[axes[0]] / layout.shape[axes[1]]
-        high, wide = _SIDE * min(max(ratio, 0.25), 1), _SIDE * min(max(1 / ratio, 0.25), 1)
-    shapes = []
+        high, wide = side * min(max(ratio, 0.25), 1), side * min(max(1 / ratio, 0.25), 1)
+    shapes: list[str] = []
+    frames: list[str] = []
     cell = [0] * layout.ndim
     for top, bottom, row in down:
         for left, right, column in along:
             for axis, coordinate in zip(axes, (row, column) if len(axes) == 2 else (column,)):
                 cell[axis] = coordinate
-            rank = layout.rank_at(cell)
+            ranks = layout.ranks_at(cell)
+            rank, name = ranks[0], _runs(ranks)
             x, y, w, h = left * wide, top * high, (right - left) * wide, (bottom - top) * high
-            fill = "#eee" if empty else _colour(rank)
+            fill = "none" if empty or layout.processes == 1 else _colour(rank)
+            title = "rank" if len(ranks) == 1 else "ranks"
             shapes.append(
                 f'<rect x="{x:.2f}" y="{y:.2f}" width="{w:.2f}" height="{h:.2f}" '
-                f'fill="{fill}" stroke="#666" stroke-width="0.5"><title>rank {rank}</title></rect>'
+                f'fill="{fill}" stroke="#666" stroke-width="0.5"><title>{title} {name}</title></rect>'
             )
-            if not empty and w > 14 and h > 12:
-                shapes.append(
-                    f'<text x="{x + w / 2:.2f}" y="{y + h / 2 + 4:.2f}" font-size="11" '
-                    f'text-anchor="middle" font-family="sans-serif">{rank}</text>'
+            if own in ranks and len(ranks) == 1 and w > 6 and h > 6 and not empty:
+                frames.append(
+                    f'<rect class="own" x="{x + 1.5:.2f}" y="{y + 1.5:.2f}" width="{w - 3:.2f}" '
+                    f'height="{h - 3:.2f}" fill="none" stroke="#333" stroke-width="2"/>'
                 )
+            if fill != "none" and w > 6 + 8 * len(name) and h > 12:
+                frames.append(_words(name, x + w / 2, y + h / 2 + 4, "#222"))
     if not empty:
         for number in axes:
             shapes += _hatched(layout.axes[number], number == axes[-1], wide, high)
+    right, below = 2.0, 2.0
+    if axes:
+        frames.append(_words(layout.shape[axes[-1]], wide / 2, high + 14, "currentColor"))
+        below = 20.0
+    if len(axes) == 2:
+        x, y = wide + 14, high / 2
+        turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"'
+        frames.append(_words(layout.shape[axes[0]], x, y, "currentColor", turned))
+        right = 20.0
+    width, height = wide + right, high + below
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide + 2:.0f}" height="{high + 2:.0f}" '
-        f'viewBox="-1 -1 {wide + 2:.2f} {high + 2:.2f}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="-1 -1 {width:.2f} {height:.2f}">'
         '<defs><pattern id="atoll-padding" width="4" height="4" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><rect width="1.5" height="4" fill="#000" '
-        'fill-opacity="0.45"/></pattern></defs>' + "".join(shapes) + "</svg>"
+        'fill-opacity="0.45"/></pattern></defs>' + "".join(shapes + frames) + "</svg>"
+    )
+
+
+def _words(number: object, x: float, y: float, colour: str, more: str = "") -> str:
+    return (
+        f'<text x="{x:.2f}" y="{y:.2f}" font-size="11" fill="{colour}" text-anchor="middle" '
+        f'font-family="sans-serif"{more}>{number}</text>'
     )
 
 
@@ -222,8 +256,8 @@ def html(layout: Layout) -> str:
     """The drawing with the text of the layout beside it."""
     from html import escape  # a large table that only notebooks need
 
-    facts = "".join(f"<li>{escape(fact)}</li>" for fact in _facts(layout))
+    listed = "".join(f"<li>{escape(fact)}</li>" for fact in facts(layout))
     return (
         f'<div style="display:flex;gap:1em;align-items:center">{svg(layout)}'
-        f"<div><code>{escape(repr(layout))}</code><ul>{facts}</ul></div></div>"
+        f"<div><code>{escape(repr(layout))}</code><ul>{listed}</ul></div></div>"
     )
