@@ -22,7 +22,7 @@ Py_ssize_t limit = 0;
 enum {
     ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
     IADD = BINARY, ISUB, IMUL, IDIV, IFLOORDIV, IMOD, IPOW, IAND, IOR, IXOR, ILSHIFT, IRSHIFT,
-    NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, SLOTS
+    NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, BUFFER, SLOTS
 };
 
 /* ---- wrapping and unwrapping */
@@ -86,7 +86,8 @@ static const char *const names[SLOTS] = {
     "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
     "__ixor__", "__ilshift__", "__irshift__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__",
-    "__getitem__", "__setitem__", "__len__", "__array_ufunc__"};
+    "__getitem__", "__setitem__", "__len__", "__array_ufunc__",
+    "__buffer__"};
 static const char *const reflected_names[BINARY] = {
     "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__",
     "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__rdivmod__"};
@@ -176,6 +177,8 @@ static int look_up_operators(void) {
 
 #include "_indexing.h"
 
+#include "_buffers.h"
+
 /* ---- the type */
 
 static int traverse(PyObject *self, visitproc visit, void *arg) {
@@ -251,7 +254,7 @@ static PyTypeObject FrontType = {
     .tp_name = "atoll._front.Front", .tp_basicsize = sizeof(Front), .tp_dealloc = dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_traverse = traverse,
     .tp_weaklistoffset = offsetof(Front, weak),
-    .tp_as_number = &number, .tp_as_mapping = &mapping, .tp_iter = iterator_of, .tp_richcompare = compare,
+    .tp_as_number = &number, .tp_as_buffer = &buffers, .tp_as_mapping = &mapping, .tp_iter = iterator_of, .tp_richcompare = compare,
     .tp_methods = front_methods, .tp_getset = front_getset,
     .tp_doc = "What arrays are to the native front."};
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import io
+import struct
 import sys
+import threading
+import weakref
 
 import numpy
 import pytest
 
 import atoll as np
+from atoll.front import native
 
 SIZES = pytest.mark.parametrize("size", [50, 50000])  # a small array, and one that is recorded
-NEWER = pytest.mark.skipif(
-    sys.version_info < (3, 12), reason="Python classes have no buffers before 3.12"
+HAS_BUFFERS = native is not None or sys.version_info >= (3, 12)
+BUFFERS = pytest.mark.skipif(
+    not HAS_BUFFERS, reason="classes written in Python have no buffers before Python 3.12"
 )
 
 
@@ -118,16 +124,164 @@ def test_bytes(size):
         assert file.getvalue() == mirror.tobytes()
 
 
-@NEWER
+@BUFFERS
 @SIZES
 def test_buffers(size):
     a, mirror = pair(size)
-    assert memoryview(a).tolist() == mirror.tolist()
-    assert memoryview(a).readonly
     assert hashlib.sha256(a).digest() == hashlib.sha256(mirror).digest()
+    assert bytearray(a) == bytearray(mirror)
     file = io.BytesIO(bytes(8 * size))
     assert file.readinto(a) == 8 * size  # which asks for a writable buffer
     assert not numpy.array(a).any()
+    struct.pack_into("d", a, 8, 2.5)
+    (ctypes.c_double * size).from_buffer(a.data)[2] = 3.5
+    assert numpy.array(a)[:4].tolist() == [0, 2.5, 3.5, 0]
+
+
+KEYS = [..., slice(3, 9), slice(None, None, -2), (slice(1, 3), None), 4, slice(0)]
+
+
+@BUFFERS
+@SIZES
+def test_a_buffer_has_the_form_of_numpys(size):
+    (a, b), (x, y) = [
+        (m.arange(size).reshape(10, -1), m.asarray(m.arange(size * 1.0), "c8")) for m in (np, numpy)
+    ]
+    for ours, theirs in [(a.T, x.T), (b, y)] + [(a[key], x[key]) for key in KEYS]:
+        view, mirror = memoryview(ours), memoryview(theirs)
+        names = ("ndim", "shape", "strides", "itemsize", "nbytes", "format", "c_contiguous")
+        for name in (*names, "f_contiguous", "contiguous", "suboffsets"):
+            assert getattr(view, name) == getattr(mirror, name), name
+        assert view.tobytes("A") == mirror.tobytes("A")
+        assert view.obj is ours or not HAS_BUFFERS or native is None
+        assert view.readonly  # numpy.asarray asks for the same: see lazy/showing.py
+
+
+@BUFFERS
+@SIZES
+def test_a_buffer_keeps_the_memory_where_it_is(size):
+    a, mirror = pair(size)
+    view, part = memoryview(a), memoryview(a)[3:7]
+    alive = weakref.ref(a)
+    a += 1  # in the memory that is shown
+    assert view[3] == part[0] == mirror[3] + 1
+    b = a * 2
+    del a
+    if native is not None:
+        assert alive() is not None  # the buffer is its own
+    gc.collect()
+    others = [np.ones(size) * k for k in range(20)]  # which take over the memory that is free
+    assert np.sum(others[3]) == 3 * size
+    assert view.tolist() == (mirror + 1).tolist()
+    view.release()
+    assert part[1] == mirror[4] + 1
+    part.release()
+    gc.collect()
+    assert alive() is None
+    assert (b == (mirror + 1) * 2).all()
+
+
+@BUFFERS
+def test_the_array_is_recorded_again_once_its_buffers_are_released():
+    a, _ = pair(50000)
+    with memoryview(a) as view, memoryview(a):
+        a += 1
+        assert a._cell.held()
+        assert view[0] == 1
+    a += 1
+    assert not a._cell.held()
+    assert a[0] == 2
+
+
+@BUFFERS
+@SIZES
+def test_what_may_not_be_written_to_has_no_writable_buffer(size):
+    a, _ = pair(size)
+    a.flags.writeable = False
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        io.BytesIO(bytes(8)).readinto(a)
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        (ctypes.c_char * 8).from_buffer(a)
+    assert memoryview(a)[1] == 2
+    with pytest.raises((BufferError, ValueError)):
+        memoryview(np.zeros(size, "M8[s]"))
+
+
+@BUFFERS
+@SIZES
+def test_threads_take_and_release_buffers(size):
+    a = np.ones(size) * 2
+    sums, failures = [], []
+
+    def reads():
+        try:
+            for _ in range(30):
+                with memoryview(a) as view:
+                    sums.append(sum(view[:4]))
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=reads) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert sums == [8.0] * 120
+    a += 1
+    assert memoryview(a)[size - 1] == 3
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        numpy.dtype([("x", "i1"), ("y", "f8")], align=True),
+        numpy.dtype({"names": ["x", "y"], "formats": ["i4", "f8"], "offsets": [8, 0]}),
+        numpy.dtype([(("title", "x"), "f8")]),
+        numpy.dtype([("x", "M8[s]"), ("y", "U3", (2, 2))]),
+        numpy.dtype("V3"),
+        numpy.dtype(">i4"),
+    ],
+    ids=str,
+)
+@SIZES
+def test_conversions_keep_all_that_a_dtype_says(dtype, size):
+    mirror = numpy.zeros(size, dtype)
+    shown = numpy.asarray(np.asarray(mirror)[1:])
+    assert shown.dtype == dtype
+    assert shown.dtype.isalignedstruct == dtype.isalignedstruct
+    assert shown.dtype.metadata == dtype.metadata
+    if (
+        HAS_BUFFERS
+        and not dtype.hasobject
+        and "M8" not in str(dtype)
+        and "offsets" not in str(dtype)
+    ):
+        file = io.BytesIO()
+        file.write(np.asarray(mirror))  # which does not ask for a format
+        assert file.getvalue() == mirror.tobytes()
+
+
+@SIZES
+@pytest.mark.parametrize("dtype", ["f8", "O", [("x", "i1"), ("y", "f8")]], ids=str)
+def test_metadata_of_a_dtype_stays_with_its_array(dtype, size):
+    said = numpy.dtype(dtype, metadata={"vlen": str})
+    before = np.zeros(size, said), np.asarray(numpy.zeros(size, said)), np.zeros(size, said)[1:]
+    for b in (np.zeros(size, dtype), np.asarray(numpy.zeros(size, dtype))):
+        assert b.dtype.metadata is b[1:].dtype.metadata is numpy.asarray(b).dtype.metadata is None
+    assert all(b.dtype == dtype for b in before)
+
+
+@pytest.mark.ranks(2)
+def test_a_divided_array_has_a_buffer_for_reading(rank, size):
+    a = np.arange(50.0) * 2
+    if not HAS_BUFFERS:
+        return
+    assert memoryview(a).tolist() == (numpy.arange(50.0) * 2).tolist()
+    with pytest.raises(BufferError, match=r"\(50,\) that is distributed over ranks.*a\.local"):
+        ctypes.pythonapi.PyObject_GetBuffer(
+            ctypes.py_object(a), ctypes.create_string_buffer(200), 1
+        )  # PyBUF_WRITABLE
 
 
 @pytest.mark.ranks(1, 2)

@@ -150,6 +150,8 @@ class Geometry:
         usual = _USUAL.get(shadow.dtype.char)
         if usual is not None and shadow.dtype.isnative:
             shadow = shadow.view(usual)
+        elif shadow.dtype.metadata is not None:
+            shadow = shadow.view(_without_metadata(shadow.dtype))
         offset = _address(shadow) - base.address if base is not None and shadow.size else 0
         key = (
             shadow.shape,
@@ -447,6 +449,23 @@ def dense(
     base = Geometry._intern(shadow, None, True)
     _bases[key] = base
     return base
+
+
+def _without_metadata(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype as all arrays of equal dtypes share it: which of them came first must not decide what another one says."""
+    names = dtype.names
+    if names is None:
+        return np.dtype(dtype.str)
+    assert dtype.fields is not None
+    fields = [dtype.fields[name] for name in names]
+    said = {
+        "names": names,
+        "formats": [field[0] for field in fields],
+        "offsets": [field[1] for field in fields],
+        "titles": [field[2] if len(field) > 2 else None for field in fields],
+        "itemsize": dtype.itemsize,
+    }
+    return np.dtype(said, align=dtype.isalignedstruct)  # type: ignore[call-overload, no-any-return]
 
 
 _USUAL = {

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from .spread import place_of
 from .views import Handle
 
 Array = np.ndarray[Any, Any]
-_WRITABLE = 1
-"""PyBUF_WRITABLE."""
+_WRITABLE, _FORMAT = 1, 4
+"""PyBUF_WRITABLE, PyBUF_FORMAT."""
 
 
 def memory(handle: Handle) -> Array:
@@ -49,13 +50,28 @@ def _read_only(array: Array, handle: Handle) -> Any:
 
 
 def buffer(handle: Handle, flags: int) -> memoryview:
-    """What ``__buffer__`` answers: only who asks for a writable buffer gets one."""
+    """What ``__buffer__`` answers, and the native front: only who asks for a writable buffer gets one."""
+    if flags & _WRITABLE and place_of(handle) is not None:
+        array_text = f"an array of shape {handle._geometry.shape} that is distributed over ranks"
+        cure = "use a.local for those of this rank, or numpy.array(a) for a copy of all"
+        raise BufferError(f"{array_text} has no writable buffer of all its elements: {cure}")
     array: Any = memory(handle)
     view = memoryview(array if flags & _WRITABLE else _read_only(array, handle))
-    if array.dtype.kind == "V" and np.asarray(view).dtype != array.dtype:
-        word = f"the format of a buffer has no word for the dtype {array.dtype}"
+    dtype = array.dtype
+    plain = dtype.kind != "V" and dtype.metadata is None
+    if flags & _FORMAT and not plain and not _is_exactly(np.asarray(view).dtype, dtype):
+        word = f"the format of a buffer has no word for the dtype {dtype}"
         raise BufferError(f"{word}; np.asarray(a) gives the NumPy array")
     return view
+
+
+def _is_exactly(told: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether nothing of a dtype is lost in the words of a protocol."""
+    return (
+        told == dtype
+        and told.isalignedstruct == dtype.isalignedstruct
+        and told.metadata == dtype.metadata
+    )
 
 
 class _Bytes:
@@ -75,10 +91,12 @@ def interface(handle: Handle) -> dict[str, Any]:
     """``__array_interface__``: the memory as an object, which keeps it where it is, and not as a number."""
     array = shown(handle, None, None)
     try:
-        np.dtype(array.dtype.str)
-    except TypeError:
+        told = np.dtype(array.dtype.str if array.dtype.names is None else array.dtype.descr)
+    except (TypeError, ValueError):
+        told = None
+    if told is None or not _is_exactly(told, array.dtype):
         word = f"__array_interface__ has no word for the dtype {array.dtype}"
-        raise AttributeError(f"{word}; np.asarray(a) gives the NumPy array") from None
+        raise AttributeError(f"{word}; np.asarray(a) gives the NumPy array")
     if array.dtype.hasobject or not array.size:
         return array.__array_interface__
     low, high = byte_bounds(array)

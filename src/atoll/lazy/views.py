@@ -203,7 +203,7 @@ class Cell(Box):
         if self.node.place is not None:  # the value of all ranks, not what is here of it
             return self.gathered(view)
         exported = np.asarray(_Export(array))
-        if exported.dtype != array.dtype:
+        if exported.dtype is not array.dtype:  # which may be equal, and have less to say
             exported = exported.view(array.dtype)
         if not (self.writeable and view.writeable):
             exported.flags.writeable = False
