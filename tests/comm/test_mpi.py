@@ -13,6 +13,7 @@ import pytest
 
 import atoll
 from atoll import policy
+from atoll.comm import mpi_requests
 from atoll.context.caches import Recent
 from atoll.errors import CommunicationError, WaitTimeoutError, WorldError
 from tests.bench.pool import mpiexec_command
@@ -295,3 +296,19 @@ def test_arrays_travel_in_messages_beyond_the_limit(rank, size, monkeypatch):
     np.testing.assert_array_equal(columns.local, np.array_split(whole, 2, axis=1)[rank])
     np.testing.assert_array_equal(np.asarray(rows[40:] + columns[:50]), whole[40:] + whole[:50])
     assert mpi.datatypes._made  # some were long
+
+
+@on_ranks(2)
+def test_persistent_collectives_are_those_of_known_libraries(rank, size, monkeypatch):
+    from types import SimpleNamespace
+
+    from atoll.comm import mpi
+
+    unknown = SimpleNamespace(get_vendor=lambda: ("Intel MPI", (2021, 18, 1)))
+    assert not mpi_requests.has_persistent_collectives(unknown)
+    monkeypatch.setattr(mpi, "_persistent", False)
+    rows = here().rows(24)
+    for turn in range(3):
+        rows.row[:] = 10 * turn + rank
+        rows.gather("a test")
+        assert rows.rows[:, 0].tolist() == [10 * turn + r for r in range(size)]

@@ -235,8 +235,15 @@ class SmallRows(Rows):
         self.wait(self, "allgather", what)
 
 
+PERSISTENT = ("MPICH", "Open MPI")
+"""The MPI libraries whose persistent collectives atoll uses. Intel MPI 2021.18 has some that return the rank's earlier
+data, or crash; other libraries are untried."""
+
+
 def has_persistent_collectives(MPI: Any) -> bool:
-    """Whether this MPI has what MPI 4 calls persistent collectives."""
+    """Whether this MPI has what MPI 4 calls persistent collectives, and is known to compute them right."""
+    if MPI.get_vendor()[0] not in PERSISTENT:
+        return False
     number = np.zeros(1)
     try:
         MPI.COMM_SELF.Allreduce_init(number, np.zeros(1), MPI.SUM).Free()
