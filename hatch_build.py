@@ -8,6 +8,7 @@ Installing does the same. ``ATOLL_BUILD_FRONT=0`` leaves it out, ``=1`` makes a 
 from __future__ import annotations
 
 import os
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -49,9 +50,11 @@ def build() -> Path | None:
         ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared"]
     )
     includes = [f"-I{sysconfig.get_path('include')}", f"-I{numpy.get_include()}"]
+    digest = runpy.run_path(str(ROOT / "src/atoll/native_sources.py"))["digest"]()
     command += [
         "-O2",
         "-fPIC",
+        f'-DATOLL_SOURCES="{digest}"',
         *bundle,
         *includes,
         *[str(ROOT / "src/atoll" / name) for name in SOURCES],

@@ -52,6 +52,7 @@ ORDER = [
     "policy",
     "front",
     "errors",
+    "native_sources",
     "_version",
 ]
 """From the room on top, which may import all others, to the one that imports nothing."""

@@ -441,6 +441,10 @@ static PyMethodDef methods[] = {
     {NULL}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_front", "Arrays at hand, without entering Python.", -1, methods};
 
+#ifndef ATOLL_SOURCES /* hatch_build.py defines it as a digest of the sources */
+#define ATOLL_SOURCES ""
+#endif
+
 PyMODINIT_FUNC PyInit__front(void) {
     import_array();
     import_umath();
@@ -464,7 +468,7 @@ PyMODINIT_FUNC PyInit__front(void) {
         PyModule_AddObjectRef(module, "Front", (PyObject *)&FrontType) < 0 ||
         PyModule_AddObjectRef(module, "Function", (PyObject *)&FunctionType) < 0 ||
         PyModule_AddObjectRef(module, "Attribute", (PyObject *)&AttributeType) < 0 ||
-        PyModule_AddObjectRef(module, "operators", operators) < 0)
+        PyModule_AddObjectRef(module, "operators", operators) < 0 || PyModule_AddStringConstant(module, "sources", ATOLL_SOURCES) < 0)
         return NULL;
     Py_DECREF(operators);
     return module;

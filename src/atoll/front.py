@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from enum import IntFlag
 from importlib import import_module
@@ -15,12 +16,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .native_sources import is_stale
+
 native: Any = None
 if os.environ.get("ATOLL_FRONT", "") != "python":
     try:
         native = import_module("atoll._front")
-    except ImportError:  # it was not built
+    except ModuleNotFoundError:  # it was not built
         native = None
+    except ImportError as problem:
+        native = None
+        warnings.warn(
+            f"the native front was built but cannot be loaded, so small calls are slower: {problem}; build it anew "
+            "(python hatch_build.py in a clone, or pip install --force-reinstall atoll)",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    if native is not None and is_stale(native.__file__, getattr(native, "sources", "")):
+        raise ImportError(
+            f"{native.__file__} was built from other C sources than those beside it, so Python and C may disagree; build "
+            "it anew (python hatch_build.py in a clone, or pip install --force-reinstall atoll), or set ATOLL_FRONT=python"
+        )
 
 
 class Kind(IntFlag):

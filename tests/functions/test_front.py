@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -272,3 +273,26 @@ def test_no_operand_is_taken_for_a_temporary():
             scaled = total * a - b
         assert (float(a.sum()), float(b.sum()), float(total.sum())) == (1e5, 1e5, 2e5)
         assert float(scaled.sum()) == 1e5
+
+
+@native
+def test_a_front_built_from_other_sources_is_an_error_that_says_what_to_do(tmp_path):
+    package = tmp_path / "atoll"
+    shutil.copytree(ROOT / "src/atoll", package, ignore=shutil.ignore_patterns("__pycache__"))
+    settings = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def imported(**more: str) -> tuple[int, str]:
+        command = [sys.executable, "-c", "import atoll.front as f; print(f.native is not None)"]
+        done = subprocess.run(command, env={**settings, **more}, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    source = package / "_loops.c"
+    os.utime(source, (2**31, 2**31))  # newer than the module, and the same
+    assert imported() == (0, "True\n")
+    source.write_text(source.read_text() + "\n")
+    os.utime(source, (2**31, 2**31))
+    code, words = imported()
+    assert code == 1
+    assert "built from other C sources" in words
+    assert "python hatch_build.py" in words
+    assert imported(ATOLL_FRONT="python") == (0, "False\n")
