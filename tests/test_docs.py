@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import doctest
 import functools
 import io
+import json
 import re
 import sys
 import tokenize
@@ -75,6 +77,22 @@ def test_the_readme_s_programs() -> None:
     assert silent == ""
 
 
+def test_the_figures_of_the_readme_were_measured() -> None:
+    kept = json.loads((DOCS / "contributors" / "benchmarks.json").read_text())
+    measured = {
+        row["program"]: row["contestants"]["atoll"]["ratio"]
+        for row in kept["rows"]
+        if (row["size"], row["threads"]) == ("medium", 1)
+    }
+    text = (ROOT / "README.md").read_text()
+    figures = re.findall(r"^\| .*`(\w+)` \| ([\d.]+) \|$", text, re.M)
+    assert len(figures) == 7
+    assert f"{len(measured) - len(figures)} other programs" in text
+    for name, figure in figures:
+        digits = len(figure.partition(".")[2])
+        assert abs(measured[name] - float(figure)) <= 0.51 * 10**-digits, name
+
+
 def test_what_all_ranks_do_together() -> None:
     def program() -> tuple[numpy.ndarray, ...]:
         _, made = run(blocks(DOCS / "contributors" / "collective.md"))
@@ -103,6 +121,41 @@ def test_a_ring_of_messages_and_its_picture() -> None:
 def test_coverage() -> None:
     (program,) = blocks(DOCS / "reference" / "numpy.md")
     assert program.split("# ")[1].strip() == run([program])[0]
+
+
+TESTED_APART = {  # in this file, or with the folder that they are about
+    "reference/configuration.md",
+    "reference/distarray.md",
+    "reference/partitioned.md",
+    "guide/memory.md",
+}
+USERS = [
+    page
+    for page in PAGES
+    if page.parent.name in ("docs", "start", "guide", "reference")
+    and page.relative_to(DOCS if DOCS in page.parents else ROOT).as_posix() not in TESTED_APART
+    and blocks(page)
+]
+
+
+@pytest.mark.parametrize("page", USERS, ids=lambda page: page.name)
+def test_the_programs_of_a_page(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = blocks(page)
+    needs = {name for p in programs for name in re.findall(r"^import (\w+)", p, re.M)}
+    needs |= {"h5py", "zarr"} if any("save_hdf5" in program for program in programs) else set()
+    for name in sorted(needs):
+        pytest.importorskip(name)
+    monkeypatch.chdir(tmp_path)
+    shown = [program for program in programs if program.startswith(">>>")]
+    if shown:
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+        case = doctest.DocTestParser().get_doctest("\n".join(shown), {}, page.name, str(page), 0)
+        assert runner.run(case).failed == 0
+    run([program for program in programs if program not in shown])
+    if not page.is_relative_to(DOCS / "start"):  # where simulated ranks would add time only
+        simulated.run(2, lambda: run([p for p in programs if p not in shown]))
 
 
 def test_the_programs_on_one_sided_access() -> None:
@@ -175,8 +228,10 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     files = {
         file.name for room in ("src", "tests", "benchmarks") for file in (ROOT / room).rglob("*.py")
     }
-    for name in re.findall(r"`(\w+\.py)`", text):
-        assert name in files or page.name == "testing.md", name  # which lists NumPy's own tests
+    if (
+        page.parent.name == "contributors" and page.name != "testing.md"
+    ):  # which names NumPy's tests
+        assert set(re.findall(r"`(\w+\.py)`", text)) <= files
     for name in re.findall(r"\batoll\.([a-z]\w*)\b(?!\.py)", text):
         assert hasattr(atoll, name) or (ROOT / "src" / "atoll" / name).is_dir(), name
 
@@ -194,12 +249,13 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_every_file_of_the_package_has_its_line() -> None:
     package = ROOT / "src" / "atoll"
-    lines = re.findall(r"^\| `(\w+\.py)` \| (.*) \|$", generated()["files.md"](), re.M)
+    text = generated()["files.md"]()
+    lines = re.findall(r"^\| `(\w+\.py)` \| (.*) \|$", text, re.M)
     assert all(about for _, about in lines)
     listed = {file for file in package.rglob("*.py") if file.name != "__init__.py"}
     assert {name for name, _ in lines} >= {file.name for file in listed}
     folders = {file.parent.relative_to(package).as_posix() for file in package.rglob("*.py")}
-    titles = set(re.findall(r"^## (.*)/$", generated()["files.md"](), re.M))
+    titles = set(re.findall(r"^## (.*)/$", text, re.M))
     assert folders == titles | {"."}
 
 

@@ -134,23 +134,14 @@ LEGEND = """# NumPy's functions
 Who computes each function on large arrays, in one process and on several ranks. A program writes this table: it calls every
 function and counts what runs.
 
-loops
-:   Compiled loops, fused with the operations around them.
-
-view
-:   No elements move.
-
-NumPy
-:   NumPy's own function on the array's memory.
-
-distributed
-:   Each rank computes its share, and ranks exchange what they need.
-
-gathered
-:   The whole array is brought to every rank. Avoid it in loops.
-
-each rank
-:   The function has nothing to share: every rank calls NumPy.
+| | |
+|---|---|
+| loops | compiled loops, fused with the operations around them |
+| view | no elements move |
+| NumPy | NumPy's function on the array's memory |
+| distributed | each rank computes its share, and ranks exchange what they need |
+| gathered | the whole array is brought to every rank: avoid it in loops |
+| each rank | there is nothing to share: every rank calls NumPy |
 
 What the table does not list is NumPy's own object: dtypes, constants, classes. Random numbers have
 [a page of their own](../guide/random.md).
