@@ -1,7 +1,7 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import started as started  # first: it prepares what the others read
 
@@ -26,31 +26,6 @@ from .layout import Undistributed as Undistributed
 from .layout import Unstructured as Unstructured
 from .layout import set_default_size
 from .lazy.syncing import sync as sync
-
-if TYPE_CHECKING:
-    from . import dataflow as dataflow
-    from . import graph as graph
-    from .explaining import explain as explain
-    from .files.hdf5 import load_hdf5 as load_hdf5
-    from .files.hdf5 import save_hdf5 as save_hdf5
-    from .files.zarr import load_zarr as load_zarr
-    from .files.zarr import save_zarr as save_zarr
-    from .functions.clusters import from_dask as from_dask
-    from .functions.clusters import from_ray as from_ray
-    from .functions.clusters import to_dask as to_dask
-    from .functions.clusters import to_ray as to_ray
-    from .functions.storing import checkpoint as checkpoint
-    from .functions.storing import restore as restore
-    from .global_access.groups import copy_between as copy_between
-    from .global_access.onesided import onesided as onesided
-    from .global_access.queries import distribution as distribution
-    from .global_access.tasks import tasks as tasks
-    from .interchange.dask import DaskPartitions as DaskPartitions
-    from .interchange.distarray import check_distarray as check_distarray
-    from .interchange.distarray import to_distarray as to_distarray
-    from .interchange.partitioned import check_partitioned as check_partitioned
-    from .interchange.partitioned import to_partitioned as to_partitioned
-    from .interchange.ray import RayPartitions as RayPartitions
 
 set_default_size(lambda: world.size)
 
@@ -98,7 +73,7 @@ OWN: tuple[str, ...] = (
     "Block", "Cyclic", "Layout", "Undistributed", "Unstructured", "World", "config", "coverage", "dataflow", "errors",
     "from_distarray", "from_local", "from_partitioned", "graph", "reset_stats", "stats", "sync", "use", "world", *LATE,
 )  # fmt: skip
-"""The public names that NumPy does not have."""
+"""The public names that NumPy does not have; their types are in ``stubs/own.pyi``."""
 
 __all__ = sorted({*coverage(), *OWN})
 

@@ -308,10 +308,25 @@ class CurrentWorld:
 
     __slots__ = ()
 
-    rank = property(lambda self: current_world().rank, doc="The rank of this process.")
-    size = property(lambda self: current_world().size, doc="The number of ranks.")
-    comm = property(lambda self: current_world().comm, doc=World.comm.__doc__)
-    communicator = property(lambda self: current_world().communicator)
+    @property
+    def rank(self) -> int:
+        """The rank of this process."""
+        return current_world().rank
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return current_world().size
+
+    @property
+    def comm(self) -> Any:
+        """The mpi4py communicator of these ranks, or ``None`` without MPI: see :attr:`World.comm`."""
+        return current_world().comm
+
+    @property
+    def communicator(self) -> Communicator:
+        """What carries the messages of these ranks."""
+        return current_world().communicator
 
     def split(self, color: int | None, key: int = 0) -> World | None:
         return current_world().split(color, key)

@@ -1,0 +1,25 @@
+# Written by stubs/write.py from NumPy 2.4.6 and stubs/own.pyi: do not edit.
+# mypy: disable-error-code="overload-overlap,override,misc,deprecated"
+from numpy.lib.recfunctions import (
+    append_fields as append_fields,
+    apply_along_fields as apply_along_fields,
+    assign_fields_by_name as assign_fields_by_name,
+    drop_fields as drop_fields,
+    find_duplicates as find_duplicates,
+    flatten_descr as flatten_descr,
+    get_fieldstructure as get_fieldstructure,
+    get_names as get_names,
+    get_names_flat as get_names_flat,
+    join_by as join_by,
+    merge_arrays as merge_arrays,
+    rec_append_fields as rec_append_fields,
+    rec_drop_fields as rec_drop_fields,
+    rec_join as rec_join,
+    recursive_fill_fields as recursive_fill_fields,
+    rename_fields as rename_fields,
+    repack_fields as repack_fields,
+    require_fields as require_fields,
+    stack_arrays as stack_arrays,
+    structured_to_unstructured as structured_to_unstructured,
+    unstructured_to_structured as unstructured_to_structured,
+)

@@ -1,0 +1,38 @@
+# Written by stubs/write.py from NumPy 2.4.6 and stubs/own.pyi: do not edit.
+# mypy: disable-error-code="overload-overlap,override,misc,deprecated"
+from numpy.polynomial._polybase import (
+    ABCPolyBase as ABCPolyBase,
+)
+from numpy.polynomial.hermite import (
+    Hermite as Hermite,
+    herm2poly as herm2poly,
+    hermadd as hermadd,
+    hermcompanion as hermcompanion,
+    hermder as hermder,
+    hermdiv as hermdiv,
+    hermdomain as hermdomain,
+    hermfit as hermfit,
+    hermfromroots as hermfromroots,
+    hermgauss as hermgauss,
+    hermgrid2d as hermgrid2d,
+    hermgrid3d as hermgrid3d,
+    hermint as hermint,
+    hermline as hermline,
+    hermmul as hermmul,
+    hermmulx as hermmulx,
+    hermone as hermone,
+    hermpow as hermpow,
+    hermroots as hermroots,
+    hermsub as hermsub,
+    hermtrim as hermtrim,
+    hermval as hermval,
+    hermval2d as hermval2d,
+    hermval3d as hermval3d,
+    hermvander as hermvander,
+    hermvander2d as hermvander2d,
+    hermvander3d as hermvander3d,
+    hermweight as hermweight,
+    hermx as hermx,
+    hermzero as hermzero,
+    poly2herm as poly2herm,
+)

@@ -1,0 +1,38 @@
+# Written by stubs/write.py from NumPy 2.4.6 and stubs/own.pyi: do not edit.
+# mypy: disable-error-code="overload-overlap,override,misc,deprecated"
+from numpy.polynomial._polybase import (
+    ABCPolyBase as ABCPolyBase,
+)
+from numpy.polynomial.hermite_e import (
+    HermiteE as HermiteE,
+    herme2poly as herme2poly,
+    hermeadd as hermeadd,
+    hermecompanion as hermecompanion,
+    hermeder as hermeder,
+    hermediv as hermediv,
+    hermedomain as hermedomain,
+    hermefit as hermefit,
+    hermefromroots as hermefromroots,
+    hermegauss as hermegauss,
+    hermegrid2d as hermegrid2d,
+    hermegrid3d as hermegrid3d,
+    hermeint as hermeint,
+    hermeline as hermeline,
+    hermemul as hermemul,
+    hermemulx as hermemulx,
+    hermeone as hermeone,
+    hermepow as hermepow,
+    hermeroots as hermeroots,
+    hermesub as hermesub,
+    hermetrim as hermetrim,
+    hermeval as hermeval,
+    hermeval2d as hermeval2d,
+    hermeval3d as hermeval3d,
+    hermevander as hermevander,
+    hermevander2d as hermevander2d,
+    hermevander3d as hermevander3d,
+    hermeweight as hermeweight,
+    hermex as hermex,
+    hermezero as hermezero,
+    poly2herme as poly2herme,
+)

@@ -1,0 +1,38 @@
+# Written by stubs/write.py from NumPy 2.4.6 and stubs/own.pyi: do not edit.
+# mypy: disable-error-code="overload-overlap,override,misc,deprecated"
+from numpy.polynomial._polybase import (
+    ABCPolyBase as ABCPolyBase,
+)
+from numpy.polynomial.laguerre import (
+    Laguerre as Laguerre,
+    lag2poly as lag2poly,
+    lagadd as lagadd,
+    lagcompanion as lagcompanion,
+    lagder as lagder,
+    lagdiv as lagdiv,
+    lagdomain as lagdomain,
+    lagfit as lagfit,
+    lagfromroots as lagfromroots,
+    laggauss as laggauss,
+    laggrid2d as laggrid2d,
+    laggrid3d as laggrid3d,
+    lagint as lagint,
+    lagline as lagline,
+    lagmul as lagmul,
+    lagmulx as lagmulx,
+    lagone as lagone,
+    lagpow as lagpow,
+    lagroots as lagroots,
+    lagsub as lagsub,
+    lagtrim as lagtrim,
+    lagval as lagval,
+    lagval2d as lagval2d,
+    lagval3d as lagval3d,
+    lagvander as lagvander,
+    lagvander2d as lagvander2d,
+    lagvander3d as lagvander3d,
+    lagweight as lagweight,
+    lagx as lagx,
+    lagzero as lagzero,
+    poly2lag as poly2lag,
+)

@@ -1,0 +1,38 @@
+# Written by stubs/write.py from NumPy 2.4.6 and stubs/own.pyi: do not edit.
+# mypy: disable-error-code="overload-overlap,override,misc,deprecated"
+from numpy.polynomial._polybase import (
+    ABCPolyBase as ABCPolyBase,
+)
+from numpy.polynomial.legendre import (
+    Legendre as Legendre,
+    leg2poly as leg2poly,
+    legadd as legadd,
+    legcompanion as legcompanion,
+    legder as legder,
+    legdiv as legdiv,
+    legdomain as legdomain,
+    legfit as legfit,
+    legfromroots as legfromroots,
+    leggauss as leggauss,
+    leggrid2d as leggrid2d,
+    leggrid3d as leggrid3d,
+    legint as legint,
+    legline as legline,
+    legmul as legmul,
+    legmulx as legmulx,
+    legone as legone,
+    legpow as legpow,
+    legroots as legroots,
+    legsub as legsub,
+    legtrim as legtrim,
+    legval as legval,
+    legval2d as legval2d,
+    legval3d as legval3d,
+    legvander as legvander,
+    legvander2d as legvander2d,
+    legvander3d as legvander3d,
+    legweight as legweight,
+    legx as legx,
+    legzero as legzero,
+    poly2leg as poly2leg,
+)

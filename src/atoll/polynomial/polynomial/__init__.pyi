@@ -1,0 +1,35 @@
+# Written by stubs/write.py from NumPy 2.4.6 and stubs/own.pyi: do not edit.
+# mypy: disable-error-code="overload-overlap,override,misc,deprecated"
+from numpy.polynomial._polybase import (
+    ABCPolyBase as ABCPolyBase,
+)
+from numpy.polynomial.polynomial import (
+    Polynomial as Polynomial,
+    polyadd as polyadd,
+    polycompanion as polycompanion,
+    polyder as polyder,
+    polydiv as polydiv,
+    polydomain as polydomain,
+    polyfit as polyfit,
+    polyfromroots as polyfromroots,
+    polygrid2d as polygrid2d,
+    polygrid3d as polygrid3d,
+    polyint as polyint,
+    polyline as polyline,
+    polymul as polymul,
+    polymulx as polymulx,
+    polyone as polyone,
+    polypow as polypow,
+    polyroots as polyroots,
+    polysub as polysub,
+    polytrim as polytrim,
+    polyval as polyval,
+    polyval2d as polyval2d,
+    polyval3d as polyval3d,
+    polyvalfromroots as polyvalfromroots,
+    polyvander as polyvander,
+    polyvander2d as polyvander2d,
+    polyvander3d as polyvander3d,
+    polyx as polyx,
+    polyzero as polyzero,
+)
