@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
-SOURCES = ("_front.c", "_loops.c", "_record.c", "_replay.c", "_cuts.c", "_recipes.c", "_trials.c")
+SOURCES = (
+    "_front.c",
+    "_loops.c",
+    "_record.c",
+    "_replay.c",
+    "_cuts.c",
+    "_recipes.c",
+    "_trials.c",
+    "_profile.c",
+)
 WISH = os.environ.get("ATOLL_BUILD_FRONT", "")
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface

@@ -7,6 +7,7 @@
  */
 #define ATOLL_IMPORTS_NUMPY
 #include "_loops.h"
+#include "_profile.h"
 
 static inline PyObject *np_of(PyObject *value);
 static int adopt(PyObject *self);
@@ -172,6 +173,33 @@ static int look_up_operators(void) {
     Py_XDECREF(numpy);
     return numpy == NULL ? -1 : 0;
 }
+
+/* What the program calls, seen by a profile: the function of the same name with `_now` does it. */
+static Named called[SLOTS];
+#define SEEN_ONE(NAME, SLOT)                                                                     \
+    static PyObject *NAME(PyObject *a) {                                                         \
+        if (__builtin_expect(!profiling, 1)) return NAME##_now(a);                                                    \
+        int begun = begin_call();                                                                \
+        PyObject *result = NAME##_now(a);                                                        \
+        end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
+        return result;                                                                           \
+    }
+#define SEEN_TWO(NAME, SLOT)                                                                     \
+    static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
+        if (__builtin_expect(!profiling, 1)) return NAME##_now(a, b);                                                 \
+        int begun = begin_call();                                                                \
+        PyObject *result = NAME##_now(a, b);                                                     \
+        end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
+        return result;                                                                           \
+    }
+#define SEEN_THREE(NAME, SLOT)                                                                   \
+    static PyObject *NAME(PyObject *a, PyObject *b, PyObject *c) {                               \
+        if (__builtin_expect(!profiling, 1)) return NAME##_now(a, b, c);                                              \
+        int begun = begin_call();                                                                \
+        PyObject *result = NAME##_now(a, b, c);                                                  \
+        end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
+        return result;                                                                           \
+    }
 
 #include "_operators.h"
 
@@ -458,7 +486,7 @@ PyMODINIT_FUNC PyInit__front(void) {
         Py_DECREF(name);
     }
     if (PyModule_AddFunctions(module, record_methods) < 0 || PyModule_AddFunctions(module, replay_methods) < 0 ||
-        PyModule_AddFunctions(module, trial_methods) < 0)
+        PyModule_AddFunctions(module, trial_methods) < 0 || PyModule_AddFunctions(module, profile_methods) < 0)
         return NULL;
     BoxType.tp_new = PyBaseObject_Type.tp_new;
     if (PyType_Ready(&BoxType) < 0 || PyModule_AddObjectRef(module, "Box", (PyObject *)&BoxType) < 0) return NULL;

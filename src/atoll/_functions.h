@@ -22,6 +22,7 @@ typedef struct {
     PyObject *original, *python, *known, *dict, *weak, *fold;
     int kind, way;
     Loops loops;
+    Named named;
 } Function;
 
 static PyTypeObject FunctionType;
@@ -231,7 +232,7 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     return drawer;
 }
 
-static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
     Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
@@ -301,6 +302,19 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         }
     }
     while (owned) Py_DECREF(given[--owned]);
+    return result;
+}
+
+static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    if (__builtin_expect(!profiling, 1)) return call_function_now(self, args, nargsf, keywords);
+    Named *named = &((Function *)self)->named;
+    int begun = begin_call();
+    PyObject *result = call_function_now(self, args, nargsf, keywords), *name = NULL, *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (named->session != session && (name = PyObject_GetAttrString(self, "__name__")) == NULL) PyErr_Clear();
+    end_call(begun, name, named);
+    Py_XDECREF(name);
+    PyErr_Restore(type, value, trace);
     return result;
 }
 

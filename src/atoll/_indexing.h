@@ -269,7 +269,7 @@ static PyObject *get_moving(PyObject *self, PyObject *key, int is_known) {
     return view == NULL ? NULL : view_in(self, (PyArrayObject *)view);
 }
 
-static PyObject *get_item(PyObject *self, PyObject *key) {
+static PyObject *get_item_now(PyObject *self, PyObject *key) {
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
         PyObject *result = item_at_hand(self, key);
@@ -303,8 +303,9 @@ static PyObject *get_item(PyObject *self, PyObject *key) {
     Py_DECREF(index);
     return wrapped(result);
 }
+SEEN_TWO(get_item, GETITEM)
 
-static int set_item(PyObject *self, PyObject *key, PyObject *value) {
+static int set_item_now(PyObject *self, PyObject *key, PyObject *value) {
     if (value == NULL) {
         PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
         return -1;
@@ -333,6 +334,13 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
     PyObject *done = PyObject_Vectorcall(general[SETITEM], args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
+}
+
+static int set_item(PyObject *self, PyObject *key, PyObject *value) {
+    if (__builtin_expect(!profiling, 1)) return set_item_now(self, key, value);
+    int begun = begin_call(), status = set_item_now(self, key, value);
+    end_call_named(begun, names[SETITEM], &called[SETITEM]);
+    return status;
 }
 
 static Py_ssize_t length(PyObject *self) {

@@ -30,10 +30,11 @@ static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y
 static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlacePower(x, y, Py_None); }
 
 #define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
-    static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
+    static PyObject *NAME##_now(PyObject *a, PyObject *b) {                                      \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
         return y == NULL ? without(x, a, b, SLOT, CALL) : of_two(SLOT, CALL, x, y);              \
-    }
+    }                                                                                            \
+    SEEN_TWO(NAME, SLOT)
 BINARY_OPERATOR(add, ADD, PyNumber_Add)
 BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
 BINARY_OPERATOR(multiply, MUL, PyNumber_Multiply)
@@ -46,7 +47,7 @@ BINARY_OPERATOR(xor_of, XOR, PyNumber_Xor)
 BINARY_OPERATOR(left_shift, LSHIFT, PyNumber_Lshift)
 BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
 
-static PyObject *divided(PyObject *a, PyObject *b) {
+static PyObject *divided_now(PyObject *a, PyObject *b) {
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y == NULL) return without(x, a, b, DIVMOD, PyNumber_Divmod);
     PyObject *both = of_two(DIVMOD, PyNumber_Divmod, x, y);
@@ -59,22 +60,25 @@ static PyObject *divided(PyObject *a, PyObject *b) {
     Py_DECREF(both);
     return pair;
 }
+SEEN_TWO(divided, DIVMOD)
 
 /* Whether an array of any size may be in memory here. */
 static inline int is_here(PyObject *value) { return is_front(value) && plain(value) == NULL && !on_ranks((Front *)value); }
 
 /* Products of matrices in memory are NumPy's, whatever their size. */
-static PyObject *matrix_multiply(PyObject *a, PyObject *b) {
+static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {
     PyObject *x = is_here(a) ? in_memory(a) : operand(a);
     PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
     return y == NULL ? without(x, a, b, MATMUL, PyNumber_MatrixMultiply) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
 }
+SEEN_TWO(matrix_multiply, MATMUL)
 
-static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
+static PyObject *power_now(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     return y == NULL ? without(x, a, b, POW, power_of) : of_two(POW, power_of, x, y);
 }
+SEEN_THREE(power, POW)
 
 /* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. */
 typedef struct {
@@ -132,7 +136,8 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, bin
     return Py_NewRef(a);
 }
 #define IN_PLACE_OPERATOR(NAME, SLOT, CALL) \
-    static PyObject *NAME(PyObject *a, PyObject *b) { return written(a, b, I##SLOT, SLOT, CALL); }
+    static PyObject *NAME##_now(PyObject *a, PyObject *b) { return written(a, b, I##SLOT, SLOT, CALL); } \
+    SEEN_TWO(NAME, I##SLOT)
 IN_PLACE_OPERATOR(iadd, ADD, PyNumber_InPlaceAdd)
 IN_PLACE_OPERATOR(isub, SUB, PyNumber_InPlaceSubtract)
 IN_PLACE_OPERATOR(imul, MUL, PyNumber_InPlaceMultiply)
@@ -145,27 +150,30 @@ IN_PLACE_OPERATOR(ixor, XOR, PyNumber_InPlaceXor)
 IN_PLACE_OPERATOR(ilshift, LSHIFT, PyNumber_InPlaceLshift)
 IN_PLACE_OPERATOR(irshift, RSHIFT, PyNumber_InPlaceRshift)
 
-static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
+static PyObject *ipow_now(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     return written(a, b, IPOW, POW, power_into);
 }
+SEEN_THREE(ipow, IPOW)
 
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
-    static PyObject *NAME(PyObject *a) {                                                         \
+    static PyObject *NAME##_now(PyObject *a) {                                                   \
         PyObject *x = at_hand(a);                                                                \
         if (x == NULL) return alone_in_python(a, SLOT, CALL);                                    \
         PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
         if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
         Py_DECREF(x);                                                                            \
         return wrapped(result);                                                                  \
-    }
+    }                                                                                            \
+    SEEN_ONE(NAME, SLOT)
 UNARY_OPERATOR(negative, NEG, PyNumber_Negative)
 UNARY_OPERATOR(positive, POS, PyNumber_Positive)
 UNARY_OPERATOR(absolute, ABS, PyNumber_Absolute)
 UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
 
-static PyObject *compare(PyObject *a, PyObject *b, int relation) {
-    static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
+static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
+
+static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y == NULL) {
         Py_XDECREF(x);
@@ -179,6 +187,14 @@ static PyObject *compare(PyObject *a, PyObject *b, int relation) {
     Py_DECREF(x);
     Py_DECREF(y);
     return wrapped(result);
+}
+
+static PyObject *compare(PyObject *a, PyObject *b, int relation) {
+    if (__builtin_expect(!profiling, 1)) return compare_now(a, b, relation);
+    int begun = begin_call();
+    PyObject *result = compare_now(a, b, relation);
+    end_call_named(begun, names[slots[relation]], &called[slots[relation]]);
+    return result;
 }
 
 /* `number * array`, where the number is NumPy's: its operators ask ours first, for the way through NumPy's ufuncs and back takes as
@@ -216,7 +232,7 @@ static void numbers_ask(void) {
 }
 
 /* What NumPy's ufuncs ask for arrays among their operands. */
-static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *result = NULL, *given[2];
     if (count == 4 && keywords == NULL && Py_TYPE(args[0]) == &PyUFunc_Type &&
         ((PyUFuncObject *)args[0])->nout == 1 && PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
@@ -237,5 +253,13 @@ static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t c
     for (Py_ssize_t k = 0; k < n; k++) all[k + 1] = args[k];
     result = PyObject_Vectorcall(general[UFUNC], all, count + 1, keywords);
     PyMem_Free(all);
+    return result;
+}
+
+static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    if (__builtin_expect(!profiling, 1)) return array_ufunc_now(self, args, count, keywords);
+    int begun = begin_call();
+    PyObject *result = array_ufunc_now(self, args, count, keywords);
+    end_call_named(begun, names[UFUNC], &called[UFUNC]);
     return result;
 }

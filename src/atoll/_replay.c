@@ -7,6 +7,7 @@
  */
 #include <limits.h>
 #include "_record.h"
+#include "_profile.h"
 
 static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *rules_name,
     *append_name, *filters_name, *kernels_name, *reused_name, *plans_name,
@@ -96,6 +97,8 @@ typedef struct {
 typedef struct {
     int kind, count, release, ndim, runs;
     PyObject *step;            /* what Python would run */
+    PyObject *work;            /* what a profile says of it, and of which profile that is */
+    int session;
     int *registers;
     Scalar *scalars;
     int scalar_count;
@@ -143,6 +146,7 @@ static void clear_step(Step *step) {
     PyMem_Free(step->scalars);
     PyMem_Free(step->registers);
     Py_XDECREF(step->step);
+    Py_XDECREF(step->work);
     Py_XDECREF(step->geometry);
     Py_XDECREF(step->wanted);
 }
@@ -515,6 +519,33 @@ static int run_step(Run *run, Step *step) {
     }
 }
 
+static PyObject *nodes_of(Run *run) {
+    PyObject *list = PyList_New(run->trace->nodes);
+    for (int k = 0; list != NULL && k < run->trace->nodes; k++) PyList_SET_ITEM(list, k, Py_NewRef(run->nodes[k]));
+    return list;
+}
+
+/* The same where a profile is recorded. */
+static int seen_step(Run *run, Step *step) {
+    if (step->kind != KERNELS && step->kind != PYTHON && step->kind != ADD) return run_step(run, step);
+    if (step->session != session) {
+        PyObject *list = nodes_of(run);
+        PyObject *work = list == NULL ? NULL : PyObject_CallFunctionObjArgs(objects[WORK_OF], step->step, run->fit->program, list, run->trace->order, NULL);
+        Py_XDECREF(list);
+        if (work == NULL) return -1;
+        Py_XSETREF(step->work, work);
+        step->session = session;
+    }
+    if (step->work == Py_None) return run_step(run, step);
+    begin_span();
+    int status = run_step(run, step);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    end_work(step->work);
+    PyErr_Restore(type, value, trace);
+    return status;
+}
+
 static void count(PyObject *counts, PyObject *name, long amount) {
     PyObject *old = amount ? PyDict_GetItem(counts, name) : NULL;
     PyObject *sum = old == NULL ? NULL : PyLong_FromLongLong(PyLong_AsLongLong(old) + amount);
@@ -548,12 +579,6 @@ static void settle(PyObject *node, PyObject *value) {
     replace(node, NODE_ARGS, Py_NewRef(empty));
 }
 
-static PyObject *nodes_of(Run *run) {
-    PyObject *list = PyList_New(run->trace->nodes);
-    for (int k = 0; list != NULL && k < run->trace->nodes; k++) PyList_SET_ITEM(list, k, Py_NewRef(run->nodes[k]));
-    return list;
-}
-
 /* A step has failed: what was stored is kept. The error stays set. */
 static void rescue(Run *run, PyObject *step) {
     PyObject *type, *error, *trace;
@@ -578,7 +603,7 @@ static int run_program(Run *run) {
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
     Step *step = fit->step;
     for (int k = 0; !status && k < fit->steps; k++, step++)
-        if ((status = run_step(run, step)) < 0) rescue(run, step->step);
+        if ((status = profiling ? seen_step(run, step) : run_step(run, step)) < 0) rescue(run, step->step);
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
     count_run(run);
     PyObject *flags = run->state == NULL ? NULL : field(run->state, STATE_FLAGS);

@@ -236,6 +236,10 @@ class Limits:
     """Derived datatypes of MPI."""
     call_sites: int = 4096
     """Call sites of which something was learnt."""
+    profiled_lines: int = 2048
+    """Lines of the program that a profile counts apart."""
+    profiled_spans: int = 1 << 18
+    """Spans of the timeline of a profile; if there are more, the shortest go."""
     tiles: int = 4
     """Boxes of one array on ranks that every rank keeps."""
 

@@ -161,6 +161,16 @@ def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
     return "; ".join(pending[:limit]) + (f"; and {rest} more" if rest > 0 else "")
 
 
+def described(requests: Sequence[Request]) -> str:
+    """What requests are for, in few words."""
+    first = requests[0]
+    for request in requests:
+        if not request.done:
+            first = request
+            break
+    return first.what or first.operation
+
+
 def check_array(array: Array, *, receiving: bool) -> None:
     """Reject what cannot be sent: anything but an ndarray of plain, fixed-size elements."""
     if not isinstance(array, np.ndarray):

@@ -26,8 +26,9 @@ from typing import Any, NoReturn
 import numpy as np
 from mpi4py import MPI
 
-from ..context import remote_stacks
+from ..context import profiler, remote_stacks
 from ..context.divergence import StepLog, settle_all
+from ..context.profiler import now as profiled
 from ..errors import CommunicationError, WorldError
 from . import launcher
 from .communicator import (
@@ -42,6 +43,7 @@ from .communicator import (
     combine,
     contribution,
     describe_all,
+    described,
 )
 from .deadlock import DeadlockMonitor
 from .mpi_data import Datatypes, Native, Operations, post_error, words_of
@@ -126,6 +128,8 @@ class MpiCommunicator(ObjectsByMpi):
             raise post_error("send", error) from None
         self.traffic.messages_sent += 1
         self.traffic.bytes_sent += array.nbytes
+        if profiled.recording is not None:
+            profiler.sent(what, self.members[dest], array.nbytes)
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
@@ -173,6 +177,11 @@ class MpiCommunicator(ObjectsByMpi):
     def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
         if not requests:
             raise ValueError("waiting for some of no requests would never end")
+        if profiled.recording is not None:
+            return profiler.waited(described(requests), self._wait_some, requests, timeout)
+        return self._wait_some(requests, timeout)
+
+    def _wait_some(self, requests: Sequence[Request], timeout: float | None) -> list[int]:
         patience = Patience(
             self._who,
             lambda: describe_all(requests) + self.watch.at() + self.watch.others(requests),
@@ -203,6 +212,12 @@ class MpiCommunicator(ObjectsByMpi):
         return self.watch.find()
 
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
+        if profiled.recording is not None and requests:
+            profiler.waited(described(requests), self._wait_all, requests, timeout)
+        else:
+            self._wait_all(requests, timeout)
+
+    def _wait_all(self, requests: Sequence[Request], timeout: float | None) -> None:
         first, count = 0, len(requests)
         for _ in range(SPINS):  # testing one request lets all progress
             while first < count and requests[first].test():
@@ -258,6 +273,8 @@ class MpiCommunicator(ObjectsByMpi):
     ) -> MpiRequest:
         self.traffic.collectives += 1
         self.traffic.collective_bytes += nbytes
+        if profiled.recording is not None:
+            profiler.sent(what or operation, -1, nbytes)
         return MpiRequest(self, handle, operation, None, None, what, result, kept)
 
     def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
@@ -288,6 +305,8 @@ class MpiCommunicator(ObjectsByMpi):
         small.active = True
         self.traffic.collectives += 1
         self.traffic.collective_bytes += array.nbytes
+        if profiled.recording is not None:
+            profiler.sent(what or op, -1, array.nbytes)
         self._wait_small(small, f"allreduce({op})", what)
         result: Array = small.result.copy()
         return result if array.ndim == 1 else result.reshape(array.shape)
@@ -302,6 +321,12 @@ class MpiCommunicator(ObjectsByMpi):
         return self._small[key]
 
     def _wait_small(self, small: Any, operation: str, what: str) -> None:
+        if profiled.recording is not None:
+            profiler.waited(what or operation, self._wait_small_now, small, operation, what)
+        else:
+            self._wait_small_now(small, operation, what)
+
+    def _wait_small_now(self, small: Any, operation: str, what: str) -> None:
         test = small.handle.Test
         for _ in range(SPINS):
             if test():

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..context import profiler
+from ..context.profiler import now as profiled
 from ..errors import CommunicationError
-from .communicator import Array, Communicator, Request, Rows
+from .communicator import Array, Communicator, Request, Rows, described
 from .mpi_data import words_of
 from .waiting import SPINS
 
@@ -77,6 +79,11 @@ class MpiRequest(Request):
         return True
 
     def wait(self, timeout: float | None = None) -> Any:
+        if profiled.recording is not None:
+            return profiler.waited(described((self,)), self._wait, timeout)
+        return self._wait(timeout)
+
+    def _wait(self, timeout: float | None) -> Any:
         for _ in range(SPINS):
             if self.test():
                 return self._result
@@ -165,8 +172,19 @@ class PersistentMessages:
         count, nbytes = self._sent
         traffic.messages_sent += count
         traffic.bytes_sent += nbytes
+        if profiled.recording is not None:
+            for request in self.requests:
+                if request.operation == "send" and request.peer is not None:
+                    peer = self._communicator.members[request.peer]
+                    profiler.sent(request.what, peer, request._buffer.nbytes)
 
     def wait(self) -> None:
+        if profiled.recording is not None:
+            profiler.waited(described(self.requests), self._wait)
+        else:
+            self._wait()
+
+    def _wait(self) -> None:
         handles, test_all = self._handles, self._test_all
         for _ in range(SPINS):
             try:
@@ -232,6 +250,8 @@ class SmallRows(Rows):
         traffic = self.communicator.traffic
         traffic.collectives += 1
         traffic.collective_bytes += self.row.nbytes
+        if profiled.recording is not None:
+            profiler.sent(what, -1, self.row.nbytes)
         self.wait(self, "allgather", what)
 
 

@@ -48,8 +48,11 @@ class State:
         "registers",
         "reused",
         "scalars",
+        "sites",
         "step",
     )
+    sites: Any
+    """Only where a profile is recorded: for each line that the program was made for, the one that recorded this trace."""
     step: Step
     """What is being done."""
 

@@ -16,13 +16,14 @@ import numpy as np
 from .. import backend, policy
 from ..backend.base import Told
 from ..comm.communicator import Communicator
-from ..context import statistics
+from ..context import profiler, statistics
 from ..context.call_sites import site_text
 from ..context.divergence import opened
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, Value
 from ..ops.fingerprint import EXACT, Outline, computed, of_backend
+from . import observed
 from .parts import State, Step, joined
 from .sweeps import swept
 
@@ -318,9 +319,13 @@ class Program:
         try:
             with turn.lock:
                 self.running = True
-                for step in self.quick or self._steps():
-                    state.step = step
-                    step.run(state)
+                steps = self.quick or self._steps()
+                if profiler.now.recording is None:
+                    for step in steps:
+                        state.step = step
+                        step.run(state)
+                else:
+                    observed.run(steps, state, getattr(state, "sites", {}))
         finally:
             self.running = False
             statistics.counters().ran(state.kernels, state.reused, state.messages, state.moved)

@@ -25,10 +25,11 @@ from .. import backend, policy
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
-from ..context import statistics, warn
+from ..context import profiler, statistics, warn
 from ..context.caches import Memo, Recent
 from ..context.call_sites import site_number
 from ..context.divergence import StepLog, opened
+from ..context.profiler import Kind
 from ..context.threads import catch_up, turn
 from ..execute.parts import State
 from ..execute.program import Program
@@ -42,7 +43,7 @@ from ..ops.placement import placed_view
 from . import float_errors, unplanned
 from .planning import make_program
 from .profiles import alone as profiles
-from .replaying import flags_reported, rescued, teach
+from .replaying import flags_reported, rescued, sites_of, teach
 from .sharing import with_sharers
 from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
@@ -392,7 +393,8 @@ def _prepared(pending: list[Node]) -> _Prepared:
         program = make_program(lookup, pending, backend.current().step)
     state = State([leaf.value for leaf in leaves], lookup.scalars, int(program is not None))
     if program is None:
-        program = _new_program(lookup, pending)
+        with profiler.span(Kind.PLAN, "plan"):
+            program = _new_program(lookup, pending)
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
     judged = attempted(lambda: _judgement(lookup))
@@ -471,6 +473,8 @@ def _run(
         shown = [nodes[place] for place in leaves]
         compare_replicated(program.communicator, state.scalars, shown)
         del shown
+    if profiler.now.recording is not None:
+        state.sites = sites_of(program, [nodes[place] for place in order])
     try:
         results, flags = program.run(state)
     except BaseException as error:

@@ -36,7 +36,7 @@ from .pending import bounded, cut, too_heavy
 from .profiles import CallSite, alone
 from .recipes import learn, recipes
 from .reductions import met_folds
-from .replaying import flags_reported, rescued
+from .replaying import flags_reported, rescued, work_of
 from .selecting import met_choices
 from .views import Cell
 
@@ -89,7 +89,7 @@ def install() -> None:
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
-        recipes, learn, memory_geometry,
+        recipes, learn, memory_geometry, work_of,
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
     policy.watch(lambda limits: native.folded(limits.parallel, limits.truths))

@@ -10,10 +10,12 @@ from typing import Any
 
 from ..backend.flags import report
 from ..config import Settings
+from ..context import profiler
 from ..context.threads import turn
 from ..errors import OutOfMemoryError
+from ..execute import observed
 from ..execute.allocation import Wanted
-from ..execute.parts import State, told
+from ..execute.parts import State, Step, told
 from ..execute.program import Program
 from ..front import native
 from ..graph.node import Node, Site
@@ -54,6 +56,14 @@ def flags_reported(
     sites = sites_of(program, [nodes[place] for place in order])
     for bits, step in flags:
         report(bits, step, sites)
+
+
+def work_of(step: Step, program: Program, nodes: list[Node], order: Sequence[int]) -> Any:
+    """What a step does, as a profile counts it."""
+    recording = profiler.now.recording
+    if recording is None:
+        return None
+    return observed.work_of(step, sites_of(program, [nodes[place] for place in order]), recording)
 
 
 def rescued(

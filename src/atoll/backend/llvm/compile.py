@@ -18,8 +18,9 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ... import policy
-from ...context import statistics
+from ...context import profiler, statistics
 from ...context.caches import Recent
+from ...context.profiler import Kind
 from ...context.threads import process_lock
 from ..spec import KernelSpec
 from . import cache
@@ -136,8 +137,9 @@ class Compiler:
         key = self._key_on_disk(name)
         code = cache.load(key)
         if code is None:
-            code = emit(text(), self.machine, effort)
-            cache.store(key, code)
+            with profiler.span(Kind.COMPILE, "compile"):
+                code = emit(text(), self.machine, effort)
+                cache.store(key, code)
         return code
 
     def _key_on_disk(self, name: str) -> str:

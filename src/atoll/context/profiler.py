@@ -1,0 +1,351 @@
+"""The profiler: what a process spends its time on, by the line of the user's program.
+
+The code that does the work says so::
+
+    from ..context import profiler
+    from ..context.profiler import Kind
+
+    if profiler.now.recording is not None:
+        profiler.begin()
+        try:
+            work()
+        finally:
+            profiler.end(Kind.PLAN, "plan")
+
+Spans nest. What a span took without those inside it is added to the totals of its line; the span itself becomes an event of the
+timeline. Where no profile is recorded, each of these places costs the look at ``now.recording``.
+
+``_profile.c`` does the same for calls and kernels that never enter Python. Both write into one piece of memory. It is mapped from a
+file where the profile has one, so whatever ends the process, the file has all until then.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import mmap
+import os
+import platform
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import IntEnum
+from types import CodeType, FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import policy
+from ..front import native
+from . import python_spans
+from .call_sites import Site, is_ours, line_of
+
+T = TypeVar("T")
+
+
+class Kind(IntEnum):
+    """What a span is; ``_profile.h`` has the same numbers."""
+
+    CALL = 0
+    """A call of the program: recording, and what NumPy computes at once."""
+    PLAN = 1
+    COMPILE = 2
+    KERNELS = 3
+    NUMPY = 4
+    """What NumPy computes in an evaluation."""
+    SEND = 5
+    WAIT = 6
+    """Waiting for messages of other ranks, and for those that all ranks take part in."""
+    FILE = 7
+
+
+class Header(IntEnum):
+    """The places of the numbers at the beginning of a record; ``_profile.c`` knows those up to ``LATEST``."""
+
+    MAGIC = 0
+    VERSION = 1
+    COUNT = 2
+    """Events of the timeline."""
+    THRESHOLD = 3
+    """Shorter spans, in nanoseconds, are counted but are no events."""
+    LINES = 4
+    PEERS = 5
+    CAPACITY = 6
+    LATEST = 7
+    """The end of the latest span."""
+    RANK = 8
+    SIZE = 9
+    BEGAN = 10
+    ENDED = 11
+    """0 while it is recorded, and for ever where the process was killed."""
+    WALL = 12
+    """What is to be added for nanoseconds since 1970."""
+    OFFSET = 13
+    """What is to be added for the clock of rank 0 ..."""
+    ALIGNED = 14
+    """... if this is 1."""
+
+
+MAGIC = int.from_bytes(b"atollrec", "little")
+VERSION = 1
+COLUMNS = ("times", "nanoseconds", "bytes")
+EVENT = np.dtype(
+    [("start", "i8"), ("length", "i8"), ("bytes", "i8"), ("kind", "i4"), ("line", "i4"), ("name", "i4"), ("thread", "i4"), ("peer", "i4"), ("count", "i4")]
+)  # fmt: skip
+PEERS = 1024
+"""Of so many ranks the bytes that go to each are counted apart."""
+
+_PAGE = 4096
+_TEXTS = 1 << 16
+"""Names after so many have none."""
+
+
+class Parts:
+    """Where the parts of a record lie in its memory."""
+
+    __slots__ = ("capacity", "events", "lines", "peers", "size", "totals")
+
+    def __init__(self, lines: int, capacity: int) -> None:
+        self.lines, self.capacity = lines, capacity
+        self.totals = _PAGE
+        self.peers = self.totals + lines * len(Kind) * len(COLUMNS) * 8
+        self.events = self.peers + PEERS * 2 * 8
+        self.size = self.events + capacity * EVENT.itemsize
+
+    def views(self, memory: Any) -> tuple[Any, Any, Any, Any]:
+        """Header, totals, peers and events as arrays over the memory."""
+        header = np.frombuffer(memory, np.int64, _PAGE // 8)
+        shape = self.lines, len(Kind), len(COLUMNS)
+        totals = np.frombuffer(memory, np.int64, int(np.prod(shape)), self.totals).reshape(shape)
+        peers = np.frombuffer(memory, np.int64, PEERS * 2, self.peers).reshape(PEERS, 2)
+        return header, totals, peers, np.frombuffer(memory, EVENT, self.capacity, self.events)
+
+
+class Recording:
+    """A profile that is being recorded, of this process."""
+
+    def __init__(self, path: str | None, rank: int = 0, size: int = 1) -> None:
+        limits = policy.limits
+        self.path = path
+        self.parts = Parts(limits.profiled_lines, limits.profiled_spans)
+        self.texts: list[dict[str, Any]] = []
+        """What the numbers of lines and names stand for, in the order in which they came."""
+        self._names: dict[str, int] = {}
+        self._lines: dict[tuple[str, int], int] = {}
+        self._said: Any = None
+        self.memory = self._mapped()
+        self.header, self.totals, self.peers, self.events = self.parts.views(self.memory)
+        began = time.monotonic_ns()
+        for place, number in (
+            (Header.VERSION, VERSION), (Header.LINES, self.parts.lines), (Header.PEERS, PEERS), (Header.CAPACITY, self.parts.capacity),
+            (Header.RANK, rank), (Header.SIZE, size), (Header.BEGAN, began), (Header.LATEST, began),
+            (Header.WALL, time.time_ns() - began), (Header.MAGIC, MAGIC),
+        ):  # fmt: skip
+            self.header[place] = number
+        self.say(
+            program=list(sys.argv), host=socket.gethostname(), boot=_boot(), process=os.getpid(),
+            python=platform.python_version(),
+        )  # fmt: skip
+        self.name("")
+        self.say(line=0, file="", number=0, function="", text="")
+
+    def _mapped(self) -> Any:
+        if self.path is None:
+            return mmap.mmap(-1, self.parts.size)
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            if hasattr(os, "posix_fallocate"):  # else a full disk would end the process by a signal
+                os.posix_fallocate(file, 0, self.parts.size)
+            else:
+                os.ftruncate(file, self.parts.size)
+            memory = mmap.mmap(file, self.parts.size)
+        finally:
+            os.close(file)
+        self._said = open(f"{self.path}.texts", "wb", buffering=0)  # noqa: SIM115
+        return memory
+
+    def say(self, **facts: Any) -> None:
+        """Write down what is no number."""
+        self.texts.append(facts)
+        if self._said is not None:
+            with suppress(OSError):
+                self._said.write(json.dumps(facts).encode() + b"\n")
+
+    def name(self, text: str) -> int:
+        """The number of a name."""
+        number = self._names.get(text)
+        if number is None:
+            number = len(self._names)
+            if number >= _TEXTS:
+                return 0
+            self._names[text] = number
+            self.say(name=number, text=text)
+        return number
+
+    def called(self, name: Any) -> int:
+        """The number of the name of a function or an operator."""
+        return self.name(str(name).strip("_"))
+
+    def line(self, code: CodeType, number: int) -> int:
+        """The number of a line of the program."""
+        key = code.co_filename, number
+        known = self._lines.get(key)
+        if known is None:
+            known = len(self._lines) + 1
+            if known >= self.parts.lines:
+                return 0
+            self._lines[key] = known
+            text = linecache.getline(*key).strip()
+            self.say(line=known, file=key[0], number=number, function=code.co_qualname, text=text)
+        return known
+
+    def line_in(self, frame: FrameType) -> int:
+        """The line at which a frame stands; -1 where that is no line of the user's."""
+        if is_foreign(frame.f_code.co_filename):
+            return -1
+        return self.line(frame.f_code, frame.f_lineno)
+
+    def line_at(self, site: Site | None) -> int:
+        """The line of a call site; -1 where that is no line of the user's."""
+        if site is None or is_foreign(site[0].co_filename):
+            return -1
+        return self.line(site[0], line_of(*site))
+
+    def thin(self) -> None:
+        """Make room among the events: those that are short go, and no others like them come."""
+        header = self.header
+        events = self.events[: header[Header.COUNT]]
+        threshold = max(2 * int(header[Header.THRESHOLD]), int(np.median(events["length"])) + 1)
+        kept = events[events["length"] >= threshold]
+        self.events[: len(kept)] = kept
+        header[Header.THRESHOLD] = threshold
+        header[Header.COUNT] = len(kept)
+
+    def align(self, offset: int) -> None:
+        """Note what is to be added to the clock for that of rank 0."""
+        self.header[Header.OFFSET], self.header[Header.ALIGNED] = offset, 1
+
+    def end(self) -> None:
+        """Record no more."""
+        if not self.header[Header.ENDED]:
+            self.header[Header.ENDED] = time.monotonic_ns()
+        if self._said is not None:
+            self._said.close()
+            self._said = None
+
+
+def _boot() -> str:
+    """What is the same for all processes that share a clock."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return socket.gethostname()
+
+
+def is_foreign(file: str) -> bool:
+    """Whether a file belongs to atoll or to an installed package."""
+    return is_ours(file) or "site-packages" in file or file.startswith(_LIBRARY)
+
+
+_LIBRARY = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
+
+
+class _Now:
+    """What is recorded now."""
+
+    __slots__ = ("recording",)
+
+    def __init__(self) -> None:
+        self.recording: Recording | None = None
+
+
+now = _Now()
+spans: Any = python_spans if native is None else native
+"""Who measures the spans: ``_profile.c`` where it was built."""
+begin = spans.begin
+"""Begin a span; only while a profile is recorded."""
+
+
+def end(
+    kind: Kind, name: str, line: int = -1, nbytes: int = 0, peer: int = -1, count: int = 1
+) -> None:
+    """End the innermost span. A line below zero is that which is at work."""
+    recording = now.recording
+    if recording is not None:
+        spans.end(kind, recording.name(name), line, nbytes, peer, count)
+
+
+@contextmanager
+def span(kind: Kind, name: str, nbytes: int = 0) -> Iterator[None]:
+    """A span for what takes long anyway."""
+    if now.recording is None:
+        yield
+        return
+    begin()
+    try:
+        yield
+    finally:
+        end(kind, name, nbytes=nbytes)
+
+
+def sent(name: str, peer: int, nbytes: int, count: int = 1) -> None:
+    """Note messages to another rank; only while a profile is recorded."""
+    begin()
+    end(Kind.SEND, name, nbytes=nbytes, peer=peer, count=count)
+
+
+class _Waiting(threading.local):
+    """Whether this thread is in a wait, which may consist of others."""
+
+    inside = False
+
+
+_waiting = _Waiting()
+
+
+def waited(name: str, wait: Callable[..., T], *args: Any) -> T:
+    """Wait, as a span; only while a profile is recorded."""
+    if _waiting.inside:
+        return wait(*args)
+    _waiting.inside = True
+    begin()
+    try:
+        return wait(*args)
+    finally:
+        _waiting.inside = False
+        end(Kind.WAIT, name)
+
+
+def start(recording: Recording) -> None:
+    """Record from now on."""
+    parts = recording.parts
+    now.recording = recording
+    spans.profile(
+        recording.memory, parts.totals, parts.peers, parts.events,
+        recording.line_in, recording.called, recording.thin,
+    )  # fmt: skip
+
+
+def stop() -> Recording | None:
+    """Record no more; what was recorded."""
+    recording, now.recording = now.recording, None
+    spans.profile(None)
+    if recording is not None:
+        recording.end()
+    return recording
+
+
+def _leave_to_parent() -> None:
+    """A forked child shares the memory of the record, which is its parent's."""
+    if now.recording is not None:
+        now.recording = None
+        spans.profile(None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
