@@ -105,6 +105,12 @@ static int line_here(void) {
         frame = outer;
     }
     Py_XDECREF(frame);
+    if (line == FOREIGN) {         /* the program itself is an installed package */
+        PyObject *number = PyObject_CallOneArg(line_in, Py_None);
+        line = number == NULL ? 0 : (int)PyLong_AsLong(number);
+        if (number == NULL) PyErr_Clear();
+        Py_XDECREF(number);
+    }
     return line < 0 ? 0 : line;
 }
 

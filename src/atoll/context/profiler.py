@@ -41,7 +41,8 @@ import numpy as np
 from .. import policy
 from ..front import native
 from . import python_spans
-from .call_sites import Site, is_ours, line_of
+from .call_sites import Site, line_in_program, line_of, origin, user_frame
+from .sources import place_text
 
 T = TypeVar("T")
 
@@ -146,11 +147,11 @@ class Recording:
         ):  # fmt: skip
             self.header[place] = number
         self.say(
-            program=list(sys.argv), host=socket.gethostname(), boot=_boot(), process=os.getpid(),
+            program=list(sys.argv), host=socket.gethostname(), boot=boot(), process=os.getpid(),
             python=platform.python_version(),
         )  # fmt: skip
         self.name("")
-        self.say(line=0, file="", number=0, function="", text="")
+        self.say(line=0, file="", number=0, place="elsewhere", function="", text="")
 
     def _mapped(self) -> Any:
         if self.path is None:
@@ -199,21 +200,27 @@ class Recording:
             if known >= self.parts.lines:
                 return 0
             self._lines[key] = known
-            text = linecache.getline(*key).strip()
-            self.say(line=known, file=key[0], number=number, function=code.co_qualname, text=text)
+            self.say(
+                line=known, file=key[0], number=number, place=place_text(*key),
+                function=code.co_qualname, text=linecache.getline(*key).strip(),
+            )  # fmt: skip
         return known
 
-    def line_in(self, frame: FrameType) -> int:
-        """The line at which a frame stands; -1 where that is no line of the user's."""
-        if is_foreign(frame.f_code.co_filename):
+    def line_in(self, frame: FrameType | None) -> int:
+        """The line at which a frame stands; -1 where that is none of the user's. Without a frame, the line at work."""
+        if frame is None:
+            frame = user_frame()
+            return 0 if frame is None else self.line(frame.f_code, frame.f_lineno)
+        if origin(frame.f_code.co_filename) is not False:
             return -1
         return self.line(frame.f_code, frame.f_lineno)
 
     def line_at(self, site: Site | None) -> int:
-        """The line of a call site; -1 where that is no line of the user's."""
-        if site is None or is_foreign(site[0].co_filename):
+        """The line of the user's program of a call site; -1 where there is none."""
+        if site is None:
             return -1
-        return self.line(site[0], line_of(*site))
+        code, instruction = line_in_program(site)
+        return self.line(code, line_of(code, instruction))
 
     def thin(self) -> None:
         """Make room among the events: those that are short go, and no others like them come."""
@@ -238,21 +245,13 @@ class Recording:
             self._said = None
 
 
-def _boot() -> str:
+def boot() -> str:
     """What is the same for all processes that share a clock."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
     except OSError:
         return socket.gethostname()
-
-
-def is_foreign(file: str) -> bool:
-    """Whether a file belongs to atoll or to an installed package."""
-    return is_ours(file) or "site-packages" in file or file.startswith(_LIBRARY)
-
-
-_LIBRARY = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
 
 
 class _Now:

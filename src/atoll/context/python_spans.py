@@ -11,7 +11,7 @@ import time
 from types import FrameType
 from typing import Any
 
-from .call_sites import is_ours
+from .sources import is_ours
 
 _COUNT, _THRESHOLD, _CAPACITY, _LATEST = 2, 3, 6, 7
 _CALL, _SEND = 0, 5
@@ -89,7 +89,8 @@ def _line(session: _Session, frame: FrameType | None) -> int:
         if line >= 0:
             return line
         frame = frame.f_back
-    return 0
+    number: int = session.line_in(None)
+    return number
 
 
 def begin() -> None:

@@ -1,0 +1,53 @@
+"""Aligns the clocks of ranks: what is to be added to a rank's clock for that of rank 0.
+
+Ranks of one host have one clock. Of each other host one rank asks rank 0 for the time, some times in a row; the quickest
+answer counts, as if both ways had taken equally long.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ..context.profiler import Recording, boot
+from .communicator import Communicator
+from .in_step import agree
+
+ROUNDS = 12
+
+
+def align(communicator: Communicator, recording: Recording | None) -> None:
+    """Note in the recording what is to be added to its clock. Collective; a rank without a recording takes part."""
+    if communicator.size == 1 or communicator.kind != "MPI":
+        if recording is not None:
+            recording.align(0)
+        return
+    what = "the clocks of a profile"
+    hosts = agree(communicator, boot(), what)
+    leaders = {host: hosts.index(host) for host in hosts}
+    offset = 0
+    mine = leaders[hosts[communicator.rank]]
+    for leader in sorted(leaders.values()):
+        if leader and communicator.rank in (0, leader):
+            offset = _asked(communicator, leader, what)
+    offsets = agree(communicator, offset, what)
+    if recording is not None:
+        recording.align(offsets[mine] if mine else 0)
+
+
+def _asked(communicator: Communicator, leader: int, what: str) -> int:
+    """Ask rank 0 for the time, or answer; the offset on the rank that asks."""
+    best, offset = None, 0
+    for _ in range(ROUNDS):
+        if communicator.rank == 0:
+            communicator.recv(np.empty(1, np.int64), leader, what=what)
+            communicator.send(np.array([time.monotonic_ns()], np.int64), leader, what=what)
+            continue
+        asked = time.monotonic_ns()
+        communicator.send(np.zeros(1, np.int64), 0, what=what)
+        answer = int(communicator.recv(np.empty(1, np.int64), 0, what=what)[0])
+        back = time.monotonic_ns()
+        if best is None or back - asked < best:
+            best, offset = back - asked, answer - (asked + back) // 2
+    return offset

@@ -1,0 +1,5 @@
+"""A profile as a page."""
+
+
+def page(profile):
+    return ""

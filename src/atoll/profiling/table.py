@@ -1,0 +1,117 @@
+"""A profile as a table on the terminal."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .profile import Line, Profile
+
+MOST = 25
+"""So many lines are shown, those that took longest."""
+
+NARROW = 24
+"""The code of a line has at least so many columns, or is left out."""
+
+
+class Column(NamedTuple):
+    """A column of the table, which is left out where no line has anything in it."""
+
+    title: str
+    text: Callable[[Line], str]
+    used: Callable[[Line], float]
+
+
+def seconds_text(seconds: float) -> str:
+    """A time in words."""
+    if seconds <= 0:
+        return ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}" if seconds < 1000 * size else f"{seconds:.0f} s"
+    return "0 us"
+
+
+def bytes_text(nbytes: float) -> str:
+    """A number of bytes in words."""
+    if nbytes <= 0:
+        return ""
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if nbytes >= size:
+            return f"{nbytes / size:.3g} {unit}"
+    return f"{nbytes:.0f} B"
+
+
+def count_text(count: float) -> str:
+    """A count, with thousands apart."""
+    return f"{count:,.0f}" if count else ""
+
+
+COLUMNS = (
+    Column("time", lambda line: seconds_text(line.seconds), lambda _: 1),
+    Column("calls", lambda line: count_text(line.calls), lambda line: line.calls),
+    Column("in calls", lambda line: seconds_text(line.call_seconds), lambda line: line.call_seconds),
+    Column("kernels", lambda line: count_text(line.kernels), lambda line: line.kernels),
+    Column("in kernels", lambda line: seconds_text(line.kernel_seconds), lambda line: line.kernel_seconds),
+    Column("memory", lambda line: bytes_text(line.kernel_bytes), lambda line: line.kernel_bytes),
+    Column("in NumPy", lambda line: seconds_text(line.numpy_seconds), lambda line: line.numpy_seconds),
+    Column("messages", lambda line: count_text(line.messages), lambda line: line.messages),
+    Column("sent", lambda line: bytes_text(line.sent_bytes), lambda line: line.sent_bytes),
+    Column("waiting", lambda line: seconds_text(line.wait_seconds), lambda line: line.wait_seconds),
+    Column("planning", lambda line: seconds_text(line.plan_seconds), lambda line: line.plan_seconds),
+    Column("compiling", lambda line: seconds_text(line.compile_seconds), lambda line: line.compile_seconds),
+    Column("files", lambda line: seconds_text(line.file_seconds), lambda line: line.file_seconds),
+)  # fmt: skip
+
+
+def title(profile: Profile) -> str:
+    """What was profiled, in one line."""
+    ranks = len(profile.ranks)
+    who = "one process" if ranks == 1 else f"{ranks} ranks"
+    total, inside = seconds_text(profile.seconds), seconds_text(profile.inside) or "nothing"
+    return f"{profile.program} in {who}: {total or 'no time'}, {inside} of it in atoll"
+
+
+def remarks(profile: Profile) -> list[str]:
+    """What a reader has to know of the figures."""
+    texts = []
+    if len(profile.ranks) > 1:
+        texts.append("Times are means over the ranks; counts and bytes are those of all ranks.")
+    killed = [str(rank.record.rank) for rank in profile.ranks if not rank.record.complete]
+    if killed:
+        ranks = f"{'Rank' if len(killed) == 1 else 'Ranks'} {', '.join(killed)}"
+        texts.append(f"{ranks} did not end in order: the record goes to the last span before.")
+    if profile.missing:
+        texts.append(f"There is no record of rank {', '.join(map(str, profile.missing))}.")
+    threshold = max((rank.record.threshold for rank in profile.ranks), default=0)
+    if threshold:
+        texts.append(
+            f"The timeline lacks spans shorter than {seconds_text(threshold * 1e-9)}; the totals have all."
+        )
+    return texts
+
+
+def table(profile: Profile, width: int | None = None) -> str:
+    """The lines that took longest, one a row."""
+    width = width or shutil.get_terminal_size((100, 24)).columns
+    lines = profile.lines[:MOST]
+    columns = [column for column in COLUMNS if any(column.used(line) for line in profile.lines)]
+    rows = [["line", *[column.title for column in columns]]]
+    rows += [[line.place, *[column.text(line) for column in columns]] for line in lines]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(columns) + 1)]
+    rest = width - sum(widths) - 2 * len(widths)
+    texts = [title(profile), ""]
+    for k, row in enumerate(rows):
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(size) for cell, size in zip(row[1:], widths[1:], strict=True)]
+        if rest >= NARROW:
+            code = "code" if k == 0 else lines[k - 1].text
+            cells.append(code if len(code) <= rest else f"{code[: rest - 3]}...")
+        texts.append("  ".join(cells).rstrip())
+    if len(profile.lines) > MOST:
+        texts.append(f"... and {len(profile.lines) - MOST} more lines")
+    if notes := remarks(profile):
+        texts += ["", *notes]
+    return "\n".join(texts)
