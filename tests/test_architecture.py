@@ -33,6 +33,7 @@ ORDER = [
     "functions",
     "array",
     "explaining",
+    "profiling",
     "files",
     "lazy",
     "interchange",

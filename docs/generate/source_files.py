@@ -16,6 +16,7 @@ ROOMS = (
         "functions",
         "functions/linalg",
         "explaining",
+        "profiling",
         "files",
         "lazy",
     ),

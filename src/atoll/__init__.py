@@ -1,9 +1,11 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
+import os
 from importlib import import_module
 from typing import Any
 
 from . import started as started  # first: it prepares what the others read
+from . import startup
 
 # isort: split
 
@@ -82,3 +84,7 @@ __all__ = sorted({*coverage(), *OWN})
 def __dir__() -> list[str]:
     special = [name for name in globals() if name.startswith("__")]
     return sorted({*__all__, *special})
+
+
+if startup.PROFILE in os.environ and not startup.is_own_command():
+    import_module(f"{__name__}.profiling.whole").begin(os.environ.pop(startup.PROFILE))

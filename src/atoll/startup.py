@@ -54,6 +54,9 @@ LONGEST_TEXT = 12_000
 BEGUN = "ATOLL_RUN_BEGUN"
 """The environment variable that holds the process for which ``atoll run`` has done it all."""
 
+PROFILE = "ATOLL_RUN_PROFILE"
+"""The environment variable that holds the path of the profile that the process is a part of."""
+
 MARK = "ATOLL_RUN_MARK"
 """The environment variable that holds what begins the records of a job, and the name under which it is listened for."""
 

@@ -15,6 +15,7 @@ from ..errors import ConfigError, LaunchError
 
 COMMANDS = {
     "run": "run a program on several ranks",
+    "profile": "join and show what the ranks of a program have recorded",
     "doctor": "say what this machine has, and what is wrong with it",
     "check-distarray": "check a library's arrays by the Distributed Array Protocol",
 }

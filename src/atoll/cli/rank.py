@@ -8,7 +8,8 @@ This file must not import atoll, whose import reads the environment and loads Nu
 ``sys.argv``, ``sys.path`` and ``__main__`` as if Python had been started with it. So three small modules of atoll are
 loaded separately, and everything else here is the standard library.
 
-OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded. The
+OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded, and
+``profile``, the path of the profile that is recorded. The
 mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
 read.
 """
@@ -201,6 +202,8 @@ def main() -> None:
     whereabouts.answer_requests(mark or whereabouts.job_of_parent(), launch.rank)
     startup.share_cores(launch.local_size or launch.size or 1)
     launcher.claim()
+    if options["profile"] is not None:
+        os.environ[startup.PROFILE] = options["profile"]
     os.environ[startup.BEGUN] = str(os.getpid())
     ender = startup.Ender(launch.rank, launch.size, mark)
     atexit.register(ender.leave_child)

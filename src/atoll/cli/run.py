@@ -11,8 +11,10 @@ import json
 import os
 import secrets
 import shlex
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .. import startup
@@ -34,6 +36,8 @@ gets its share of the cores for its threads. An error on one rank ends all of th
   --all-output         print what every rank prints, each line with its rank in front;
                        by default the standard output of rank 0 only
                        (standard error is that of all ranks, equal tracebacks once)
+  --profile PATH       record what each line of the program takes, and save it as PATH with
+                       .json (a timeline) and .html (a page)
   --hosts A,B          run on these hosts, as mpiexec takes them
   --hostfile FILE      run on the hosts in this file, as mpiexec takes it
   --mpiexec PATH       use this launcher (or set ATOLL_RUN_MPIEXEC)
@@ -51,6 +55,7 @@ class Request:
     ranks: int | None = None
     threads: int | None = None
     all_output: bool = False
+    profile: str | None = None
     hosts: str | None = None
     hostfile: str | None = None
     mpiexec: str | None = None
@@ -60,7 +65,16 @@ class Request:
 
 
 FLAGS = ("--all-output", "--print-command")
-VALUES = ("-n", "-np", "--threads", "--hosts", "--hostfile", "--mpiexec", "--mpiexec-options")
+VALUES = (
+    "-n",
+    "-np",
+    "--threads",
+    "--profile",
+    "--hosts",
+    "--hostfile",
+    "--mpiexec",
+    "--mpiexec-options",
+)
 
 
 def main(words: Sequence[str]) -> int:
@@ -145,13 +159,41 @@ def check(request: Request) -> None:
             raise UsageError(f"the hostfile {request.hostfile!r} names no host; write one per line")
 
 
+def run_profiled(path: str, run: Callable[[], int]) -> int:
+    """Run the program, and join what its ranks have recorded, whatever ended them."""
+    from ..profiling.record import folder_of
+    from ..profiling.whole import joined, prepared
+
+    os.environ[startup.PROFILE] = path = prepared(path)
+    code = run()
+    if os.path.exists(folder_of(path)):
+        joined(path)
+    return code
+
+
 def run_alone(request: Request) -> int:
     """One rank is Python itself, without MPI: this process becomes the program."""
     command = [sys.executable, *request.program]
+    if request.profile is not None and not request.print_command:
+        return run_profiled(request.profile, lambda: child(command))
     if not request.print_command:
         os.execv(sys.executable, command)
     print(shlex.join(command))
     return 0
+
+
+def child(command: Sequence[str]) -> int:
+    """Run a program that gets the same signals, and end as it does."""
+    process = subprocess.Popen(command)
+
+    def pass_on(number: int, _: object) -> None:
+        if number != signal.SIGINT:  # which the terminal sends to both
+            process.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, pass_on)
+    returned = process.wait()
+    return returned if returned >= 0 else 128 - returned
 
 
 def run_ranks(request: Request) -> int:
@@ -159,7 +201,8 @@ def run_ranks(request: Request) -> int:
     assert request.ranks is not None
     launcher = find(request.mpiexec)
     mark, sign = secrets.token_hex(16), secrets.token_hex(8)
-    for_ranks = json.dumps({"all_output": request.all_output})
+    profile = None if request.profile is None else os.path.abspath(request.profile)
+    for_ranks = json.dumps({"all_output": request.all_output, "profile": profile})
     # A printed command will run by itself, without this process.
     forwarded = [] if request.print_command else launcher.forwarded(startup.MARK)
     command = launcher.command(
@@ -175,4 +218,7 @@ def run_ranks(request: Request) -> int:
         return 0
     environment = {**os.environ, **launcher.environment(), startup.MARK: mark}
     by_rank = launcher.rank_pattern(sign) if request.all_output else None
-    return Relay(launcher.family, request.ranks, mark, by_rank).run(command, environment)
+    relay = Relay(launcher.family, request.ranks, mark, by_rank)
+    if request.profile is not None:
+        return run_profiled(request.profile, lambda: relay.run(command, environment))
+    return relay.run(command, environment)

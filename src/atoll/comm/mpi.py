@@ -31,6 +31,7 @@ from ..context.divergence import StepLog, settle_all
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError, WorldError
 from . import launcher
+from .clocks import align
 from .communicator import (
     PLAIN,
     Array,
@@ -508,6 +509,8 @@ def adopt(comm: Any) -> MpiCommunicator:
         comm.Set_attr(_adopted, communicator)
         if comm == MPI.COMM_WORLD and communicator.size > 1:
             _end_together(communicator)
+            if profiled.of_job:
+                align(communicator, profiled.recording)
     return communicator
 
 

@@ -257,10 +257,12 @@ def boot() -> str:
 class _Now:
     """What is recorded now."""
 
-    __slots__ = ("recording",)
+    __slots__ = ("of_job", "recording")
 
     def __init__(self) -> None:
         self.recording: Recording | None = None
+        self.of_job = False
+        """Whether all ranks of the job record, each its part."""
 
 
 now = _Now()

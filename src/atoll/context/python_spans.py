@@ -47,7 +47,7 @@ def profile(memory: Any, *rest: Any) -> None:
         _now.append(_Session(memory, *rest[3:]))
         hook = _notice
     sys.setprofile(hook)
-    threading.setprofile(hook)  # type: ignore[arg-type]
+    threading.setprofile(hook)
 
 
 def _session() -> _Session | None:

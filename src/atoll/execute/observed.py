@@ -83,7 +83,8 @@ def _named(operations: Sequence[Operation]) -> str:
 
 
 def _work(launch: Any) -> int:
-    return prod(launch.extents) * len(launch.operations)
+    size: int = prod(launch.extents)
+    return size * len(launch.operations)
 
 
 def _shares(

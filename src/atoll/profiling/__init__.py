@@ -17,7 +17,7 @@ from ..comm.in_step import agree, alltoall_object
 from ..comm.world import current_world
 from ..context import profiler
 from ..context.profiler import Recording
-from .profile import Line, Profile, Rank
+from .profiles import Line, Profile, Rank
 from .record import Record, folder_of, marked, part_of, record_of, records_in
 
 __all__ = ["Line", "Profile", "Rank", "profile", "read"]

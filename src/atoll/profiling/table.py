@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .profile import Line, Profile
+    from .profiles import Line, Profile
 
 MOST = 25
 """So many lines are shown, those that took longest."""

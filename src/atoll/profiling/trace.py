@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..context.profiler import Kind
 
 if TYPE_CHECKING:
-    from .profile import Profile, Rank
+    from .profiles import Profile, Rank
 
 CATEGORIES = {
     Kind.CALL: "call",

@@ -1,0 +1,68 @@
+"""Profiles of whole programs: what ``ATOLL_RUN_PROFILE`` asks for, which ``atoll run --profile`` sets.
+
+Each rank records its part from ``import atoll`` to its end. ``atoll run`` joins the parts when all ranks have ended, whatever
+ended them; without it ``atoll profile`` does. A process by itself saves its profile when it ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+
+from ..comm import launcher
+from ..context import profiler
+from ..context.profiler import Recording
+from . import read, remove
+from .profiles import Profile
+from .record import folder_of, part_of
+
+
+def begin(path: str) -> None:
+    """Record this process from now on."""
+    launch = launcher.detect()
+    rank, size = (0, 1) if launch is None else (launch.rank, launch.size or 1)
+    part = part_of(path, rank)
+    profiler.now.of_job = size > 1
+    try:
+        recording = Recording(part, rank, size)
+    except FileExistsError:  # a process that the program has started
+        return
+    except OSError as error:
+        sys.stderr.write(
+            f"atoll: rank {rank} records no profile: {part!r} cannot be written ({error.strerror})\n"
+        )
+        return
+    profiler.start(recording)
+    process = os.getpid()
+
+    def end() -> None:
+        if os.getpid() != process or profiler.now.recording is not recording:
+            return
+        profiler.stop()
+        if size == 1:
+            joined(path)
+
+    atexit.register(end)
+
+
+def prepared(path: str) -> str:
+    """The absolute path of a profile, with no parts of earlier ones beside it."""
+    path = os.path.abspath(path)
+    shutil.rmtree(folder_of(path), ignore_errors=True)
+    return path
+
+
+def joined(path: str, report: bool = True) -> Profile:
+    """Save the profile whose parts the ranks have left, as a timeline and as a page; and print its table."""
+    profile = read(path)
+    stem = os.path.splitext(path)[0]
+    saved = [f"{stem}.json", f"{stem}.html"]
+    for name in saved:
+        profile.save(name)
+    if report:
+        sys.stderr.write(f"{profile.table()}\n\nThe profile is in {' and '.join(saved)}.\n")
+    for rank in profile.ranks:
+        remove(part_of(path, rank.record.rank))
+    return profile
