@@ -17,6 +17,7 @@ from ..comm.in_step import agree, alltoall_object
 from ..comm.world import current_world
 from ..context import profiler
 from ..context.profiler import Recording
+from ..lazy.syncing import sync
 from .profiles import Line, Profile, Rank
 from .record import Record, folder_of, marked, part_of, record_of, records_in
 
@@ -25,6 +26,8 @@ __all__ = ["Line", "Profile", "Rank", "profile", "read"]
 
 class profile:
     """Record what a block of the program spends its time on. Collective: all ranks of the current world enter and leave it.
+
+    What is pending before is evaluated before, and what is pending at the end is evaluated then, and counted.
 
     With a path that ends in ``.json`` (a timeline in Chrome's trace format) or ``.html`` (a page), the profile is saved there
     at the end. If the block ends by an error, or the process is killed, each rank leaves its part beside it, in a folder that
@@ -44,6 +47,7 @@ class profile:
         self._profile = Profile()
 
     def __enter__(self) -> Profile:
+        sync()
         self._communicator: Communicator = current_world().communicator
         communicator = self._communicator
         recording = profiler.now.recording
@@ -66,9 +70,13 @@ class profile:
         error: BaseException | None,
         frames: TracebackType | None,
     ) -> None:
-        now = time.monotonic_ns()
-        if self._owns:
-            profiler.stop()
+        try:
+            if error is None:
+                sync()
+        finally:
+            now = time.monotonic_ns()
+            if self._owns:
+                profiler.stop()
         record = record_of(self._recording, self._since)
         communicator = self._communicator
         if not record.complete:  # it goes on for an outer profile
