@@ -5,9 +5,12 @@ receives W(u), and W follows a rule that needs no communication:
 
 R(u) is in W(u), and W(u) is in R(s) for every send s that u feeds.
 
-So each wait that a part adds before a send was a true dependency of that send already, and parts can form a cycle only
-if the user's own messages do (the proof is in ``docs/reference/dataflow.md``). Besides, W(u) is in W(v) whenever u feeds v, else
-two groups could wait for each other on one rank.
+Besides, W(u) is in W(v) whenever u feeds v, else two groups could wait for each other on one rank.
+
+The parts of a rank form no cycle: a part P needs another part Q only where some u in Q feeds some v in P; then W(Q) is in
+W(P) and differs from it, so W grows strictly along every dependency. A cycle through messages exists only if the user's
+messages form one: a send waits for the union of W(u) over its part and the parts that this needs; its data d has W(d) in
+R(s), and W of a needed part is within W(d); so it waits only for receives in R(s), which are true dependencies.
 
 W = R obeys the rule, but makes a part of every combination. Here receives that feed *the same sends and outputs* form a
 class, and W(u) is the union of the classes that R(u) touches. A class lies within R(s) as soon as one of its receives
