@@ -531,6 +531,7 @@ from atoll._stubs.own import graph as graph
 from atoll._stubs.own import load_hdf5 as load_hdf5
 from atoll._stubs.own import load_zarr as load_zarr
 from atoll._stubs.own import onesided as onesided
+from atoll._stubs.own import profile as profile
 from atoll._stubs.own import reset_stats as reset_stats
 from atoll._stubs.own import restore as restore
 from atoll._stubs.own import save_hdf5 as save_hdf5
