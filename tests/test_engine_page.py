@@ -33,15 +33,14 @@ def printed():
 @pytest.mark.compiled
 def test_on_one_process():
     with config(threads=2, small=30_000):
-        picture, explanation, _ = blocks("text")
-        assert printed() == f"{picture}\n\n{explanation}"
+        assert printed().startswith(f"{blocks('text')[0]}\n\n() float64: pending")
 
 
 @pytest.mark.compiled
 def test_on_two_ranks():
     with config(threads=1, small=30_000):
         told, silent = simulated.run(2, printed)
-    assert told.split("\n\n", 1)[1] == blocks("text")[2]
+    assert told.split("\n\n", 1)[1] == blocks("text")[1]
     assert silent == ""
 
 
