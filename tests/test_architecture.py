@@ -27,6 +27,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "atoll"
 ORDER = [
     "__main__",
     "cli",
+    "notebook",
     "__init__",
     "dataflow",
     "global_access",
@@ -61,6 +62,7 @@ ORDER = [
 FOREIGN = {
     "h5py": {"files/hdf5.py"},
     "zarr": {"files/zarr.py"},
+    "ipyparallel": {"notebook"},
     "mpi4py": {"comm/mpi.py"},
     "llvmlite": {"backend/llvm"},
 }

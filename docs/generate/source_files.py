@@ -11,6 +11,7 @@ ROOMS = (
     *(
         ".",
         "cli",
+        "notebook",
         "dataflow",
         "global_access",
         "functions",

@@ -69,6 +69,8 @@ def __getattr__(name: str) -> Any:
         return value
     if name == "dataflow":
         return import_module(f"{__name__}.dataflow")
+    if name in ("load_ipython_extension", "unload_ipython_extension"):
+        return getattr(import_module(f"{__name__}.notebook"), name)
     return late(name)
 
 

@@ -131,6 +131,16 @@ class ClusterError(AtollError, RuntimeError):
     """A cluster (Dask, Ray) is gone, does not answer, or failed at a task."""
 
 
+class CellError(AtollError, RuntimeError):
+    """A cell of a notebook failed on some ranks (``%%ranks``); ``lines`` are what the notebook shows of it."""
+
+    lines: tuple[str, ...] = ()
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback of the notebook's kernel."""
+        return [*self.lines, f"{type(self).__name__}: {self}"]
+
+
 class OutOfMemoryError(AtollError, MemoryError):
     """A buffer does not fit into the memory that is left; the message says who asked for it.
 

@@ -25,6 +25,7 @@ from .communicator import Array, Communicator
 IN_FRONT = 1 << 16
 """Up to this many bytes of data, the hash is sent in front of them; otherwise it is compared before."""
 
+_MEETING = zlib.crc32(b"meeting")
 _names: dict[str, int] = {}
 
 
@@ -51,6 +52,15 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     gathered = np.empty((communicator.size, *mine.shape), mine.dtype)
     _bytes(gathered.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
     return gathered
+
+
+def meet(communicator: Communicator, what: str) -> None:
+    """Wait for all ranks, in step; ``what`` says how this rank has come here, and may differ by rank."""
+    log = communicator.log
+    log.step(_MEETING, what)
+    row = _row(log, np.empty(0, np.uint8))
+    rows = carried(communicator, lambda: communicator.allgather(row, what))
+    _compare(communicator, log, rows)
 
 
 class Gathering:

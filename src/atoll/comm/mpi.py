@@ -519,6 +519,13 @@ def world_communicator() -> MpiCommunicator:
     return adopt(MPI.COMM_WORLD)
 
 
+def replaced() -> MpiCommunicator:
+    """Another communicator of all ranks of the job, after these have diverged. Collective."""
+    communicator = MpiCommunicator(MPI.COMM_WORLD, _duplicate(MPI.COMM_WORLD), Traffic())
+    MPI.COMM_WORLD.Set_attr(_adopted, communicator)
+    return communicator
+
+
 def _end_together(communicator: MpiCommunicator) -> None:
     """Let no rank of the job exit before all have finished, once all can communicate."""
     process = os.getpid()

@@ -182,9 +182,30 @@ def chosen_world() -> World | None:
     return _current.get()
 
 
+def process_world() -> World | None:
+    """The world of all ranks of the job, if it has been made."""
+    return _process_world
+
+
 def known_world() -> World | None:
     """The current world if it has been made, which may start MPI."""
     return _current.get() or _process_world
+
+
+def begin_anew(verdict: str) -> None:
+    """Replace the world of all ranks of the job by a new one, because they have diverged as ``verdict`` says.
+
+    All ranks call it. Arrays of the former world refuse what needs other ranks.
+    """
+    global _process_world
+    with _process_lock:
+        former = _process_world
+        if former is None or former.size == 1:
+            return
+        from .mpi import replaced
+
+        former.communicator.log.part(verdict)
+        _process_world = World(replaced())
 
 
 def current_world() -> World:

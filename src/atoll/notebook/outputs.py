@@ -1,0 +1,181 @@
+"""What the ranks print and display, in the notebook: of rank 0 as it comes, of the others on demand."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ..errors import CellError
+from ..startup import rank_words, without_rank
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_SHOWN = 3
+"""How many different failures are shown with their tracebacks."""
+
+
+class Outputs:
+    """The output of all ranks in one cell."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.of_rank: list[list[Mapping[str, Any]]] = [[] for _ in range(size)]
+        """By rank, its messages in their order."""
+
+    def take(self, rank: int, message: Mapping[str, Any]) -> None:
+        """Keep a message of an engine; show it if it is of rank 0, or if a rank reports a long wait."""
+        kind, content = message["header"]["msg_type"], message["content"]
+        if kind not in ("stream", "display_data", "execute_result", "clear_output"):
+            return
+        self.of_rank[rank].append({"kind": kind, **content})
+        waits = kind == "stream" and content["text"].startswith("atoll: rank")
+        if rank == 0 or waits:
+            show(kind, content)
+
+    def show_others(self) -> None:
+        """What ranks other than 0 have printed and displayed, folded up, where it differs from that of rank 0."""
+        groups = grouped({rank: _page(self.of_rank[rank]) for rank in range(1, self.size)})
+        mine = _page(self.of_rank[0])
+        groups = [(ranks, page) for ranks, page in groups if page and without_rank(page, 0) != mine]
+        if not groups:
+            return
+        parts = [
+            f"<details><summary>output of {rank_words(ranks, None)}</summary>{page}</details>"
+            for ranks, page in groups
+        ]
+        everyone = sorted(rank for ranks, _ in groups for rank in ranks)
+        text = f"[output of {rank_words(everyone, None)}: `%ranks output` prints it]"
+        publish({"text/html": "".join(parts), "text/plain": text})
+
+    def print_all(self) -> None:
+        """Print what every rank has printed."""
+        texts = {rank: _text(self.of_rank[rank]) for rank in range(self.size)}
+        for ranks, text in grouped(texts):
+            print(f"[{rank_words(ranks, None)}]\n{text or '(nothing)'}")
+
+
+def show(kind: str, content: Mapping[str, Any]) -> None:
+    """Show a message of an engine as if this process had made it."""
+    if kind == "stream":
+        stream = sys.stderr if content["name"] == "stderr" else sys.stdout
+        stream.write(content["text"])
+        stream.flush()
+    elif kind == "clear_output":
+        from IPython.display import clear_output
+
+        clear_output(content.get("wait", False))
+    else:
+        publish(content["data"], content.get("metadata"))
+
+
+def publish(data: Mapping[str, Any], metadata: Any = None) -> None:
+    """Display something of several MIME types."""
+    from IPython.display import publish_display_data
+
+    publish_display_data(dict(data), metadata or {})
+
+
+def _page(messages: Iterable[Mapping[str, Any]]) -> str:
+    """The messages of a rank as HTML."""
+    parts: list[str] = []
+    text = ""
+    for message in messages:
+        if message["kind"] == "stream":
+            text += message["text"]
+            continue
+        if message["kind"] == "clear_output":
+            parts, text = [], ""
+            continue
+        parts, text = [*parts, *_block(text)], ""
+        parts.append(_displayed(message["data"]))
+    return "".join([*parts, *_block(text)])
+
+
+def _block(text: str) -> list[str]:
+    return [f"<pre>{escape(_COLOURS.sub('', text))}</pre>"] if text else []
+
+
+def _displayed(data: Mapping[str, Any]) -> str:
+    if "text/html" in data:
+        return str(data["text/html"])
+    if "image/svg+xml" in data:
+        return str(data["image/svg+xml"])
+    for kind in ("image/png", "image/jpeg"):
+        if kind in data:
+            return f'<img src="data:{kind};base64,{escape(data[kind].strip())}"/>'
+    return "".join(_block(str(data.get("text/plain", ""))))
+
+
+def _text(messages: Iterable[Mapping[str, Any]]) -> str:
+    """The messages of a rank as text."""
+    return "".join(
+        message["text"]
+        if message["kind"] == "stream"
+        else f"{message['data'].get('text/plain', '')}\n"
+        for message in messages
+        if message["kind"] != "clear_output"
+    ).rstrip("\n")
+
+
+def grouped(texts: Mapping[int, str]) -> list[tuple[list[int], str]]:
+    """Ranks with equal texts together, in the order of their first ranks; each may name its own number."""
+    groups: list[tuple[list[int], str]] = []
+    for rank, text in texts.items():
+        for ranks, same in groups:
+            if text == same or without_rank(text, rank) == without_rank(same, ranks[0]):
+                ranks.append(rank)
+                break
+        else:
+            groups.append(([rank], text))
+    return groups
+
+
+CONSEQUENCES = ("DivergenceError", "KeyboardInterrupt", "WaitTimeoutError", "RankFailedError")
+"""How ranks fail because others have failed, or because the cell was interrupted."""
+
+
+OLD = "The array was made before the ranks diverged: make it again, or start new ranks by `%ranks restart`"
+_LONGEST = 160
+
+
+def failure(
+    outcomes: Sequence[Mapping[str, Any]], interrupted: bool, remark: str
+) -> CellError | None:
+    """The error to raise for what the ranks report of a cell; ``None`` if it has succeeded on all."""
+    size = len(outcomes)
+    failed = {outcome["rank"]: outcome for outcome in outcomes if outcome["failed"]}
+    causes = {rank: o for rank, o in failed.items() if o["failed"] not in CONSEQUENCES}
+    causes = causes or {r: o for r, o in failed.items() if o["failed"] != "KeyboardInterrupt"}
+    verdicts = {o["rank"]: o["verdict"] for o in outcomes if o["verdict"]}
+    if not failed and not verdicts and not interrupted:
+        return None
+    heads: list[str] = []
+    lines: list[str] = []
+    for ranks, text in grouped({rank: "\n".join(o["lines"]) for rank, o in causes.items()}):
+        heads.append(f"{rank_words(ranks, size)} failed: {_first_line(causes[ranks[0]]['text'])}")
+        if len(heads) <= _SHOWN:
+            lines += [f"{rank_words(ranks, size)} failed:", text, ""]
+    for ranks, words in grouped({r: _told(o) for r, o in failed.items() if r not in causes}):
+        lines.append(f"{rank_words(ranks, size)} {words}")
+    if not causes and not interrupted:
+        for ranks, verdict in grouped(verdicts):
+            heads.append(f"{rank_words(ranks, size)} failed: {_first_line(verdict)}")
+            lines.append(verdict)
+    if any("which have diverged" in o["text"] for o in failed.values()):
+        lines.append(OLD)
+    error = CellError("; ".join(["interrupted"] * interrupted + heads))
+    error.lines = (*lines, *([remark] if remark else []))
+    return error
+
+
+def _told(outcome: Mapping[str, Any]) -> str:
+    if outcome["failed"] == "KeyboardInterrupt":
+        return f"interrupted at {outcome['place']}"
+    return f"failed: {outcome['text']}"
+
+
+def _first_line(text: str) -> str:
+    line = text.partition("\n")[0]
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
