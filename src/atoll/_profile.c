@@ -217,7 +217,7 @@ void end_work(PyObject *work) {
     if (!n) add(kind, first, own, bytes, count);
     for (Py_ssize_t k = 0; k < n; k++) {
         double part = PyFloat_AsDouble(PyTuple_GET_ITEM(parts, k));
-        add(kind, (int)PyLong_AsLong(PyTuple_GET_ITEM(lines, k)), (int64_t)(own * part), (int64_t)(bytes * part), k ? 0 : count);
+        add(kind, (int)PyLong_AsLong(PyTuple_GET_ITEM(lines, k)), (int64_t)(own * part), (int64_t)(bytes * part), count);
     }
     note_event(kind, first, name, start, length, bytes, -1, (int)count);
 }

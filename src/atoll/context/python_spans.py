@@ -78,8 +78,13 @@ def _notice(frame: FrameType, event: str, _: Any) -> None:
         session = _session()
         if session is not None:
             line, _here.line = _here.line, 0
-            name = frame.f_code.co_name
-            _end(session, _CALL, session.called(name), line, 0, -1, 1)
+            _end(session, _CALL, session.called(_called(frame)), line, 0, -1, 1)
+
+
+def _called(frame: FrameType) -> str:
+    """The name of the function that a frame runs, which may stand for one of NumPy's."""
+    original = frame.f_locals.get("original")
+    return getattr(original, "__name__", "") or frame.f_code.co_name
 
 
 def _line(session: _Session, frame: FrameType | None) -> int:
@@ -151,7 +156,7 @@ def end_work(work: tuple[Any, ...]) -> None:
     kind, name, nbytes, count, lines, parts = work
     start, length, own = times
     totals = session.recording.totals
-    for k, (line, part) in enumerate(zip(lines or (_here.line,), parts or (1.0,), strict=True)):
-        totals[line, kind] += (0 if k else count, int(own * part), int(nbytes * part))
+    for line, part in zip(lines or (_here.line,), parts or (1.0,), strict=True):
+        totals[line, kind] += (count, int(own * part), int(nbytes * part))
     first = lines[0] if lines else _here.line
     _note(session, (start, length, nbytes, kind, first, name, 0, -1, count))

@@ -1,13 +1,131 @@
-"""A profile as a page with pictures, in one file without any other."""
+"""A profile as a page with pictures: one file, which needs no other and no network."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..context.profiler import Kind
+from .table import remarks, seconds_text
+from .trace import CATEGORIES
 
 if TYPE_CHECKING:
-    from .profiles import Profile
+    from .profiles import Line, Profile, Rank
+
+MOST_LINES = 200
+"""So many lines are shown, those that took longest."""
+
+MOST_SPANS = 40_000
+"""So many spans of all ranks are drawn, the longest: a browser can move that many."""
+
+PLACE = "@DATA@"
+"""What stands for the data in ``page.html``."""
 
 
 def page(profile: Profile) -> str:
     """The text of the page."""
-    return ""
+    text = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    data = json.dumps(_data(profile), separators=(",", ":")).replace("<", "\\u003c")
+    return text.replace(PLACE, data)
+
+
+def _data(profile: Profile) -> dict[str, Any]:
+    shortest = _shortest(profile)
+    names, sources = _Numbers(), _Numbers()
+    return {
+        "program": profile.program,
+        "seconds": profile.seconds,
+        "kinds": [CATEGORIES[kind] for kind in Kind],
+        "notes": remarks(profile)[1:] if len(profile.ranks) > 1 else remarks(profile),
+        "lines": [_line(line) for line in profile.lines[:MOST_LINES]],
+        "ranks": [_rank(rank, shortest, names, sources) for rank in profile.ranks],
+        "messages": _messages(profile),
+        "thinned": f"Spans shorter than {seconds_text(shortest * 1e-9)} are left out." if shortest else "",
+        "names": names.items,
+        "sources": sources.items,
+    }  # fmt: skip
+
+
+class _Numbers:
+    """Numbers for what occurs again and again."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self._known: dict[Any, int] = {}
+
+    def of(self, item: Any) -> int:
+        number = self._known.get(item)
+        if number is None:
+            number = self._known[item] = len(self.items)
+            self.items.append(item)
+        return number
+
+
+def _shortest(profile: Profile) -> int:
+    """The nanoseconds of the shortest span that is drawn; 0 for all."""
+    lengths = np.concatenate([rank.record.events["length"] for rank in profile.ranks])
+    if len(lengths) <= MOST_SPANS:
+        return 0
+    return max(1, int(np.partition(lengths, len(lengths) - MOST_SPANS)[-MOST_SPANS]))
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "place": line.place,
+        "path": line.source.file,
+        "function": line.source.function,
+        "text": line.text,
+        "time": line.seconds,
+        "calls": line.calls,
+        "call": line.call_seconds,
+        "plan": line.plan_seconds,
+        "compile": line.compile_seconds,
+        "kernels": line.kernel_seconds,
+        "kernel_count": line.kernels,
+        "kernel_bytes": line.kernel_bytes,
+        "numpy": line.numpy_seconds,
+        "messages": line.messages,
+        "sent": line.sent_bytes,
+        "wait": line.wait_seconds,
+        "file": line.file_seconds,
+        "file_bytes": line.file_bytes,
+    }
+
+
+def _rank(rank: Rank, shortest: int, names: _Numbers, sources: _Numbers) -> dict[str, Any]:
+    record = rank.record
+    texts = [names.of(name) for name in record.names]
+    places = [sources.of((source.place, source.text)) for source in record.sources]
+    events = record.events[record.events["length"] >= shortest]
+    return {
+        "rank": record.rank,
+        "host": record.host,
+        "began": rank.began,
+        "ended": rank.ended,
+        "seconds": list(rank.seconds),
+        "events": [
+            [
+                round((start + rank.shift) * 1e-9, 9),
+                round(length * 1e-9, 9),
+                kind,
+                places[line] if line < len(places) else places[0],
+                texts[name] if name < len(texts) else texts[0],
+                thread,
+                nbytes,
+            ]
+            for start, length, nbytes, kind, line, name, thread, _, _ in events.tolist()
+        ],
+    }
+
+
+def _messages(profile: Profile) -> list[tuple[int, int, int, int]]:
+    """From which rank, to which, how many, how many bytes."""
+    return [
+        (rank.record.rank, peer, int(count), int(nbytes))
+        for rank in profile.ranks
+        for peer, (count, nbytes) in enumerate(rank.record.peers.tolist())
+        if count
+    ]
