@@ -1,6 +1,12 @@
 """Loads the bench: the markers `ranks`, `simulated` and `timeout`; and what tests of several folders use."""
 
+import os
+
 import pytest
+
+os.environ.setdefault(
+    "ATOLL_TRACEBACK", "full"
+)  # what fails in atoll itself is what the tests are for
 
 pytest_plugins = ["tests.bench.plugin"]
 

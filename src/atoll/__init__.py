@@ -1,6 +1,7 @@
 """NumPy on every core of a machine and every machine of a cluster."""
 
 import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,8 @@ from .comm.world import world as world
 from .config import config as config
 from .context.statistics import reset_stats as reset_stats
 from .context.statistics import stats as stats
+from .context.tracebacks import guard, guarded
+from .front import boundary
 from .functions import coverage as coverage
 from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
@@ -27,10 +30,16 @@ from .layout import Layout as Layout
 from .layout import Undistributed as Undistributed
 from .layout import Unstructured as Unstructured
 from .layout import set_default_size
+from .lazy.flags import Flags
+from .lazy.flat import flatiter
 from .lazy.syncing import sync as sync
 
 set_default_size(lambda: world.size)
 
+for public in (flatiter, Flags, config, world):
+    guarded(public)
+del public
+guard(sys.modules[__name__])
 globals().update(names)  # NumPy's names; some would be hidden by rooms that are called the same
 
 
@@ -61,14 +70,17 @@ LATE = {
 """Names by the module that they come from, which is imported when the program asks for one."""
 
 
+@boundary
 def __getattr__(name: str) -> Any:
-    if name == "graph":
-        return import_module(f"{__name__}.graph")
     if name in LATE:
-        value = globals()[name] = getattr(import_module(f"{__name__}.{LATE[name]}"), name)
+        home = import_module(f"{__name__}.{LATE[name]}")
+        guard(home)
+        value = globals()[name] = guarded(getattr(home, name))
         return value
-    if name == "dataflow":
-        return import_module(f"{__name__}.dataflow")
+    if name in ("dataflow", "graph"):
+        module = import_module(f"{__name__}.{name}")
+        guard(module)
+        return module
     if name in ("load_ipython_extension", "unload_ipython_extension"):
         return getattr(import_module(f"{__name__}.notebook"), name)
     return late(name)

@@ -116,6 +116,40 @@ static inline int adopted_all(PyObject *const *args, Py_ssize_t n) {
     return 1;
 }
 
+/* What shortens the traceback of an error that leaves atoll: see context/tracebacks.py. */
+static PyObject *shortening = NULL;
+
+static void leave_with_error(void) {
+    PyObject *type, *error, *traceback, *done = NULL;
+    PyFrameObject *caller = PyEval_GetFrame();
+    PyErr_Fetch(&type, &error, &traceback);
+    if (traceback != NULL && shortening != NULL) {  /* else no frame of Python's has failed */
+        PyErr_NormalizeException(&type, &error, &traceback);
+        PyException_SetTraceback(error, traceback);
+        done = PyObject_CallFunctionObjArgs(shortening, error, caller == NULL ? Py_None : (PyObject *)caller, NULL);
+        if (done == NULL) PyErr_Clear();
+        else Py_SETREF(traceback, PyException_GetTraceback(error));
+        Py_XDECREF(done);
+    }
+    PyErr_Restore(type, error, traceback);
+}
+
+/* The result of an operation, as the program gets it. */
+static inline PyObject *ended(PyObject *result) {
+    if (result == NULL && PyErr_Occurred()) leave_with_error();
+    return result;
+}
+
+static inline int ended_with(int status) {
+    if (status < 0 && PyErr_Occurred()) leave_with_error();
+    return status;
+}
+
+static PyObject *shorten_by(PyObject *module, PyObject *function) {
+    Py_XSETREF(shortening, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
 static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
     if (function == NULL) Py_RETURN_NOTIMPLEMENTED;
     PyObject *args[3] = {NULL, a, b};
@@ -300,7 +334,7 @@ typedef struct {
     PyObject *name, *python, *view;
 } Attribute;
 
-static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type) {
+static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) {
     Attribute *attribute = (Attribute *)self;
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
     PyObject *array = np_of(object);
@@ -320,9 +354,13 @@ static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type)
     return Py_TYPE(attribute->python)->tp_descr_get(attribute->python, object, type);
 }
 
+static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type) {
+    return ended(attribute_of(self, object, type));
+}
+
 static int attribute_set(PyObject *self, PyObject *object, PyObject *value) {
     PyObject *python = ((Attribute *)self)->python;
-    return Py_TYPE(python)->tp_descr_set(python, object, value);
+    return ended_with(Py_TYPE(python)->tp_descr_set(python, object, value));
 }
 
 static PyObject *attribute_new(PyTypeObject *type, PyObject *args, PyObject *options) {
@@ -454,6 +492,7 @@ static PyObject *know(PyObject *module, PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"know", know, METH_VARARGS, "Record an operator on operands by these forms."},
+    {"shorten", shorten_by, METH_O, "Call this function with each error that leaves atoll, and its caller."},
     {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
     {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
     {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},

@@ -302,7 +302,7 @@ static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t
         }
     }
     while (owned) Py_DECREF(given[--owned]);
-    return result;
+    return ended(result);
 }
 
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {

@@ -269,7 +269,7 @@ static PyObject *get_moving(PyObject *self, PyObject *key, int is_known) {
     return view == NULL ? NULL : view_in(self, (PyArrayObject *)view);
 }
 
-static PyObject *get_item_now(PyObject *self, PyObject *key) {
+static PyObject *item_of(PyObject *self, PyObject *key) {
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
         PyObject *result = item_at_hand(self, key);
@@ -303,9 +303,11 @@ static PyObject *get_item_now(PyObject *self, PyObject *key) {
     Py_DECREF(index);
     return wrapped(result);
 }
+
+static PyObject *get_item_now(PyObject *self, PyObject *key) { return ended(item_of(self, key)); }
 SEEN_TWO(get_item, GETITEM)
 
-static int set_item_now(PyObject *self, PyObject *key, PyObject *value) {
+static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     if (value == NULL) {
         PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
         return -1;
@@ -336,6 +338,8 @@ static int set_item_now(PyObject *self, PyObject *key, PyObject *value) {
     return done == NULL ? -1 : 0;
 }
 
+static int set_item_now(PyObject *self, PyObject *key, PyObject *value) { return ended_with(put_item(self, key, value)); }
+
 static int set_item(PyObject *self, PyObject *key, PyObject *value) {
     if (__builtin_expect(!profiling, 1)) return set_item_now(self, key, value);
     int begun = begin_call(), status = set_item_now(self, key, value);
@@ -347,7 +351,7 @@ static Py_ssize_t length(PyObject *self) {
     PyObject *array = np_of(self);
     if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
     if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
-    PyObject *number = PyObject_CallOneArg(general[LEN], self);
+    PyObject *number = ended(PyObject_CallOneArg(general[LEN], self));
     if (number == NULL) return -1;
     Py_ssize_t n = PyLong_AsSsize_t(number);
     Py_DECREF(number);

@@ -23,7 +23,7 @@ static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject 
 
 static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot, binaryfunc call) {
     Py_XDECREF(x);
-    return in_python(a, b, slot, call);
+    return ended(in_python(a, b, slot, call));
 }
 
 static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
@@ -123,7 +123,7 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, bin
     if (y == NULL) {
         int done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
         Py_XDECREF(x);
-        return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot, call);
+        return ended(done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot, call));
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
@@ -159,7 +159,7 @@ SEEN_THREE(ipow, IPOW)
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME##_now(PyObject *a) {                                                   \
         PyObject *x = at_hand(a);                                                                \
-        if (x == NULL) return alone_in_python(a, SLOT, CALL);                                    \
+        if (x == NULL) return ended(alone_in_python(a, SLOT, CALL));                             \
         PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
         if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
         Py_DECREF(x);                                                                            \
@@ -178,9 +178,11 @@ static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
     if (y == NULL) {
         Py_XDECREF(x);
         PyObject *args[2] = {a, b}, *recorded = eager_compare(a, b, slots[relation], relation);
-        if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
-        recorded = record_call(known[slots[relation]], args, 2);
-        return recorded != NULL || PyErr_Occurred() ? recorded : call_two(general[slots[relation]], a, b);
+        if (recorded == NULL && !PyErr_Occurred() && adopted_all(args, 2)) {
+            recorded = record_call(known[slots[relation]], args, 2);
+            if (recorded == NULL && !PyErr_Occurred()) recorded = call_two(general[slots[relation]], a, b);
+        }
+        return ended(recorded);
     }
     PyObject *result = by_loop(&loops[slots[relation]], x, y, NULL);
     if (result == NULL && !PyErr_Occurred()) result = PyObject_RichCompare(x, y, relation);
@@ -253,7 +255,7 @@ static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize
     for (Py_ssize_t k = 0; k < n; k++) all[k + 1] = args[k];
     result = PyObject_Vectorcall(general[UFUNC], all, count + 1, keywords);
     PyMem_Free(all);
-    return result;
+    return ended(result);
 }
 
 static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from time import monotonic
@@ -56,6 +56,7 @@ class Settings:
     debug: bool = False
     backend: str = "llvm"
     front: str = "native"
+    traceback: str = "short"
     mpi: str = "auto"
 
 
@@ -148,6 +149,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "debug": (_flag, "true or false"),
     "backend": (_choice("llvm", "numpy"), "'llvm' or 'numpy'"),
     "front": (_choice("native", "python"), "'native' or 'python'"),
+    "traceback": (_choice("short", "full"), "'short' or 'full'"),
     "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
 }
 _NAMES = tuple(f.name for f in fields(Settings))
@@ -255,10 +257,13 @@ class Config:
         else:
             self._current.set(changed)
 
-    @contextmanager
-    def __call__(self, **changes: Any) -> Iterator[Settings]:
+    def __call__(self, **changes: Any) -> AbstractContextManager[Settings]:
         new = {name: checked(name, value, "atoll.config") for name, value in changes.items()}
-        settings = replace(self.settings(), **new)
+        return self._while(new)
+
+    @contextmanager
+    def _while(self, changes: dict[str, Any]) -> Iterator[Settings]:
+        settings = replace(self.settings(), **changes)
         token = self._current.set(settings)
         entered(settings.small)
         try:

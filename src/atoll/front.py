@@ -7,12 +7,15 @@ here for everything else, so both fronts compute the same. ``ATOLL_FRONT=python`
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable
 from enum import IntFlag
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -121,7 +124,7 @@ def function(
 ) -> Callable[..., Any]:
     """``python``, or a function that calls NumPy's ``original`` at once where all arrays are at hand."""
     if native is None:
-        return python
+        return boundary(python)
     at_once: Callable[..., Any] = native.Function(original, python, kind)
     at_once.__dict__.update(python.__dict__)
     name = getattr(original, "__name__", "")
@@ -150,6 +153,41 @@ def adopt(
     for name, what in methods.items():
         python = getattr(array_type, name)
         setattr(array_type, name, function(getattr(numpy_type, name), python, what))
+
+
+_shorten: list[Callable[[BaseException, FrameType | None], object]] = []
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def register_shortening(shorten: Callable[[BaseException, FrameType | None], object]) -> None:
+    """Let ``shorten`` have each error that leaves atoll, with the frame of the caller."""
+    _shorten[:] = [shorten]
+    if native is not None:
+        native.shorten(shorten)
+
+
+def leave_with(error: BaseException) -> None:
+    """Called in a public function that is about to raise an error again."""
+    for shorten in _shorten:
+        shorten(error, sys._getframe(2))
+
+
+def boundary(function: _Call) -> _Call:
+    """A public function: errors that leave it have short tracebacks. A bare ``raise`` adds no frame to them."""
+    if hasattr(function, "_is_boundary"):
+        return function
+
+    @wraps(function)
+    def public(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except BaseException as error:
+            leave_with(error)
+            raise
+
+    public._is_boundary = True  # type: ignore[attr-defined]
+    public.__wrapped__ = getattr(function, "__wrapped__", function)
+    return public  # type: ignore[return-value]
 
 
 _smalls: list[int] = []

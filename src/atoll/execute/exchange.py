@@ -219,24 +219,24 @@ class AssignedPart:
 class AssignLocally:
     """Write into this rank's part of a region of a scattered array.
 
-    The value is a number, or a register with all of it, or with just what is needed (``cut``).
+    The value is a scalar, or a register with all of it, or with just what is needed (``cut``).
     """
 
-    __slots__ = ("cut", "number", "part", "register", "source")
+    __slots__ = ("cut", "part", "register", "scalar", "source")
 
     def __init__(
         self,
         register: int,
         part: AssignedPart,
         source: int | None,
-        number: int | None,
+        scalar: int | None,
         *,
         cut: bool,
     ) -> None:
         self.register = register
         self.part = part
         self.source = source
-        self.number = number
+        self.scalar = scalar
         self.cut = cut
 
     def run(self, state: State) -> None:
@@ -247,7 +247,7 @@ class AssignLocally:
         array = _array(state, self.register)[part.inside]
         value: Any
         if self.source is None:
-            value = state.scalars[self.number]  # type: ignore[index]
+            value = state.scalars[self.scalar]  # type: ignore[index]
         else:
             value = _array(state, self.source)
             if not self.cut:

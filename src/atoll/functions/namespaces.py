@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from ..context.tracebacks import guarded
 from ..lazy.registry import registry
 from .public import numpy_function
 
@@ -54,7 +55,8 @@ class Namespace(ModuleType):
         original = self._numpy
         if original is None:
             original = self._numpy = import_module(f"numpy.{ALIASES.get(self._label, self._label)}")
-            self.__dict__.update(self._own())
+            own = self._own()
+            self.__dict__.update({name: guarded(value) for name, value in own.items()})
             self.__dict__["__all__"] = list(getattr(original, "__all__", ()))
         return original
 

@@ -257,13 +257,17 @@ class _Random:
         self.generator = _with_our_results(np.random.Generator)
         self.state = _with_our_results(np.random.RandomState)
 
-    def default_rng(self, seed: Any = None) -> Any:
-        """A new generator; see NumPy."""
-        if isinstance(seed, self.generator):
-            return seed
-        if seed is None:
-            seed = _shared_entropy()
-        return self.generator(np.random.default_rng(_plain(seed)).bit_generator)
+        generator = self.generator
+
+        def default_rng(seed: Any = None) -> Any:
+            if isinstance(seed, generator):
+                return seed
+            if seed is None:
+                seed = _shared_entropy()
+            return generator(np.random.default_rng(_plain(seed)).bit_generator)
+
+        self.default_rng = default_rng
+        look_like(np.random.default_rng, default_rng, "random.default_rng")
 
 
 def _shared_entropy() -> int | None:

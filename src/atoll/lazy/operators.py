@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator as python_operator
+from collections.abc import Callable
 from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..front import leave_with
 from ..ops.elementwise import FAST_SCALARS
 from .calling import call, takes_over
 from .calling import method as method_called
@@ -18,6 +20,19 @@ from .reductions import reduced
 from .small import GENERAL, at_once
 from .spread import place_of
 from .views import Handle
+
+
+def _number_by(convert: Callable[[Any], Any]) -> Callable[[Handle], Any]:
+    """The method that Python's conversion to a number calls; :func:`..front.boundary` without a call more."""
+
+    def number(self: Handle) -> Any:
+        try:
+            return convert(self._array())
+        except BaseException as error:
+            leave_with(error)
+            raise
+
+    return number
 
 
 class Operators(Handle):
@@ -45,20 +60,11 @@ class Operators(Handle):
 
     # -- looking
 
-    def __float__(self) -> float:
-        return float(self._array())
-
-    def __int__(self) -> int:
-        return int(self._array())
-
-    def __complex__(self) -> complex:
-        return complex(self._array())
-
-    def __bool__(self) -> bool:
-        return bool(self._array())
-
-    def __index__(self) -> int:
-        return self._array().__index__()
+    __float__ = _number_by(float)
+    __int__ = _number_by(int)
+    __complex__ = _number_by(complex)
+    __bool__ = _number_by(bool)
+    __index__ = _number_by(index)
 
     def item(self: Any, *args: Any) -> Any:
         """An element as a Python number; of an array on ranks its owner tells it to the others."""

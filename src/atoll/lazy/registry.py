@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..context.tracebacks import guarded
+
 
 class Registry:
     """Public names, what computes each of them, and the functions by those of NumPy's that they stand for."""
@@ -24,6 +26,7 @@ class Registry:
 
     def publish(self, name: str, value: Any, kind: str, original: Any = None) -> None:
         """Make ``value`` public under a name; ``original`` is NumPy's object of that name."""
+        value = guarded(value)
         if original is not None:
             self.enter(original, value)
         self.names[name] = value

@@ -12,6 +12,7 @@ from ..backend.flags import report
 from ..config import Settings
 from ..context import profiler
 from ..context.threads import turn
+from ..context.tracebacks import note_recording
 from ..errors import OutOfMemoryError
 from ..execute import observed
 from ..execute.allocation import Wanted
@@ -69,11 +70,14 @@ def work_of(step: Step, program: Program, nodes: list[Node], order: Sequence[int
 def rescued(
     program: Program, state: State, nodes: list[Node], order: Sequence[int], error: BaseException
 ) -> None:
-    """Keep what a run that failed has stored, and say for what memory was wanted."""
+    """Keep what a run that failed has stored, and name the line that recorded what has failed."""
     for place, value in program.completed(state):
         nodes[order[place]].settle(value)
     if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
         error.asked_by(error.wanted.at(sites_of(program, [nodes[place] for place in order])))
+    number = getattr(getattr(state, "step", None), "number", -1)
+    if number >= 0:
+        note_recording(error, nodes[order[number]].site)
 
 
 def sites_of(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:

@@ -28,6 +28,7 @@ from .. import backend
 from ..collective.operation import Call
 from ..comm.in_step import all_have_plans
 from ..context.call_sites import site_text
+from ..context.tracebacks import note_recording
 from ..errors import DeferredValueError
 from ..exchange.gathering import joined_blocks, whole_value
 from ..execute.program import Program
@@ -55,7 +56,11 @@ def values(roots: Sequence[Node], order: Sequence[Node], leaves: Sequence[Node])
             uses[id(arg)] = uses.get(id(arg), 0) + 1
     wanted = {id(root) for root in roots}
     for node in order:
-        arrays[id(node)] = _computed(node, arrays)
+        try:
+            arrays[id(node)] = _computed(node, arrays)
+        except Exception as error:
+            note_recording(error, node.site)
+            raise
         for arg in node.args:
             uses[id(arg)] -= 1
             if not uses[id(arg)] and id(arg) not in wanted:
