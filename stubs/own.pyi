@@ -80,6 +80,7 @@ class _Config:
     debug: bool
     backend: Literal["llvm", "numpy"]
     front: Literal["native", "python"]
+    traceback: Literal["short", "full"]
     mpi: Literal["auto", "on", "off"]
     def settings(self) -> Settings: ...
     def __call__(
@@ -98,6 +99,7 @@ class _Config:
         debug: bool = ...,
         backend: Literal["llvm", "numpy"] = ...,
         front: Literal["native", "python"] = ...,
+        traceback: Literal["short", "full"] = ...,
         mpi: Literal["auto", "on", "off"] = ...,
     ) -> AbstractContextManager[Settings]: ...
 
