@@ -259,6 +259,22 @@ def test_every_file_of_the_package_has_its_line() -> None:
     assert folders == titles | {"."}
 
 
+def test_each_error_has_a_cure() -> None:
+    text = "".join(
+        (DOCS / page).read_text() for page in ("guide/errors.md", "reference/dataflow.md")
+    )
+    classes = {
+        name
+        for name, value in vars(atoll.errors).items()
+        if isinstance(value, type) and value.__module__ == atoll.errors.__name__
+    }
+    assert {name for name in classes if name not in text} == {
+        "CommunicationError",  # of which the others are kinds
+        "CellError",  # of a cell that shows what failed
+        "FallbackWarning",  # which no public function issues
+    }
+
+
 WORDS = {
     r"somebody|nobody|anybody|everybody|whoever": "the rank, the caller, the program",
     r"parcels?": "persistent buffer; ghost region",
