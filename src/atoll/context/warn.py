@@ -37,7 +37,13 @@ class _Heard(threading.local):
 _heard = _Heard()
 
 
-class _Text:
+class _Pattern:
+    """Stands for a compiled pattern. The pattern of a copy of the filter, as scikit-learn makes of all filters, matches nothing."""
+
+    pattern, flags = "(?!)", 0
+
+
+class _Text(_Pattern):
     """Stands for a pattern of texts: takes each down."""
 
     def match(self, text: str) -> bool:
@@ -48,7 +54,7 @@ class _Text:
         return "TEXT"
 
 
-class _Module:
+class _Module(_Pattern):
     """Stands for a pattern of modules: those of this package."""
 
     def match(self, module: str) -> bool:
@@ -60,11 +66,12 @@ class _Module:
         return "MODULE"
 
 
-class _Retold:
-    """Stands for a class of warnings: those that were given again for the user's line."""
+class _Retelling(type):
+    """Has the warnings that were given again for the user's line for subclasses of its class."""
 
-    def __subclasscheck__(self, category: type[Warning]) -> bool:
-        if _heard.busy or not _heard.ours:
+    def __subclasscheck__(cls, category: type) -> bool:
+        ours, _heard.ours = _heard.ours, False  # a copy of the filter asks without the module
+        if _heard.busy or not ours:
             return False
         _heard.busy = True
         try:
@@ -72,12 +79,13 @@ class _Retold:
         finally:
             _heard.busy = False
 
-    def __reduce__(self) -> str:
-        return "RETOLD"
+
+class Retold(Warning, metaclass=_Retelling):
+    """Stands for a class of warnings: those that were given again for the user's line."""
 
 
-TEXT, MODULE, RETOLD = _Text(), _Module(), _Retold()
-_FILTER: Any = ("ignore", TEXT, RETOLD, MODULE, 0)
+TEXT, MODULE = _Text(), _Module()
+_FILTER: Any = ("ignore", TEXT, Retold, MODULE, 0)
 _site_of: list[Callable[[FrameType], Site | None]] = []
 
 

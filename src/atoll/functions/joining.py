@@ -21,7 +21,7 @@ from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import by_numpy, has_class
 from ..lazy.float_errors import free
 from ..lazy.making import default_place, distributed, from_numpy, plain, present
 from ..lazy.recording import cast, read, update
@@ -82,6 +82,8 @@ def concatenate(
 ) -> Any:
     if isinstance(arrays, Handle):
         arrays = list(arrays)  # type: ignore[call-overload]
+    if isinstance(arrays, (list, tuple)) and any(map(has_class, arrays)):
+        return NotImplemented
     if isinstance(arrays, (list, tuple)) and any(is_large(a) for a in arrays):
         parts = [array_of(a) for a in arrays]
         on_ranks = any(place_of(part) is not None for part in parts)
@@ -139,7 +141,9 @@ publish("concat", concatenate, "native", np.concat)
 def stack(
     arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
-    parts = [array_of(a) for a in _sequence(arrays)]
+    if any(map(has_class, _sequence(arrays))):
+        return NotImplemented
+    parts = [array_of(a) for a in arrays]
     axis = index(axis)
     if (
         not parts
@@ -186,7 +190,9 @@ def dstack(tup: Any) -> Any:
 
 @native
 def column_stack(tup: Any) -> Any:
-    arrays = [array_of(a) for a in _sequence(tup)]
+    if any(map(has_class, _sequence(tup))):
+        return NotImplemented
+    arrays = [array_of(a) for a in tup]
     return concatenate([shaping.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
 
 

@@ -21,6 +21,7 @@ from ..front import Kind
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
+from ..lazy.flat import flatiter
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
 from ..lazy.shared_calls import is_cut
@@ -37,6 +38,9 @@ publish = registry.publish
 
 
 _PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
+
+_ANSWERED = (Handle, np.ndarray, list, tuple, flatiter)
+"""What functions compute of by themselves; NumPy knows what to do with everything else."""
 
 _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
 KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
@@ -75,6 +79,14 @@ _BY_CLASS = frozenset((
     "take_along_axis", "tile", "trace", "trapezoid", "trim_zeros", "unstack",
 ))  # fmt: skip
 """Functions that keep a user's class in some results only: with such an array they are NumPy's own."""
+
+
+_ASKED = frozenset((
+    "all", "amax", "amin", "any", "argmax", "argmin", "around", "clip", "flip", "max", "mean", "min", "prod", "ptp",
+    "reshape", "round", "squeeze", "std", "sum", "swapaxes", "transpose", "var",
+))  # fmt: skip
+"""Functions that NumPy leaves to a method or an operator of their first argument, if it is no array: that of a series of pandas
+gives a series."""
 
 
 def _of_a_user(value: Any) -> bool:
@@ -116,6 +128,7 @@ def declare(
     """
 
     short = short and name not in EXPANDING
+    asked = name in _ASKED
     bare, on_device = name not in CREATING, name in _ON_DEVICE
 
     def call(*args: Any, **options: Any) -> Any:
@@ -126,7 +139,9 @@ def declare(
             if result is not GENERAL:
                 return result
         giver = None
-        for value in args:
+        if asked and not isinstance(args[0] if args else options.get("a", ()), _ANSWERED):
+            return by_numpy(original, args, options)
+        for value in (*args, *options.values()) if options else args:
             if type(value) not in _PLAIN:
                 if isinstance(value, np.ndarray) or (name in _BY_CLASS and _of_a_user(value)):
                     return by_numpy(original, args, options)

@@ -11,10 +11,8 @@ from ..array import ndarray
 from ..lazy import creation, reductions, selecting, shaping
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
-from ..lazy.fallback import by_numpy
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
-from ..lazy.views import Handle
 from .blocks import into
 from .public import array_of, collective, declare, is_large, names, native
 
@@ -26,8 +24,6 @@ def _by_method(name: str, method: str = "") -> Callable[..., Any]:
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
         if type(a) is not ndarray:
-            if not isinstance(a, Handle) and not isinstance(a, (np.ndarray, list, tuple)):
-                return by_numpy(original, (a, *args), options)
             if isinstance(a, ndarray):
                 own = getattr(type(a), method or name)
                 if own is not call:

@@ -218,7 +218,7 @@ def by_numpy(
     if on_ranks:
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
-    if jointly is not None and (on_ranks or alone):
+    if jointly is not None and (on_ranks or alone) and not any(map(has_class, args)):
         result = jointly(*args, **options)
         if result is not NotImplemented:
             giver = class_giver((*args, *options.values()))
@@ -281,6 +281,11 @@ def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None
     if world is not None:
         name = getattr(function, "__name__", type(function).__name__)
         in_step(world, name, *args, *([options] if options else []))
+
+
+def has_class(value: Any) -> bool:
+    """Whether a value is of a subclass of NumPy's arrays, such as masked arrays, whose results NumPy decides on."""
+    return isinstance(value, np.ndarray) and type(value) is not np.ndarray
 
 
 def arrays_among(values: Iterable[Any]) -> Iterator[Any]:

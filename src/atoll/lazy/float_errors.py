@@ -116,7 +116,7 @@ def _current() -> Rules:
     filters: Any = tuple(warnings.filters)
     for rule in filters:
         _, message, category, module, line = rule
-        if category is warn.RETOLD or not issubclass(RuntimeWarning, category):
+        if category is warn.Retold or not issubclass(RuntimeWarning, category):
             continue
         decisive.append(rule)
         if message is None and module is None and not line:
