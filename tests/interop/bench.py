@@ -22,7 +22,7 @@ import tempfile
 import traceback
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -245,12 +245,15 @@ class Case(NamedTuple):
     trace: str
 
 
-def check(use: Use, sizes: dict[str, tuple[int, int | None]] | None = None) -> list[Case]:
+def check(
+    use: Use, sizes: dict[str, tuple[int, int | None]], forms: Collection[str] = tuple(FORMS)
+) -> list[Case]:
     """The cases of a use that differ from NumPy, or from what is known to fail."""
     found = []
     seen: dict[str, dict[str, list[str]]] = {name: {} for name in FORMS}
-    for size, (n, small) in (sizes or SIZES).items():
-        for name, form in FORMS.items():
+    for size, (n, small) in sizes.items():
+        for name in forms:
+            form = FORMS[name]
             theirs, after, _ = _run(use, numpy, form, n)
             limits = {} if small is None else {"small": small, "everywhere": small}
             with atoll.config(**limits):

@@ -15,8 +15,10 @@ import numpy as np
 from ..array import ndarray
 from ..files import loading, npy, npz, raw, text
 from ..lazy.registry import registry
+from ..lazy.showing import memory
+from ..lazy.views import Handle
 from .namespaces import Namespace, attribute, nothing_of_its_own
-from .public import kinds, names, numpy_function, on_data, publish
+from .public import kinds, look_like, names, numpy_function, on_data, publish
 
 TRIVIAL = (
     "array2string", "array_repr", "array_str", "base_repr", "binary_repr", "broadcast_shapes", "busday_count",
@@ -70,6 +72,37 @@ def _annotations() -> dict[str, Any]:
     }
 
 
+def _for_ctypes() -> dict[str, Any]:
+    """``numpy.ctypeslib``, whose functions take the memory of our arrays as well."""
+    module: Any = import_module("numpy.ctypeslib")
+
+    def ndpointer(dtype: Any = None, ndim: Any = None, shape: Any = None, flags: Any = None) -> Any:
+        checked = module.ndpointer(dtype, ndim, shape, flags)
+        kind = _pointers.get(checked)
+        if kind is None:
+
+            def from_param(cls: Any, array: Any) -> Any:
+                return checked.from_param(memory(array) if isinstance(array, Handle) else array)
+
+            members = {"from_param": classmethod(from_param)}
+            kind = _pointers[checked] = type(checked.__name__, (checked,), members)
+        return kind
+
+    def as_ctypes(obj: Any) -> Any:
+        return module.as_ctypes(memory(obj) if isinstance(obj, Handle) else obj)
+
+    own = {name: getattr(module, name) for name in module.__all__}
+    for function in (ndpointer, as_ctypes):
+        name = function.__name__
+        look_like(own[name], function, f"ctypeslib.{name}")
+        own[name] = function
+    return own
+
+
+_pointers: dict[type, type] = {}
+"""Types of arguments of C functions, by those of NumPy's that check the arrays."""
+
+
 def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
@@ -89,6 +122,7 @@ def publish_the_rest() -> None:
         publish(name, getattr(text, name), "data", getattr(np, name))
     publish("fromfile", raw.fromfile, "data", np.fromfile)
     publish("testing", Namespace("testing", _calling), "data")
+    publish("ctypeslib", Namespace("ctypeslib", _for_ctypes), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")
     on_data(*TRIVIAL)

@@ -362,7 +362,7 @@ def geometry(np, cloud):
         s.ConvexHull(few).volume,
         s.Delaunay(few).simplices,
         s.Voronoi(few[:8]).vertices,
-        s.transform.Rotation.from_euler("z", 30, degrees=True).apply(cloud[:3, :3]),
+        s.transform.Rotation.from_euler("z", 30, degrees=True).as_matrix(),
         s.procrustes(few, few * 2)[2],
         s.transform.Slerp([0, 1], s.transform.Rotation.random(2, random_state=1))(0.3).as_quat(),
     )

@@ -227,6 +227,30 @@ def arguments_of_c_functions(np, x):
     return a
 
 
+def checked_pointers(np, x, k):
+    libc = ctypes.CDLL(None)
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, *[ctypes.c_void_p] * 2, ctypes.c_size_t)(
+        ("memcpy", libc)
+    )
+    kind = np.ctypeslib.ndpointer(dtype=np.float64, ndim=1, flags="C_CONTIGUOUS,WRITEABLE")
+    function.argtypes = [kind, kind, ctypes.c_size_t]
+    a, b = np.zeros(8), np.ascontiguousarray(x) * 2
+    function(a, b, 64)
+    yield a
+    for wrong in (k, b[::2], np.zeros((2, 2)), [1.0]):
+        try:
+            function(wrong, b, 8)
+        except ctypes.ArgumentError as error:
+            yield str(error)
+
+
+def ctypes_of_arrays(np, x):
+    a = np.ascontiguousarray(x) * 2
+    made = np.ctypeslib.as_ctypes(a)
+    made[1] = 5.0
+    return a, [*made][:3], type(made).__name__
+
+
 def arrays_of_ctypes(np, x):
     made = (ctypes.c_double * 5)(*x[:5])
     back = np.ctypeslib.as_array(made)
