@@ -71,6 +71,8 @@ class Rewriter:
         if place in OURS:
             self.changed = True
             return _expression(OURS[place])
+        if place[0].startswith("numpy._typing.") and place[0] != "numpy._typing._ufunc":
+            return node  # what is like an array
         definition = definition_at(place)
         alias, private = isinstance(definition, ast.AnnAssign), isinstance(definition, ast.ClassDef)
         if (alias or private) and mentions_arrays(place, self.kept):
@@ -107,6 +109,8 @@ class Rewriter:
         match node:
             case ast.FunctionDef():
                 self._function(node)
+            case ast.ClassDef(bases=[*_, ast.Name(id="TypedDict")]):
+                pass  # keywords of functions
             case ast.ClassDef():
                 node.bases = [self.out(base) for base in node.bases]
                 node.body = [self.statement(inner) for inner in node.body]

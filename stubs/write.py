@@ -40,6 +40,9 @@ SUBMODULES = (
 PLATFORMS = ("complex192", "complex256", "float96", "float128")
 """The names of NumPy's that some platforms lack."""
 
+TOP = ("__array_namespace_info__", "__version__", "version")
+"""Names that ``dir(np)`` does not have."""
+
 CLASSES = {
     ("numpy", "ndarray"): ["ndarray", "_ArrayOrScalarCommon"],
     ("numpy.random._generator", "Generator"): ["Generator"],
@@ -290,7 +293,7 @@ def modules(name: str) -> tuple[ModuleType, ModuleType]:
 def public(module: ModuleType) -> list[str]:
     """The public names of a module."""
     names = {name for name in dir(module) if not name.startswith("_")}
-    return sorted({*names, *PLATFORMS, "__version__"} if module is atoll else names)
+    return sorted({*names, *PLATFORMS, *TOP} if module is atoll else names)
 
 
 def copy_of(module: str) -> str:

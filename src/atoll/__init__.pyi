@@ -3,10 +3,6 @@
 import atoll
 import atoll.typing
 import atoll.random
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt
-from atoll._stubs.array_like import _ArrayLikeInt_co
-from atoll._stubs.array_like import _Our_ArrayLikeInt_co
 from atoll._stubs.ufunc import _GUFunc_Nin2_Nout1
 from atoll._stubs.ufunc import _UFunc_Nin1_Nout1
 from atoll._stubs.ufunc import _UFunc_Nin1_Nout2
@@ -24,12 +20,15 @@ from numpy._typing import _32Bit
 from numpy._typing import _64Bit
 from numpy._typing import _AnyShape
 from numpy._typing import _ArrayLike
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeBytes_co
 from numpy._typing import _ArrayLikeComplex128_co
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeDT64_co
 from numpy._typing import _ArrayLikeFloat64_co
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeNumber_co
 from numpy._typing import _ArrayLikeObject_co
 from numpy._typing import _ArrayLikeStr_co
@@ -72,6 +71,7 @@ from atoll import (
     strings as strings,
     testing as testing,
     typing as typing,
+    version as version,
 )
 from atoll._stubs.arraypad_impl import (
     pad as pad,
@@ -300,6 +300,7 @@ from numpy import (
     False_ as False_,
     ScalarType as ScalarType,
     True_ as True_,
+    __array_namespace_info__ as __array_namespace_info__,
     __version__ as __version__,
     abs as abs,
     acos as acos,
@@ -580,9 +581,7 @@ _Our_ArrayNumber_co: TypeAlias = atoll.typing.NDArray[number | np.bool]
 _ArrayTD64_co: TypeAlias = NDArray[timedelta64 | integer | np.bool]
 _Our_ArrayTD64_co: TypeAlias = atoll.typing.NDArray[timedelta64 | integer | np.bool]
 _ToIndex: TypeAlias = SupportsIndex | slice | EllipsisType | _ArrayLikeInt_co | None
-_Our_ToIndex: TypeAlias = SupportsIndex | slice | EllipsisType | _Our_ArrayLikeInt_co | None
 _ToIndices: TypeAlias = _ToIndex | tuple[_ToIndex, ...]
-_Our_ToIndices: TypeAlias = _Our_ToIndex | tuple[_Our_ToIndex, ...]
 _CastingKind: TypeAlias = L['no', 'equiv', 'safe', 'same_kind', 'same_value', 'unsafe']
 _OrderKACF: TypeAlias = L['K', 'A', 'C', 'F'] | None
 _OrderACF: TypeAlias = L['A', 'C', 'F'] | None

@@ -3,10 +3,10 @@
 import atoll
 import atoll.random
 import atoll.typing
-from atoll._stubs.array_like import _ArrayLikeBool_co
 from numpy._typing import ArrayLike
 from numpy._typing import NDArray
 from numpy._typing import _ArrayLike
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeNumber_co
 from typing import Any
 from typing import Generic

@@ -3,9 +3,6 @@
 import atoll
 import atoll.random
 import atoll.typing
-from atoll._stubs.array_like import _ArrayLikeBool_co as b_co
-from atoll._stubs.array_like import _ArrayLikeInt_co as i_co
-from atoll._stubs.array_like import _SupportsArray
 from numpy import bytes_
 from numpy import int_
 from numpy import object_
@@ -13,9 +10,12 @@ from numpy import str_
 from numpy._typing import NDArray
 from numpy._typing import _AnyShape
 from numpy._typing import _ArrayLikeAnyString_co as UST_co
+from numpy._typing import _ArrayLikeBool_co as b_co
 from numpy._typing import _ArrayLikeBytes_co as S_co
+from numpy._typing import _ArrayLikeInt_co as i_co
 from numpy._typing import _ArrayLikeStr_co as U_co
 from numpy._typing import _ArrayLikeString_co as T_co
+from numpy._typing import _SupportsArray
 from typing import Any
 from typing import TypeAlias
 from typing import overload
@@ -25,7 +25,6 @@ _Our_StringDTypeArray: TypeAlias = atoll.ndarray[_AnyShape, np.dtypes.StringDTyp
 _StringDTypeOrUnicodeArray: TypeAlias = _StringDTypeArray | NDArray[np.str_]
 _Our_StringDTypeOrUnicodeArray: TypeAlias = _Our_StringDTypeArray | atoll.typing.NDArray[np.str_]
 _StringDTypeSupportsArray: TypeAlias = _SupportsArray[np.dtypes.StringDType]
-_Our_StringDTypeSupportsArray: TypeAlias = _SupportsArray[np.dtypes.StringDType]
 @overload
 def equal(x1: U_co, x2: U_co) -> atoll.typing.NDArray[np.bool]: ...
 @overload

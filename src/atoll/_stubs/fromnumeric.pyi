@@ -12,10 +12,6 @@ from atoll import _OrderKACF
 from atoll import _PartitionKind
 from atoll import _SortKind
 from atoll import _SortSide
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt
-from atoll._stubs.array_like import _ArrayLikeInt_co
-from atoll._stubs.array_like import _Our_ArrayLikeBool_co
 from collections.abc import Sequence
 from numpy import complexfloating
 from numpy import float16
@@ -31,8 +27,11 @@ from numpy._globals import _NoValueType
 from numpy._typing import ArrayLike
 from numpy._typing import DTypeLike
 from numpy._typing import _ArrayLike
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeObject_co
 from numpy._typing import _ArrayLikeUInt_co
 from numpy._typing import _BoolLike_co
@@ -58,7 +57,7 @@ _NumberOrObjectT = TypeVar('_NumberOrObjectT', bound=np.number | np.object_)
 _ArrayT = TypeVar('_ArrayT', bound=np.ndarray[Any, Any])
 @type_check_only
 class _UFuncKwargs(TypedDict, total=False):
-    where: _Our_ArrayLikeBool_co | None
+    where: _ArrayLikeBool_co | None
     order: _OrderKACF
     subok: bool
     signature: str | tuple[str | None, ...]

@@ -4,12 +4,11 @@ import atoll
 import atoll.random
 import atoll.typing
 from _typeshed import Incomplete
-from atoll._stubs.array_like import _DualArrayLike
-from atoll._stubs.array_like import _Our_DualArrayLike
 from numpy._typing import DTypeLike
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeFloat_co
 from numpy._typing import _DTypeLike
+from numpy._typing._array_like import _DualArrayLike
 from typing import Literal as L
 from typing import SupportsIndex
 from typing import TypeAlias
@@ -18,7 +17,6 @@ from typing import overload
 import numpy as np
 _ScalarT = TypeVar('_ScalarT', bound=np.generic)
 _ToArrayFloat64: TypeAlias = _DualArrayLike[np.dtype[np.float64 | np.integer | np.bool], float]
-_Our_ToArrayFloat64: TypeAlias = _Our_DualArrayLike[np.dtype[np.float64 | np.integer | np.bool], float]
 @overload
 def linspace(start: _ToArrayFloat64, stop: _ToArrayFloat64, num: SupportsIndex=50, endpoint: bool=True, retstep: L[False]=False, dtype: None=None, axis: SupportsIndex=0, *, device: L['cpu'] | None=None) -> atoll.typing.NDArray[np.float64]: ...
 @overload

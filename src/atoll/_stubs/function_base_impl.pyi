@@ -5,10 +5,6 @@ import atoll.random
 import atoll.typing
 from _typeshed import Incomplete
 from atoll import _OrderKACF
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt_co
-from atoll._stubs.array_like import _Our_ArrayLikeInt_co
-from atoll._stubs.array_like import _SupportsArray
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -17,8 +13,10 @@ from numpy._typing import ArrayLike
 from numpy._typing import DTypeLike
 from numpy._typing import NDArray
 from numpy._typing import _ArrayLike
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeNumber_co
 from numpy._typing import _ArrayLikeObject_co
 from numpy._typing import _ComplexLike_co
@@ -28,6 +26,7 @@ from numpy._typing import _NestedSequence as _SeqND
 from numpy._typing import _NumberLike_co
 from numpy._typing import _ScalarLike_co
 from numpy._typing import _ShapeLike
+from numpy._typing import _SupportsArray
 from numpy.lib._function_base_impl import _InterpolationMethod
 from typing import Any
 from typing import Concatenate
@@ -61,7 +60,6 @@ _ArrayComplexT = TypeVar('_ArrayComplexT', bound=NDArray[np.complexfloating])
 _ArrayInexactT = TypeVar('_ArrayInexactT', bound=NDArray[np.inexact])
 _ArrayNumericT = TypeVar('_ArrayNumericT', bound=NDArray[np.inexact | np.timedelta64 | np.object_])
 _ArrayLike1D: TypeAlias = _SupportsArray[np.dtype[_ScalarT]] | Sequence[_ScalarT]
-_Our_ArrayLike1D: TypeAlias = _SupportsArray[np.dtype[_ScalarT]] | Sequence[_ScalarT]
 _ShapeT = TypeVar('_ShapeT', bound=tuple[int, ...])
 _integer_co: TypeAlias = np.integer | np.bool
 _float64_co: TypeAlias = np.float64 | _integer_co
@@ -93,7 +91,6 @@ _Our_Mesh2: TypeAlias = tuple[_Our_Array2D[_ScalarT], _Our_Array2D[_ScalarT1]]
 _Mesh3: TypeAlias = tuple[_Array3D[_ScalarT], _Array3D[_ScalarT1], _Array3D[_ScalarT2]]
 _Our_Mesh3: TypeAlias = tuple[_Our_Array3D[_ScalarT], _Our_Array3D[_ScalarT1], _Our_Array3D[_ScalarT2]]
 _IndexLike: TypeAlias = slice | _ArrayLikeInt_co
-_Our_IndexLike: TypeAlias = slice | _Our_ArrayLikeInt_co
 _Indexing: TypeAlias = L['ij', 'xy']
 _PiecewiseFunction: TypeAlias = Callable[Concatenate[atoll.typing.NDArray[_ScalarT], _Tss], ArrayLike]
 _PiecewiseFunctions: TypeAlias = _SizedIterable[_PiecewiseFunction[_ScalarT, _Tss] | _ScalarLike_co]

@@ -3,7 +3,6 @@
 import atoll
 import atoll.random
 import atoll.typing
-from atoll._stubs.array_like import _ArrayLikeInt_co
 from atoll._stubs.mtrand import RandomState
 from collections.abc import Callable
 from numpy import dtype
@@ -14,6 +13,7 @@ from numpy._typing import ArrayLike
 from numpy._typing import DTypeLike
 from numpy._typing import NDArray
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _BoolCodes
 from numpy._typing import _DTypeLike
 from numpy._typing import _DTypeLikeBool

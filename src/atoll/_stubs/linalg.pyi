@@ -3,8 +3,6 @@
 import atoll
 import atoll.random
 import atoll.typing
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt_co
 from collections.abc import Iterable
 from numpy import complex128
 from numpy import complexfloating
@@ -18,8 +16,10 @@ from numpy import unsignedinteger
 from numpy._globals import _NoValueType
 from numpy._typing import ArrayLike
 from numpy._typing import _ArrayLike
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeNumber_co
 from numpy._typing import _ArrayLikeObject_co
 from numpy._typing import _ArrayLikeTD64_co

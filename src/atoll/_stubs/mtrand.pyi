@@ -3,7 +3,6 @@
 import atoll
 import atoll.random
 import atoll.typing
-from atoll._stubs.array_like import _ArrayLikeInt_co
 from collections.abc import Callable
 from numpy import dtype
 from numpy import float64
@@ -21,6 +20,7 @@ from numpy import uint8
 from numpy import ulong
 from numpy._typing import ArrayLike
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _DTypeLikeBool
 from numpy._typing import _Int16Codes
 from numpy._typing import _Int32Codes

@@ -11,7 +11,6 @@ from atoll import _CastingKind
 from atoll import _ModeKind
 from atoll import _OrderKACF
 from atoll import ndarray
-from atoll._stubs.array_like import _ArrayLikeInt_co
 from atoll._stubs.ufunc import _2PTuple
 from atoll._stubs.ufunc import _PyFunc_Nin1P_Nout2P
 from atoll._stubs.ufunc import _PyFunc_Nin1_Nout1
@@ -42,6 +41,7 @@ from numpy._typing import _AnyShape
 from numpy._typing import _ArrayLike
 from numpy._typing import _ArrayLikeBytes_co
 from numpy._typing import _ArrayLikeDT64_co
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeStr_co
 from numpy._typing import _ArrayLikeTD64_co
 from numpy._typing import _DT64Codes

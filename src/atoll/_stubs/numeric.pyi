@@ -6,9 +6,6 @@ import atoll.typing
 from _typeshed import Incomplete
 from atoll import _OrderKACF
 from atoll import ndarray
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt_co
-from atoll._stubs.array_like import _SupportsArray
 from atoll._stubs.multiarray import _ConstructorEmpty
 from atoll._stubs.multiarray import _Our_Array
 from atoll.layout import Layout
@@ -21,8 +18,10 @@ from numpy._typing import ArrayLike
 from numpy._typing import DTypeLike
 from numpy._typing import NDArray
 from numpy._typing import _ArrayLike
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeNumber_co
 from numpy._typing import _ArrayLikeTD64_co
 from numpy._typing import _CDoubleCodes
@@ -37,6 +36,7 @@ from numpy._typing import _NumberLike_co
 from numpy._typing import _ScalarLike_co
 from numpy._typing import _Shape
 from numpy._typing import _ShapeLike
+from numpy._typing import _SupportsArray
 from numpy._typing import _SupportsArrayFunc
 from numpy._typing import _SupportsDType
 from typing import Any
@@ -65,17 +65,11 @@ _Float_co: TypeAlias = np.floating | _Int_co
 _Number_co: TypeAlias = np.number | np.bool
 _TD64_co: TypeAlias = np.timedelta64 | _Int_co
 _ArrayLike1D: TypeAlias = _SupportsArray[np.dtype[_ScalarT]] | Sequence[_ScalarT]
-_Our_ArrayLike1D: TypeAlias = _SupportsArray[np.dtype[_ScalarT]] | Sequence[_ScalarT]
 _ArrayLike1DBool_co: TypeAlias = _SupportsArray[np.dtype[np.bool]] | Sequence[py_bool | np.bool]
-_Our_ArrayLike1DBool_co: TypeAlias = _SupportsArray[np.dtype[np.bool]] | Sequence[py_bool | np.bool]
 _ArrayLike1DInt_co: TypeAlias = _SupportsArray[np.dtype[_Int_co]] | Sequence[int | _Int_co]
-_Our_ArrayLike1DInt_co: TypeAlias = _SupportsArray[np.dtype[_Int_co]] | Sequence[int | _Int_co]
 _ArrayLike1DFloat_co: TypeAlias = _SupportsArray[np.dtype[_Float_co]] | Sequence[float | _Float_co]
-_Our_ArrayLike1DFloat_co: TypeAlias = _SupportsArray[np.dtype[_Float_co]] | Sequence[float | _Float_co]
 _ArrayLike1DNumber_co: TypeAlias = _SupportsArray[np.dtype[_Number_co]] | Sequence[complex | _Number_co]
-_Our_ArrayLike1DNumber_co: TypeAlias = _SupportsArray[np.dtype[_Number_co]] | Sequence[complex | _Number_co]
 _ArrayLike1DTD64_co: TypeAlias = _ArrayLike1D[_TD64_co]
-_Our_ArrayLike1DTD64_co: TypeAlias = _Our_ArrayLike1D[_TD64_co]
 _DTypeLikeInt: TypeAlias = type[int] | _IntCodes
 _DTypeLikeFloat64: TypeAlias = type[float] | _Float64Codes | _DoubleCodes
 _DTypeLikeComplex128: TypeAlias = type[complex] | _Complex128Codes | _CDoubleCodes

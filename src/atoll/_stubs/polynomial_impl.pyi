@@ -3,8 +3,6 @@
 import atoll
 import atoll.random
 import atoll.typing
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt_co
 from numpy import complex128
 from numpy import complexfloating
 from numpy import float64
@@ -17,8 +15,10 @@ from numpy import signedinteger
 from numpy import unsignedinteger
 from numpy._typing import ArrayLike
 from numpy._typing import NDArray
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeObject_co
 from numpy._typing import _ArrayLikeUInt_co
 from typing import Any

@@ -4,9 +4,6 @@ import atoll
 import atoll.random
 import atoll.typing
 from atoll import _CastingKind
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt
-from atoll._stubs.array_like import _ArrayLikeInt_co
 from collections.abc import Callable
 from collections.abc import Sequence
 from numpy import complexfloating
@@ -20,8 +17,11 @@ from numpy._typing import ArrayLike
 from numpy._typing import DTypeLike
 from numpy._typing import NDArray
 from numpy._typing import _ArrayLike
+from numpy._typing import _ArrayLikeBool_co
 from numpy._typing import _ArrayLikeComplex_co
 from numpy._typing import _ArrayLikeFloat_co
+from numpy._typing import _ArrayLikeInt
+from numpy._typing import _ArrayLikeInt_co
 from numpy._typing import _ArrayLikeObject_co
 from numpy._typing import _ArrayLikeUInt_co
 from numpy._typing import _ShapeLike

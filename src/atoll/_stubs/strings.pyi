@@ -3,21 +3,20 @@
 import atoll
 import atoll.random
 import atoll.typing
-from atoll._stubs.array_like import _ArrayLikeInt_co as i_co
-from atoll._stubs.array_like import _SupportsArray
 from numpy._globals import _NoValueType
 from numpy._typing import _AnyShape
 from numpy._typing import _ArrayLikeAnyString_co as UST_co
 from numpy._typing import _ArrayLikeBytes_co as S_co
+from numpy._typing import _ArrayLikeInt_co as i_co
 from numpy._typing import _ArrayLikeStr_co as U_co
 from numpy._typing import _ArrayLikeString_co as T_co
+from numpy._typing import _SupportsArray
 from typing import TypeAlias
 from typing import overload
 import numpy as np
 _StringDTypeArray: TypeAlias = np.ndarray[_AnyShape, np.dtypes.StringDType]
 _Our_StringDTypeArray: TypeAlias = atoll.ndarray[_AnyShape, np.dtypes.StringDType]
 _StringDTypeSupportsArray: TypeAlias = _SupportsArray[np.dtypes.StringDType]
-_Our_StringDTypeSupportsArray: TypeAlias = _SupportsArray[np.dtypes.StringDType]
 _StringDTypeOrUnicodeArray: TypeAlias = np.ndarray[_AnyShape, np.dtype[np.str_]] | _StringDTypeArray
 _Our_StringDTypeOrUnicodeArray: TypeAlias = atoll.ndarray[_AnyShape, np.dtype[np.str_]] | _Our_StringDTypeArray
 @overload

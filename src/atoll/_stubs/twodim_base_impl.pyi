@@ -4,7 +4,6 @@ import atoll
 import atoll.random
 import atoll.typing
 from _typeshed import Incomplete
-from atoll._stubs.array_like import _SupportsArray
 from collections.abc import Callable
 from collections.abc import Sequence
 from numpy import _OrderCF
@@ -15,6 +14,7 @@ from numpy._typing import _ArrayLike
 from numpy._typing import _DTypeLike
 from numpy._typing import _NumberLike_co
 from numpy._typing import _ScalarLike_co
+from numpy._typing import _SupportsArray
 from numpy._typing import _SupportsArrayFunc
 from typing import Any
 from typing import Literal as L
@@ -42,15 +42,10 @@ _Our_Array2D: TypeAlias = atoll.ndarray[tuple[int, int], np.dtype[_ScalarT]]
 _ArrayNoD: TypeAlias = np.ndarray[tuple[Never] | tuple[Never, Never], np.dtype[_ScalarT]]
 _Our_ArrayNoD: TypeAlias = atoll.ndarray[tuple[Never] | tuple[Never, Never], np.dtype[_ScalarT]]
 _ArrayLike1D: TypeAlias = _SupportsArray[np.dtype[_ScalarT]] | Sequence[_ScalarT]
-_Our_ArrayLike1D: TypeAlias = _SupportsArray[np.dtype[_ScalarT]] | Sequence[_ScalarT]
 _ArrayLike1DInt_co: TypeAlias = _SupportsArray[np.dtype[_Int_co]] | Sequence[int | _Int_co]
-_Our_ArrayLike1DInt_co: TypeAlias = _SupportsArray[np.dtype[_Int_co]] | Sequence[int | _Int_co]
 _ArrayLike1DFloat_co: TypeAlias = _SupportsArray[np.dtype[_Float_co]] | Sequence[float | _Float_co]
-_Our_ArrayLike1DFloat_co: TypeAlias = _SupportsArray[np.dtype[_Float_co]] | Sequence[float | _Float_co]
 _ArrayLike2DFloat_co: TypeAlias = _SupportsArray[np.dtype[_Float_co]] | Sequence[_ArrayLike1DFloat_co]
-_Our_ArrayLike2DFloat_co: TypeAlias = _SupportsArray[np.dtype[_Float_co]] | Sequence[_Our_ArrayLike1DFloat_co]
 _ArrayLike1DNumber_co: TypeAlias = _SupportsArray[np.dtype[_Number_co]] | Sequence[complex | _Number_co]
-_Our_ArrayLike1DNumber_co: TypeAlias = _SupportsArray[np.dtype[_Number_co]] | Sequence[complex | _Number_co]
 _MaskFunc: TypeAlias = Callable[[atoll.typing.NDArray[np.int_], _T], NDArray[_Number_co | np.timedelta64 | np.datetime64 | np.object_]]
 _Our_MaskFunc: TypeAlias = Callable[[NDArray[np.int_], _T], atoll.typing.NDArray[_Number_co | np.timedelta64 | np.datetime64 | np.object_]]
 _Indices2D: TypeAlias = tuple[_Array1D[np.intp], _Array1D[np.intp]]

@@ -4,12 +4,12 @@ import atoll
 import atoll.random
 import atoll.typing
 from _typeshed import Incomplete
-from atoll._stubs.array_like import _SupportsArray
 from numpy._typing import ArrayLike
 from numpy._typing import NDArray
 from numpy._typing import _ArrayLike
 from numpy._typing import _NestedSequence
 from numpy._typing import _ScalarLike_co
+from numpy._typing import _SupportsArray
 from typing import Any
 from typing import Protocol
 from typing import overload

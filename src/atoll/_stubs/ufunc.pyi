@@ -6,11 +6,10 @@ import atoll.typing
 from _typeshed import Incomplete
 from atoll import _CastingKind
 from atoll import _OrderKACF
-from atoll._stubs.array_like import _ArrayLikeBool_co
-from atoll._stubs.array_like import _ArrayLikeInt_co
-from atoll._stubs.array_like import _Our_ArrayLikeBool_co
 from numpy import ufunc
 from numpy._typing._array_like import ArrayLike
+from numpy._typing._array_like import _ArrayLikeBool_co
+from numpy._typing._array_like import _ArrayLikeInt_co
 from numpy._typing._dtype_like import DTypeLike
 from numpy._typing._scalars import _ScalarLike_co
 from numpy._typing._shape import _ShapeLike
@@ -50,7 +49,7 @@ class _SupportsArrayUFunc(Protocol):
     def __array_ufunc__(self, ufunc: ufunc, method: Literal['__call__', 'reduce', 'reduceat', 'accumulate', 'outer', 'at'], *inputs: Any, **kwargs: Any) -> Any: ...
 @type_check_only
 class _UFunc3Kwargs(TypedDict, total=False):
-    where: _Our_ArrayLikeBool_co | None
+    where: _ArrayLikeBool_co | None
     casting: _CastingKind
     order: _OrderKACF
     subok: bool
@@ -58,7 +57,7 @@ class _UFunc3Kwargs(TypedDict, total=False):
 @type_check_only
 class _ReduceKwargs(TypedDict, total=False):
     initial: Incomplete
-    where: _Our_ArrayLikeBool_co | None
+    where: _ArrayLikeBool_co | None
 @type_check_only
 class _UFunc_Nin1_Nout1(ufunc, Generic[_NameType, _NTypes, _IDType]):
     @property
@@ -220,7 +219,7 @@ class _GUFunc_Nin2_Nout1(ufunc, Generic[_NameType, _NTypes, _IDType, _Signature]
     def at(self, a: Never, indices: Never, b: Never, /) -> NoReturn: ...
 @type_check_only
 class _PyFunc_Kwargs_Nargs2(TypedDict, total=False):
-    where: _Our_ArrayLikeBool_co | None
+    where: _ArrayLikeBool_co | None
     casting: _CastingKind
     order: _OrderKACF
     dtype: DTypeLike
@@ -228,7 +227,7 @@ class _PyFunc_Kwargs_Nargs2(TypedDict, total=False):
     signature: str | tuple[DTypeLike, DTypeLike]
 @type_check_only
 class _PyFunc_Kwargs_Nargs3(TypedDict, total=False):
-    where: _Our_ArrayLikeBool_co | None
+    where: _ArrayLikeBool_co | None
     casting: _CastingKind
     order: _OrderKACF
     dtype: DTypeLike
@@ -236,7 +235,7 @@ class _PyFunc_Kwargs_Nargs3(TypedDict, total=False):
     signature: str | tuple[DTypeLike, DTypeLike, DTypeLike]
 @type_check_only
 class _PyFunc_Kwargs_Nargs3P(TypedDict, total=False):
-    where: _Our_ArrayLikeBool_co | None
+    where: _ArrayLikeBool_co | None
     casting: _CastingKind
     order: _OrderKACF
     dtype: DTypeLike
@@ -244,7 +243,7 @@ class _PyFunc_Kwargs_Nargs3P(TypedDict, total=False):
     signature: str | _3PTuple[DTypeLike]
 @type_check_only
 class _PyFunc_Kwargs_Nargs4P(TypedDict, total=False):
-    where: _Our_ArrayLikeBool_co | None
+    where: _ArrayLikeBool_co | None
     casting: _CastingKind
     order: _OrderKACF
     dtype: DTypeLike
