@@ -10,13 +10,13 @@ A plain NumPy program. Only its import says which arrays it uses:
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 
-def applied(p):
+def applied(p: np.ndarray) -> np.ndarray:
     """The discrete Laplacian, with the sign turned, of a grid that is zero outside."""
     q = 4 * p
     q[1:] -= p[:-1]
@@ -26,7 +26,7 @@ def applied(p):
     return q
 
 
-def heat_source(n):
+def heat_source(n: int) -> np.ndarray:
     """Two spots, one that heats and one that cools."""
     x = np.linspace(0, 1, n)
     y = x[:, None]
@@ -35,7 +35,7 @@ def heat_source(n):
     return (warm - cold) / (n + 1) ** 2
 
 
-def solve(b, tolerance=1e-8, most=1000):
+def solve(b: np.ndarray, tolerance: float = 1e-8, most: int = 1000) -> tuple[np.ndarray, int]:
     """The solution, and how many steps it took."""
     x = np.zeros_like(b)
     r = b.copy()
@@ -54,7 +54,7 @@ def solve(b, tolerance=1e-8, most=1000):
     return x, most
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 200)
     b = heat_source(n)
     began = time.perf_counter()

@@ -7,7 +7,13 @@ Rank 0 starts a small cluster on this machine and builds the Dask collections; t
 know nothing of Dask. Every rank fetches its own part from the workers.
 """
 
+from typing import Any
+
 import atoll as np
+
+# Some functions of Dask have no types, and pyright infers them from the defaults.
+# mypy: disable-error-code=no-untyped-call
+# pyright: reportArgumentType=false
 
 ROWS, COLUMNS = 4000, 50
 
@@ -21,7 +27,9 @@ def main() -> None:
             print(f"skipped: {error}; pip install 'atoll[dask]'")
         return
 
-    cluster = client = x = None
+    cluster: Any = None
+    client: Any = None
+    x: Any = None
     if np.world.rank == 0:
         cluster = LocalCluster(
             n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None

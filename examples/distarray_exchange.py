@@ -9,22 +9,25 @@ memory, works on it, and shows it again by the same protocol; `total` stands for
 program, which reads whatever speaks the protocol.
 """
 
+from contextlib import suppress
+from typing import Any
+
 import numpy as np
 
 import atoll
 
-try:
+world: Any = None
+rank, size = 0, 1
+with suppress(ImportError):
     from mpi4py import MPI
 
-    rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
-except ImportError:
-    MPI, rank, size = None, 0, 1
+    world, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
 
 
 class Slabs:
     """Rows of a grid in slabs, with one row on either side for what the neighbours compute."""
 
-    def __init__(self, rows, columns):
+    def __init__(self, rows: int, columns: int) -> None:
         self.rows = rows
         self.start, self.stop = rows * rank // size, rows * (rank + 1) // size
         # Version 1.0 counts the neighbours' rows into start and stop.
@@ -32,7 +35,7 @@ class Slabs:
         self.values = np.zeros((self.stop - self.start + self.left + self.right, columns))
         self.values[:] = np.arange(self.start - self.left, self.stop + self.right)[:, None]
 
-    def __distarray__(self):
+    def __distarray__(self) -> dict[str, Any]:
         rows = {
             "dist_type": "b",
             "size": self.rows,
@@ -45,7 +48,7 @@ class Slabs:
         return {"__version__": "1.0.0", "buffer": self.values, "dim_data": (rows, {})}
 
 
-def total(producer):
+def total(producer: Any) -> float:
     """The sum of a block-distributed array of any library, each element counted once."""
     description = producer.__distarray__()
     values = np.asarray(description["buffer"])
@@ -55,7 +58,8 @@ def total(producer):
         last = dimension.get("proc_grid_rank", 0) == dimension.get("proc_grid_size", 1) - 1
         owned = slice(0 if first else left, values.shape[axis] - (0 if last else right))
         values = values[(slice(None),) * axis + (owned,)]
-    return MPI.COMM_WORLD.allreduce(values.sum()) if MPI else values.sum()
+    part = float(values.sum())
+    return float(world.allreduce(part)) if world else part
 
 
 slabs = Slabs(8, 5)

@@ -13,19 +13,19 @@ looks after its own rows.
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 
-def plane(n, centre=-0.65 + 0.0j, width=2.7):
+def plane(n: int, centre: complex = -0.65 + 0.0j, width: float = 2.7) -> np.ndarray:
     """``n`` times ``n`` numbers around a centre."""
     along = np.linspace(-width / 2, width / 2, n)
     return centre + along + 1j * along[:, None]
 
 
-def escape(c, most):
+def escape(c: np.ndarray, most: int) -> np.ndarray:
     """After how many steps ``z**2 + c`` leaves a circle of radius 2; ``most`` where it does not."""
     z = np.zeros_like(c)
     count = np.zeros(c.shape, dtype=int)
@@ -36,7 +36,7 @@ def escape(c, most):
     return count
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 500)
     began = time.perf_counter()
     count = escape(plane(n), 80)

@@ -13,16 +13,16 @@ reads and writes is one pass over the memory.
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 FEED, KILL = 0.035, 0.065
 SPREAD_U, SPREAD_V = 0.16, 0.08
 
 
-def start(n):
+def start(n: int) -> tuple[np.ndarray, np.ndarray]:
     """The first substance everywhere, and a square of the second one in the middle."""
     u = np.ones((n, n))
     v = np.zeros((n, n))
@@ -32,13 +32,14 @@ def start(n):
     return u, v
 
 
-def laplacian(a):
+def laplacian(a: np.ndarray) -> np.ndarray:
     """How much more of a substance the four neighbours have."""
     around = np.roll(a, 1, axis=0) + np.roll(a, -1, axis=0)
-    return around + np.roll(a, 1, axis=1) + np.roll(a, -1, axis=1) - 4 * a
+    more: np.ndarray = around + np.roll(a, 1, axis=1) + np.roll(a, -1, axis=1) - 4 * a
+    return more
 
 
-def step(u, v):
+def step(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both substances a moment later."""
     reaction = u * v**2
     next_u = u + SPREAD_U * laplacian(u) - reaction + FEED * (1 - u)
@@ -46,7 +47,7 @@ def step(u, v):
     return next_u, next_v
 
 
-def simulate(n, steps):
+def simulate(n: int, steps: int) -> tuple[np.ndarray, np.ndarray, list[float]]:
     """The substances after so many steps, and the mean of the second one every hundred steps."""
     u, v = start(n)
     history = []
@@ -57,7 +58,7 @@ def simulate(n, steps):
     return u, v, history
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 256)
     began = time.perf_counter()
     _, v, history = simulate(n, 200)

@@ -13,13 +13,13 @@ on any number of ranks, each rank its own part of them.
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 
-def start(n, seed=1):
+def start(n: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     """``n`` times ``n`` spins, three of five of them up; a chessboard; and a source of chance."""
     generator = np.random.default_rng(seed)
     spins = np.where(generator.random((n, n)) < 0.6, 1, -1).astype(np.int8)
@@ -27,7 +27,9 @@ def start(n, seed=1):
     return spins, (i + j) % 2 == 0, generator
 
 
-def sweep(spins, black, beta, generator):
+def sweep(
+    spins: np.ndarray, black: np.ndarray, beta: float, generator: np.random.Generator
+) -> None:
     """Every spin may turn over once, at the inverse temperature ``beta``."""
     for colour in (black, ~black):
         neighbours = sum(np.roll(spins, by, axis) for axis in (0, 1) for by in (1, -1))
@@ -35,13 +37,13 @@ def sweep(spins, black, beta, generator):
         spins[colour & (generator.random(spins.shape) < chance)] *= -1
 
 
-def energy(spins):
+def energy(spins: np.ndarray) -> float:
     """The energy of one spin, on average."""
     bonds = spins * np.roll(spins, 1, axis=0) + spins * np.roll(spins, 1, axis=1)
-    return -bonds.mean()
+    return -float(bonds.mean())
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 512)
     spins, black, generator = start(n)
     began = time.perf_counter()

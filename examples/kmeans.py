@@ -10,13 +10,13 @@ A plain NumPy program. Only its import says which arrays it uses:
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 
-def clouds(n, k, seed=1):
+def clouds(n: int, k: int, seed: int = 1) -> np.ndarray:
     """``n`` points in the plane, in ``k`` clouds on a circle."""
     generator = np.random.default_rng(seed)
     angle = 2 * np.pi * np.floor(generator.random(n) * k) / k
@@ -24,13 +24,13 @@ def clouds(n, k, seed=1):
     return np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.4 * noise
 
 
-def nearest(points, centers):
+def nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The number of the nearest center of each point, and the square of how far it is."""
     distances = ((points[:, None, :] - centers) ** 2).sum(axis=2)
     return distances.argmin(axis=1), distances.min(axis=1)
 
 
-def moved(points, labels, centers):
+def moved(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """The centers of those points that are nearest to them; without any, a center stays."""
     k = len(centers)
     belongs = labels[:, None] == np.arange(k)
@@ -39,19 +39,21 @@ def moved(points, labels, centers):
     return np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centers)
 
 
-def cluster(points, k, most=100):
+def cluster(
+    points: np.ndarray, k: int, most: int = 100
+) -> tuple[np.ndarray, np.ndarray, float, int]:
     """Centers, labels, the mean square of the distances, and how many rounds it took."""
     centers = points[:: max(1, len(points) // k)][:k].copy()
-    step, change = 0, np.inf
-    while step < most and change >= 1e-9:
+    step = 0
+    while True:
         step += 1
         labels, squares = nearest(points, centers)
         before, centers = centers, moved(points, labels, centers)
-        change = np.abs(centers - before).max()
-    return centers, labels, squares.mean(), step
+        if step == most or np.abs(centers - before).max() < 1e-9:
+            return centers, labels, float(squares.mean()), step
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 200_000)
     points = clouds(n, 7)
     began = time.perf_counter()

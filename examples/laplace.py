@@ -10,13 +10,13 @@ A plain NumPy program. Only its import says which arrays it uses:
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 
-def start(n):
+def start(n: int) -> tuple[np.ndarray, float, float]:
     """The unit square with x**2 - y**2 on its edges."""
     step = 1 / (n - 1)
     x = np.arange(0, 1 + step / 2, step)
@@ -28,21 +28,21 @@ def start(n):
     return u, step, step
 
 
-def advance(u, dx, dy):
+def advance(u: np.ndarray, dx: float, dy: float) -> float:
     """One step in place; the norm of the change."""
     old = u.copy()
     u[1:-1, 1:-1] = (
         (u[0:-2, 1:-1] + u[2:, 1:-1]) * dy**2 + (u[1:-1, 0:-2] + u[1:-1, 2:]) * dx**2
     ) * (0.5 / (dx**2 + dy**2))
     v = (u - old).flat
-    return np.sqrt(np.dot(v, v))
+    return float(np.sqrt(np.dot(v, v)))
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 1000)
     u, dx, dy = start(n)
     steps = 50
-    advance(u, dx, dy)
+    error = advance(u, dx, dy)
     began = time.perf_counter()
     for _ in range(steps):
         error = advance(u, dx, dy)

@@ -13,15 +13,15 @@ same numbers on any number of ranks.
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 RATE, SIGMA = 0.03, 0.25
 
 
-def normal(x):
+def normal(x: np.ndarray) -> np.ndarray:
     """The distribution function of the normal distribution, to seven digits."""
     w = 1 / (1 + 0.2316419 * np.abs(x))
     terms = (0.319381530, -0.356563782, 1.781477937, -1.821255978, 1.330274429)
@@ -29,10 +29,13 @@ def normal(x):
     for term in reversed(terms):
         series = w * (series + term)
     tail = series * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
-    return np.where(x >= 0, 1 - tail, tail)
+    result: np.ndarray = np.where(x >= 0, 1 - tail, tail)
+    return result
 
 
-def prices(spot, strike, years):
+def prices(
+    spot: np.ndarray, strike: np.ndarray, years: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Calls and puts."""
     spread = SIGMA * np.sqrt(years)
     d1 = (np.log(spot / strike) + (RATE + SIGMA**2 / 2) * years) / spread
@@ -41,7 +44,7 @@ def prices(spot, strike, years):
     return call, call - spot + later
 
 
-def market(n, seed=1):
+def market(n: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Spots, strikes and times of ``n`` options."""
     generator = np.random.default_rng(seed)
     spot = 50 + 100 * generator.random(n)
@@ -49,7 +52,7 @@ def market(n, seed=1):
     return spot, strike, 0.1 + 2 * generator.random(n)
 
 
-def asian(n, steps=64, seed=2):
+def asian(n: int, steps: int = 64, seed: int = 2) -> tuple[float, float]:
     """A call on the mean of a price at the end of ``steps`` steps, and how uncertain that is, by ``n`` walks."""
     generator = np.random.default_rng(seed)
     dt = 1.0 / steps
@@ -64,7 +67,7 @@ def asian(n, steps=64, seed=2):
     return worth.mean(), worth.std() / np.sqrt(n)
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 400_000)
     began = time.perf_counter()
     call, put = prices(*market(n))

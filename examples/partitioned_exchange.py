@@ -10,30 +10,31 @@ and a dictionary, the `__partitioned__` protocol, says who holds what. atoll wor
 
 import os
 import socket
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 import atoll
 
-try:
+world: Any = None
+rank, size = 0, 1
+with suppress(ImportError):
     from mpi4py import MPI
 
-    world = MPI.COMM_WORLD
-    rank, size = world.rank, world.size
-except ImportError:
-    MPI, world, rank, size = None, None, 0, 1
+    world, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
 
 
-def identity(handles):
+def identity(handles: Any) -> Any:
     """The handles of partitions that are here are the data."""
     return handles
 
 
-def strips(rows, columns):
+def strips(rows: int, columns: int) -> tuple[np.ndarray, dict[str, Any]]:
     """The table in one strip of rows for each rank, as the protocol shows it."""
     bounds = [rows * k // size for k in range(size + 1)]
-    mine = np.arange(bounds[rank] * columns, bounds[rank + 1] * columns, dtype=float)
-    mine = mine.reshape(-1, columns)
+    numbers = np.arange(bounds[rank] * columns, bounds[rank + 1] * columns, dtype=float)
+    mine = numbers.reshape(-1, columns)
     place = (socket.gethostbyname("localhost"), os.getpid(), "kDLCPU")
     places = world.allgather(place) if world else [place]
     partitions = {
@@ -54,12 +55,12 @@ def strips(rows, columns):
     }
 
 
-def largest(producer):
+def largest(producer: Any) -> float:
     """The largest number of a partitioned array of any library."""
     shown = producer.__partitioned__
     data = shown["get"]([shown["partitions"][position]["data"] for position in shown["locals"]])
-    found = max(np.asarray(block).max() for block in data)
-    return world.allreduce(found, MPI.MAX) if world else found
+    found = max(float(np.asarray(block).max()) for block in data)
+    return max(world.allgather(found)) if world else found
 
 
 mine, table = strips(7, 4)

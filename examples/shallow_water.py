@@ -10,32 +10,36 @@ A plain NumPy program. Only its import says which arrays it uses:
 import sys
 import time
 
-if "--numpy" in sys.argv:
-    import numpy as np
-else:
+if "--numpy" not in sys.argv:
     import atoll as np
+else:
+    import numpy as np  # type: ignore[no-redef]
 
 GRAVITY = 9.81
 
 
-def drop(n):
+def drop(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Water at rest, with a hump in it: height, momentum along both axes."""
     x = np.arange(n) / n
     h = 1 + 0.5 * np.exp(-((x[:, None] - 0.4) ** 2 + (x - 0.6) ** 2) * 80)
     return h, np.zeros((n, n)), np.zeros((n, n))
 
 
-def mean_of_neighbours(q):
+def mean_of_neighbours(q: np.ndarray) -> np.ndarray:
     """The mean of the four neighbours of each cell."""
-    return (np.roll(q, 1, 0) + np.roll(q, -1, 0) + np.roll(q, 1, 1) + np.roll(q, -1, 1)) / 4
+    total: np.ndarray = np.roll(q, 1, 0) + np.roll(q, -1, 0) + np.roll(q, 1, 1) + np.roll(q, -1, 1)
+    return total / 4
 
 
-def outflow(f, g):
+def outflow(f: np.ndarray, g: np.ndarray) -> np.ndarray:
     """What leaves each cell by the fluxes along both axes, but for the length of a step."""
-    return (np.roll(f, -1, 0) - np.roll(f, 1, 0) + np.roll(g, -1, 1) - np.roll(g, 1, 1)) / 2
+    total: np.ndarray = np.roll(f, -1, 0) - np.roll(f, 1, 0) + np.roll(g, -1, 1) - np.roll(g, 1, 1)
+    return total / 2
 
 
-def advance(h, p, q, ratio):
+def advance(
+    h: np.ndarray, p: np.ndarray, q: np.ndarray, ratio: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One step; ``ratio`` is the length of the step over the width of a cell."""
     pressure = GRAVITY * h**2 / 2
     crossed = p * q / h
@@ -46,12 +50,12 @@ def advance(h, p, q, ratio):
     )
 
 
-def fastest(h, p, q):
+def fastest(h: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
     """The speed of the fastest wave."""
-    return (np.maximum(np.abs(p), np.abs(q)) / h + np.sqrt(GRAVITY * h)).max()
+    return float((np.maximum(np.abs(p), np.abs(q)) / h + np.sqrt(GRAVITY * h)).max())
 
 
-def simulate(n, steps):
+def simulate(n: int, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Heights and momenta after some steps, and the time that has passed."""
     h, p, q = drop(n)
     passed = 0.0
@@ -62,7 +66,7 @@ def simulate(n, steps):
     return h, p, q, passed
 
 
-def main():
+def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 500)
     steps = 40
     began = time.perf_counter()

@@ -18,12 +18,12 @@ from atoll import dataflow
 POINTS, NEAREST, STEPS, RATE = 1500, 6, 60, 0.08
 
 
-def mesh():
+def mesh() -> tuple[numpy.ndarray, numpy.ndarray]:
     """Points in a square, and for each the points it touches: a table, filled up with itself."""
     places = numpy.random.default_rng(1).random((POINTS, 2))
     distance = ((places[:, None] - places) ** 2).sum(axis=2)
     nearest = numpy.argsort(distance, axis=1)[:, 1 : NEAREST + 1]
-    touching = [set() for _ in range(POINTS)]
+    touching: list[set[int]] = [set() for _ in range(POINTS)]
     for one, others in enumerate(nearest.tolist()):
         for other in others:
             touching[one].add(other)
@@ -34,7 +34,7 @@ def mesh():
     return places, table
 
 
-def owners(places, size):
+def owners(places: numpy.ndarray, size: int) -> numpy.ndarray:
     """Cut the points in two by x, then by y, and so on: the rank of each point."""
     rank = numpy.zeros(POINTS, int)
     waiting = [(numpy.arange(POINTS), 0, size, 0)]
@@ -51,7 +51,9 @@ def owners(places, size):
     return rank
 
 
-def step_graph(table, owner, rank):
+def step_graph(
+    table: numpy.ndarray, owner: numpy.ndarray, rank: int
+) -> tuple[dataflow.DistributedGraphPartition, numpy.ndarray]:
     """One step of this rank's points as a graph; which points those are."""
     mine = numpy.flatnonzero(owner == rank)
     foreign = numpy.setdiff1d(table[mine], mine)
@@ -85,7 +87,7 @@ def step_graph(table, owner, rank):
     return dataflow.find_distributed_partition(np.world, {"u": new}, sends=sends), mine
 
 
-def main():
+def main() -> None:
     rank, size = np.world.rank, np.world.size
     places, table = mesh()
     whole = numpy.exp(-20 * ((places - 0.5) ** 2).sum(axis=1))

@@ -4,7 +4,7 @@
 
 Every example and every program in ``tests/typed`` passes ``mypy --strict`` and pyright; ``wrong.py`` has an error in each line
 that says so. ``PYTHON`` is the interpreter of the environment where atoll is installed; by default this one. A checker that is
-not installed beside it is skipped with a line that says so.
+not installed is skipped with a line that says so.
 """
 
 from __future__ import annotations
@@ -70,9 +70,12 @@ def main() -> None:
     expected = {(name, k) for k, line in enumerate(lines, 1) if line.endswith("# error")}
     failed = False
     for checker, check in (("mypy", by_mypy), ("pyright", by_pyright)):
-        command = shutil.which(checker, path=str(Path(python).parent)) or shutil.which(checker)
-        if command is None:
-            print(f"skipped: {checker} is not installed")
+        folders = [str(Path(python).parent), str(Path(sys.executable).parent), None]
+        command = next(
+            filter(None, (shutil.which(checker, path=folder) for folder in folders)), None
+        )
+        if command is None or _run([command, "--version"]).returncode:
+            print(f"skipped: {checker} is not installed, or does not start")
             continue
         found = check(command, python)
         for place in sorted(found.keys() - expected):

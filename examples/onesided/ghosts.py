@@ -10,7 +10,7 @@ import numpy
 import atoll as np
 
 
-def smoothed(start, steps):
+def smoothed(start: numpy.ndarray, steps: int) -> np.ndarray:
     """The grid after a number of steps of averaging the four neighbours, on a torus."""
     edges = np.Block(padding=(1, 1), periodic=True)
     grid = (np.world.size, 1)
@@ -24,7 +24,7 @@ def smoothed(start, steps):
     return u
 
 
-def by_numpy(u, steps):
+def by_numpy(u: numpy.ndarray, steps: int) -> numpy.ndarray:
     """The same on the whole grid."""
     for _ in range(steps):
         u = (
@@ -33,7 +33,7 @@ def by_numpy(u, steps):
     return u
 
 
-def main(n, steps):
+def main(n: int, steps: int) -> float:
     """The largest error against the computation on the whole grid."""
     start = numpy.random.default_rng(3).random((n, n))
     return float(abs(smoothed(start, steps) - by_numpy(start, steps)).max())

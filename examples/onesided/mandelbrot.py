@@ -15,7 +15,7 @@ import atoll as np
 DEPTH = 300
 
 
-def counts(rows, n):
+def counts(rows: slice, n: int) -> numpy.ndarray:
     """The steps after which each point of these rows of an n x n picture leaves the disk of radius 2."""
     y = (numpy.arange(rows.start, rows.stop) * 1.5 / n - 0.2)[:, None] * 1j
     c = (numpy.arange(n) * 3.0 / n - 2.2) + y
@@ -30,7 +30,7 @@ def counts(rows, n):
     return steps
 
 
-def picture(n, tile, dynamic):
+def picture(n: int, tile: int, dynamic: bool) -> tuple[np.ndarray, np.ndarray]:
     """The picture, and the processor time of each rank."""
     image = np.zeros((n, n), int, layout=np.Layout((n, n), "bn"))
     tiles = [slice(row, min(row + tile, n)) for row in range(0, n, tile)]

@@ -10,7 +10,7 @@ import numpy
 import atoll as np
 
 
-def product(a, b, block=64):
+def product(a: np.ndarray, b: np.ndarray, block: int = 64) -> np.ndarray:
     """``a @ b``, in blocks that the ranks take as they are free."""
     (rows, inner), columns = a.shape, b.shape[1]
     c = np.zeros((rows, columns), layout=np.Layout((rows, columns)))
@@ -24,7 +24,7 @@ def product(a, b, block=64):
     return c
 
 
-def main(n):
+def main(n: int) -> float:
     """The largest error of the product of two random matrices."""
     random = numpy.random.default_rng(1)
     x, y = random.random((n, n - 3)), random.random((n - 3, n + 5))

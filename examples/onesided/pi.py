@@ -10,7 +10,7 @@ import numpy
 import atoll as np
 
 
-def pi(intervals):
+def pi(intervals: int) -> float:
     """The integral of 4 / (1 + x**2) from 0 to 1."""
     total = np.zeros(1)
     rank, size = np.world.rank, np.world.size

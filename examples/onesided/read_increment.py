@@ -8,7 +8,7 @@ import sys
 import atoll as np
 
 
-def tickets(count):
+def tickets(count: int) -> tuple[list[int], np.ndarray]:
     """The tickets of this rank, and by ticket the rank that has it."""
     counter, owner = np.zeros(1, int), np.zeros(count, int)
     mine = []

@@ -10,7 +10,7 @@ import numpy
 import atoll as np
 
 
-def product(a, b, width=64):
+def product(a: np.ndarray, b: np.ndarray, width: int = 64) -> np.ndarray:
     """``a @ b``: the transfer of one pair of panels overlaps with the product of the pair before."""
     (rows, inner), columns = a.shape, b.shape[1]
     c = np.zeros((rows, columns), layout=np.Layout((rows, columns)))
@@ -25,11 +25,11 @@ def product(a, b, width=64):
                 here = coming
                 if following is not None:
                     coming = left.iget((key[0], following)), right.iget((following, key[1]))
-                block += here[0].wait() @ here[1].wait()
+                block += numpy.matmul(here[0].wait(), here[1].wait())
     return c
 
 
-def main(n):
+def main(n: int) -> float:
     """The largest error of the product of two random matrices."""
     random = numpy.random.default_rng(2)
     x, y = random.random((n, n + 2)), random.random((n + 2, n - 1))

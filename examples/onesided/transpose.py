@@ -10,7 +10,7 @@ import numpy
 import atoll as np
 
 
-def reversed_by_blocks(a):
+def reversed_by_blocks(a: np.ndarray) -> np.ndarray:
     """The array in reverse order. Each rank writes into the blocks of other ranks."""
     b = np.zeros_like(a)
     with np.onesided(a) as source, np.onesided(b) as target:

@@ -62,7 +62,7 @@ class Transfer:
             return True
         return False
 
-    def wait(self) -> Array | None:
+    def wait(self) -> Any:
         """Return once the operation is complete: the elements of a get, ``None`` for a put."""
         for request in self._requests:
             request.wait()
