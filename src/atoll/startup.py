@@ -54,6 +54,7 @@ LONGEST_TEXT = 12_000
 BEGUN = "ATOLL_RUN_BEGUN"
 """The environment variable that holds the process for which ``atoll run`` has done it all."""
 
+TERMINAL = launcher.TERMINAL
 PROFILE = "ATOLL_RUN_PROFILE"
 """The environment variable that holds the path of the profile that the process is a part of."""
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import pty
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
@@ -148,21 +145,6 @@ def test_a_full_disk_leaves_the_last_checkpoint(rank, size, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert os.listdir(tmp_path) == ["checkpoint-000001.npz"]
     assert np.restore(tmp_path)["step"] == 1
-
-
-def test_progress_is_shown_on_a_terminal(tmp_path):
-    program = (
-        "import sys, atoll as np; from atoll.files import checkpoints; "
-        "checkpoints._PATIENCE = checkpoints._PAUSE = 0; "
-        "np.checkpoint(sys.argv[1], a=np.ones(3_000_000), durable=False)"
-    )
-    terminal, end = pty.openpty()
-    subprocess.run([sys.executable, "-c", program, tmp_path], stderr=end, check=True, timeout=50)
-    os.close(end)
-    shown = os.read(terminal, 10_000).decode()
-    os.close(terminal)
-    assert "checkpoint 1: " in shown
-    assert " % of 24 MB" in shown
 
 
 @pytest.mark.timeout(110)

@@ -9,7 +9,7 @@ This file must not import atoll, whose import reads the environment and loads Nu
 loaded separately, and everything else here is the standard library.
 
 OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded, and
-``profile``, the path of the profile that is recorded. The
+``profile``, the path of the profile that is recorded, and ``terminal``, whether standard error comes to one. The
 mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
 read.
 """
@@ -204,6 +204,8 @@ def main() -> None:
     launcher.claim()
     if options["profile"] is not None:
         os.environ[startup.PROFILE] = options["profile"]
+    if options["terminal"]:
+        os.environ[startup.TERMINAL] = "1"
     os.environ[startup.BEGUN] = str(os.getpid())
     ender = startup.Ender(launch.rank, launch.size, mark)
     atexit.register(ender.leave_child)

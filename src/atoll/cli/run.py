@@ -202,7 +202,10 @@ def run_ranks(request: Request) -> int:
     launcher = find(request.mpiexec)
     mark, sign = secrets.token_hex(16), secrets.token_hex(8)
     profile = None if request.profile is None else os.path.abspath(request.profile)
-    for_ranks = json.dumps({"all_output": request.all_output, "profile": profile})
+    terminal = sys.stderr.isatty() and not request.all_output
+    for_ranks = json.dumps(
+        {"all_output": request.all_output, "profile": profile, "terminal": terminal}
+    )
     # A printed command will run by itself, without this process.
     forwarded = [] if request.print_command else launcher.forwarded(startup.MARK)
     command = launcher.command(

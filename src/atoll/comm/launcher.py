@@ -33,6 +33,9 @@ listeners: list[Callable[[bytes], None]] = []
 STARTING, TOGETHER, ORDERLY = b"s", b"t", b"."
 """This rank waits for MPI to start; it can reach the others; its end is no accident."""
 
+TERMINAL = "ATOLL_RUN_TERMINAL"
+"""The environment variable by which ``atoll run`` says that what ranks write to standard error comes to a terminal."""
+
 HOW = "has come to its end"
 """How a rank ends that reaches the end of its program, or exits with code 0."""
 

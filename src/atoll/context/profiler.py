@@ -294,6 +294,20 @@ def span(kind: Kind, name: str, nbytes: int = 0) -> Iterator[None]:
         end(kind, name, nbytes=nbytes)
 
 
+@contextmanager
+def call(name: str) -> Iterator[None]:
+    """A call of the program's to a function that the native front does not enter."""
+    recording = now.recording
+    if recording is None:
+        yield
+        return
+    begun = spans.begin_call()
+    try:
+        yield
+    finally:
+        spans.end_call(begun, recording.name(name))
+
+
 def sent(name: str, peer: int, nbytes: int, count: int = 1) -> None:
     """Note messages to another rank; only while a profile is recorded."""
     begin()

@@ -8,12 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
-import time
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from .archive import Writer
 from .checksums import Sum, first_wrong, merged, share
 from .npy import Header, layout_for, path_of, read, read_header, same_header
 from .npz import damaged
+from .shown import shown
 from .together import NewFile, done, opened, settle
 from .transport import chunk_bytes
 from .values import Generators, decoded, encoded, random_state, set_random_state
@@ -33,10 +32,9 @@ NAME = re.compile(r"checkpoint-(\d{6,})\.npz")
 _LEFT_OVER = re.compile(r"\.[0-9a-f]{12}\.npz")
 DESCRIPTION = "checkpoint.json"
 FORMAT, VERSION = "atoll checkpoint", 1
-_PATIENCE, _PAUSE = 0.5, 0.1
-"""Seconds before the first line about the progress, and between two of them."""
 
 
+@shown("writing")
 def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: Any) -> str:
     """Write arrays and values into a new checkpoint in the folder ``path``; the name of its file. Collective.
 
@@ -69,11 +67,9 @@ def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: An
     target = os.path.join(folder, f"checkpoint-{number:06d}.npz")
     with NewFile(world, target, "checkpoint", durable=durable) as file:
         writer = Writer(world, file)
-        sizes: Any = sum([getattr(value, "nbytes", 0) for value in arrays.values()])
-        with Progress(world, f"checkpoint {number}", sizes // world.size) as progress:
-            for name, value in arrays.items():
-                for nbytes in writer.add(f"{name}.npy", value):
-                    progress.add(nbytes)
+        for name, value in arrays.items():
+            for _ in writer.add(f"{name}.npy", value):
+                pass
         writer.share()
         if file.is_first:
             facts = {
@@ -109,6 +105,7 @@ def _forget(folder: str, last: int) -> None:
             os.unlink(os.path.join(folder, f"checkpoint-{number:06d}.npz"))
 
 
+@shown("reading")
 def restored(
     path: Any, layouts: Mapping[str, Any] | None, generators: Generators
 ) -> dict[str, Any]:
@@ -127,14 +124,10 @@ def restored(
             f"restore: layouts= names {sorted(unknown)}, but the arrays of {source} are {sorted(facts['arrays'])}"
         )
     state = {}
-    with Progress(
-        world, "restore", sum(part["size"] for part in facts["arrays"].values())
-    ) as progress:
-        for name, part in facts["arrays"].items():
-            header = _checked(world, source, name, part)
-            wanted = layout_for((layouts or {}).get(name), header.shape)
-            state[name] = read(world, source, header, wanted, "restore")
-            progress.add(part["size"])
+    for name, part in facts["arrays"].items():
+        header = _checked(world, source, name, part)
+        wanted = layout_for((layouts or {}).get(name), header.shape)
+        state[name] = read(world, source, header, wanted, "restore")
     try:
         state |= {name: decoded(value, generators) for name, value in facts["values"].items()}
         set_random_state(facts["numpy.random"])
@@ -193,35 +186,3 @@ def _checked(world: World, path: str, name: str, part: Any) -> Header:
         assert header is not None
         return header
     return same_header(world, label, header, error, "restore")
-
-
-class Progress:
-    """Says on standard error how far this rank has come, if it is the first one, and a terminal shows it."""
-
-    def __init__(self, world: World, label: str, total: int) -> None:
-        self._shown = world.rank == 0 and sys.stderr is not None and sys.stderr.isatty()
-        self._label, self._total, self._done = label, max(total, 1), 0
-        self._next = time.monotonic() + _PATIENCE
-        self._width = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def add(self, nbytes: int) -> None:
-        """So many more bytes are done."""
-        self._done += nbytes
-        if self._shown and time.monotonic() >= self._next:
-            self._next = time.monotonic() + _PAUSE
-            share = min(100 * self._done // self._total, 100)
-            self._show(f"{self._label}: {share} % of {self._total / 1e6:.0f} MB")
-
-    def _show(self, text: str) -> None:
-        sys.stderr.write("\r" + text.ljust(self._width))
-        sys.stderr.flush()
-        self._width = len(text)
-
-    def __exit__(self, *_: object) -> None:
-        if self._width:
-            self._show("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()

@@ -18,6 +18,7 @@ from ..lazy.sections import section_of
 from ..lazy.spread import in_step
 from .chunks import chunks_in, fill_by, outgoing_boxes
 from .npy import arrived, empty_block, layout_for, path_of, place_for
+from .shown import shown
 from .together import NewFile, agreed, settle
 from .transport import fill, outgoing, write_at
 
@@ -34,6 +35,7 @@ def _h5py() -> Any:
     return h5py
 
 
+@shown("writing")
 def save_hdf5(
     path: Any,
     arrays: Mapping[str, Any],
@@ -174,6 +176,7 @@ def _compressed(
                     opened[name].id.write_direct_chunk(corner, content)
 
 
+@shown("reading")
 def load_hdf5(path: Any, name: str, *, layout: Any = None) -> Any:
     """Read the dataset ``name`` of the HDF5 file at ``path``; each rank reads its own part. Collective.
 

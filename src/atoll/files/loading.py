@@ -13,8 +13,10 @@ from ..lazy.making import default_place
 from ..lazy.spread import in_step
 from .npy import LONGEST_HEADER, layout_for, mapped, path_of, read, read_header, same_header
 from .npz import Archive
+from .shown import shown
 
 
+@shown("reading")
 def load(
     file: Any,
     mmap_mode: Any = None,

@@ -28,6 +28,7 @@ from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
+from .shown import shown
 from .together import NewFile, opened, settle
 from .transport import fill, outgoing, truncated, write_at
 from .writing import writing
@@ -278,6 +279,7 @@ def _mapped_part(whole: Array, place: Place, mode: str) -> Array:
     return block
 
 
+@shown("opening")
 def open_memmap(
     filename: Any,
     mode: str = "r+",

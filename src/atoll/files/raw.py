@@ -14,6 +14,7 @@ from ..lazy.sections import section_of
 from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .npy import Header, layout_for, path_of, read, same_header
+from .shown import shown
 from .together import NewFile
 from .transport import outgoing, write_at
 from .writing import writing
@@ -34,6 +35,7 @@ def _parts(world: World, path: str, a: Any, sep: str = "", format: str = "%s") -
 tofile = writing(np.ndarray.tofile, 1, "fid", parts=_parts)
 
 
+@shown("reading")
 def fromfile(
     file: Any,
     dtype: Any = float,

@@ -24,6 +24,7 @@ from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .archive import write_in_turn
 from .npy import layout_for, path_of
+from .shown import shown
 from .together import NewFile, done, opened, settle
 from .transport import outgoing
 from .writing import writing
@@ -76,6 +77,7 @@ def _save_parts(
 savetxt = writing(np.savetxt, 0, "fname", parts=_save_parts)
 
 
+@shown("reading")
 def loadtxt(
     fname: Any, dtype: Any = float, comments: Any = "#", delimiter: Any = None, converters: Any = None,
     skiprows: int = 0, usecols: Any = None, unpack: bool = False, ndmin: int = 0, encoding: Any = None,
@@ -104,6 +106,7 @@ def loadtxt(
     return _shaped(rows, ndmin, unpack, layout)
 
 
+@shown("reading")
 def genfromtxt(
     fname: Any, dtype: Any = float, comments: Any = "#", delimiter: Any = None, skip_header: int = 0,
     skip_footer: int = 0, *args: Any, layout: Any = None, **options: Any,

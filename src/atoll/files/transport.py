@@ -12,6 +12,10 @@ import numpy as np
 
 from .. import policy
 from ..collective import Section, redistributed
+from ..comm import progress
+from ..context import profiler
+from ..context.profiler import Kind
+from ..context.profiler import now as profiled
 from ..errors import FileFormatError
 from ..layout import Range, Region
 from ..layout.transfer import region_key
@@ -32,6 +36,13 @@ def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, 
     the order of the file first, a buffer for each rank at a time; and so with ``ordered``, where every step gives each
     rank the elements behind those of the rank before.
     """
+    progress.advance(0, section.block.nbytes)
+    for first, data in _outgoing(section, ordered):
+        yield first, data
+        progress.advance(data.nbytes)
+
+
+def _outgoing(section: Section, ordered: bool) -> Iterator[tuple[int, Array]]:
     layout, dtype, rank = section.layout, section.dtype, section.rank
     most = _most(dtype)
     if not ordered and shortest_run(layout) * dtype.itemsize >= policy.limits.file_run:
@@ -57,6 +68,14 @@ def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, 
 
 def write_at(descriptor: int, data: Array, offset: int) -> None:
     """Write the bytes of a contiguous array to a place in a file."""
+    if profiled.recording is not None:
+        with profiler.span(Kind.FILE, "write", data.nbytes):
+            _write_at(descriptor, data, offset)
+    else:
+        _write_at(descriptor, data, offset)
+
+
+def _write_at(descriptor: int, data: Array, offset: int) -> None:
     rest = memoryview(as_bytes(data))
     while rest:
         written = os.pwrite(descriptor, rest, offset)
@@ -77,6 +96,15 @@ def read_at(descriptor: int, into: Array, offset: int, path: str) -> None:
             into[key] = part
             offset += part.nbytes
         return
+    if profiled.recording is not None:
+        with profiler.span(Kind.FILE, "read", into.nbytes):
+            _read_at(descriptor, into, offset, path)
+    else:
+        _read_at(descriptor, into, offset, path)
+    progress.advance(into.nbytes)
+
+
+def _read_at(descriptor: int, into: Array, offset: int, path: str) -> None:
     rest = memoryview(as_bytes(into))
     while rest:
         count = os.preadv(descriptor, [rest[: 1 << 30]], offset)
@@ -100,6 +128,7 @@ def fill(
     dtype = block.dtype
     if not block.size or not dtype.itemsize:
         return
+    progress.advance(0, block.nbytes)
     if run_length(region, shape) * dtype.itemsize >= policy.limits.file_run or not shape:
         for piece in pieces(region, shape, 1 << 62):
             read_at(

@@ -22,6 +22,7 @@ from ..comm.world import World
 from ..lazy.fallback import Given, arrays_among, by_numpy
 from ..lazy.spread import in_step, world_of
 from ..lazy.views import any_deferred
+from .shown import shown
 from .together import beside, done, take_name, told_of
 
 WHAT = "the writing of a file"
@@ -36,6 +37,7 @@ def writing(
 ) -> Callable[..., None]:
     """``original`` for several ranks; its file is the argument at ``place``, or called ``name``, and ends by ``suffix``."""
 
+    @shown("writing", place)
     def function(*args: Any, **options: Any) -> None:
         named = name in options
         if not (named or len(args) > place) or any_deferred(args, options):

@@ -14,6 +14,7 @@ from ..lazy.sections import section_of
 from ..lazy.spread import in_step
 from .chunks import fill_by, outgoing_boxes
 from .npy import arrived, empty_block, layout_for, path_of, place_for
+from .shown import shown
 from .together import NewFolder, agreed, settle
 
 
@@ -27,6 +28,7 @@ def _zarr() -> Any:
     return zarr
 
 
+@shown("writing")
 def save_zarr(
     path: Any, arrays: Any, *, chunks: int | tuple[int, ...] | None = None, **options: Any
 ) -> None:
@@ -74,6 +76,7 @@ def save_zarr(
                         array[key if key else ...] = block
 
 
+@shown("reading")
 def load_zarr(path: Any, name: str = "", *, layout: Any = None) -> Any:
     """Read the Zarr array at ``path``, or the array ``name`` of the group there; each rank reads its own part. Collective.
 

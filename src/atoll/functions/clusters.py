@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from ..array import ndarray
+from ..comm import progress
+from ..context import profiler
 from ..interchange.dask import export_dask, import_dask
 from ..interchange.ray import RayPartitions, export_ray, import_ray
 from ..interchange.reports import Imported
 from ..layout import Layout
 from ..lazy.creation import asarray
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
+
+def with_cluster(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that moves data from or to a cluster, as the line of progress shows it."""
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> T:
+        with profiler.call(function.__name__), progress.task(function.__name__):
+            return function(*args, **options)
+
+    return call
+
+
+@with_cluster
 def from_dask(x: Any, *, client: Any = None, comm: Any = None) -> ndarray:
     """The array that a ``dask.array``, or a ``dask.dataframe`` of one dtype, comes to.
 
@@ -24,6 +42,7 @@ def from_dask(x: Any, *, client: Any = None, comm: Any = None) -> ndarray:
     return _shared_out(import_dask(x, client=client, comm=comm))
 
 
+@with_cluster
 def to_dask(a: Any, *, client: Any = None) -> Any:
     """A ``dask.array`` of ``a`` whose chunks lie on a Dask cluster; a copy, sent by all ranks.
 
@@ -36,6 +55,7 @@ def to_dask(a: Any, *, client: Any = None) -> Any:
     return export_dask(array.local, array.layout.unpadded(), array.world, client)
 
 
+@with_cluster
 def from_ray(
     refs: Any,
     shape: Sequence[int] | None = None,
@@ -53,6 +73,7 @@ def from_ray(
     return _shared_out(import_ray(refs, shape, partition_tiling, comm=comm))
 
 
+@with_cluster
 def to_ray(a: Any) -> RayPartitions:
     """The blocks of ``a`` as objects in Ray's store; a copy, put there by all ranks.
 

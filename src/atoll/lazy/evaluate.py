@@ -22,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend, policy
+from ..comm import progress
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
@@ -393,7 +394,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
         program = make_program(lookup, pending, backend.current().step)
     state = State([leaf.value for leaf in leaves], lookup.scalars, int(program is not None))
     if program is None:
-        with profiler.span(Kind.PLAN, "plan"):
+        with profiler.span(Kind.PLAN, "plan"), progress.task("compiling", "kernels"):
             program = _new_program(lookup, pending)
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))

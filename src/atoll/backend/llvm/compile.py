@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ... import policy
+from ...comm import progress
 from ...context import profiler, statistics
 from ...context.caches import Recent
 from ...context.profiler import Kind
@@ -140,6 +141,7 @@ class Compiler:
             with profiler.span(Kind.COMPILE, "compile"):
                 code = emit(text(), self.machine, effort)
                 cache.store(key, code)
+            progress.advance(1)
         return code
 
     def _key_on_disk(self, name: str) -> str:

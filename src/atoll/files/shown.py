@@ -1,0 +1,41 @@
+"""Functions that read or write files, as profiles and the line of progress show them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from ..comm import progress
+from ..context import profiler
+from ..context.profiler import Kind
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def shown(verb: str, place: int = 0) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A function whose argument at ``place`` names a file or a folder; ``verb`` says what it does with it."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def call(*args: P.args, **options: P.kwargs) -> T:
+            with (
+                profiler.call(call.__name__),
+                profiler.span(Kind.FILE, call.__name__),
+                progress.task(f"{verb} {_name(args, place)}"),
+            ):
+                return function(*args, **options)
+
+        return call
+
+    return decorate
+
+
+def _name(args: tuple[Any, ...], place: int) -> str:
+    """What a file is called."""
+    file = args[place] if len(args) > place else None
+    if isinstance(file, str | bytes | os.PathLike):
+        return os.path.basename(os.fsdecode(file).rstrip("/"))
+    return "a file"
